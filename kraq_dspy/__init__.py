@@ -1,0 +1,1 @@
+"""Knowledge-graph representative questions for retrieval-augmented generation, as DSPy programs."""

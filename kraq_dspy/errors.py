@@ -1,0 +1,62 @@
+"""The whole error tree on one page. Every message says what was found, what was expected and what to do next."""
+
+
+class KraqError(Exception):
+    """Anything that this library raises on purpose."""
+
+
+class ConfigError(KraqError):
+    """A setting that is unknown, of the wrong type or out of range."""
+
+
+class CorpusError(KraqError):
+    """No usable text: the path does not exist, or every file in it was refused."""
+
+
+class IndexStateError(KraqError):
+    """An index that is missing, unfinished, damaged, of another schema, or that would be overwritten."""
+
+
+class IndexLockedError(IndexStateError):
+    """Another process holds the index."""
+
+
+class EncoderMismatchError(IndexStateError):
+    """The index was built with another sentence encoder than the one it was opened with."""
+
+
+class UnknownRecordError(IndexStateError, KeyError):
+    """An id that is not in the index."""
+
+    __str__ = Exception.__str__  # KeyError would show the repr
+
+
+class ModelError(KraqError):
+    """A language model or an encoder that cannot be reached, or that cannot do what was asked of it."""
+
+
+class BudgetExceededError(ModelError):
+    """The run reached the calls, tokens or cost that it was allowed; what was paid for is kept."""
+
+
+class ServerDownError(ModelError):
+    """Many calls in a row failed to reach the model server."""
+
+
+class ExchangeError(KraqError):
+    """A file of another system (GraphRAG, triples) that lacks columns or contradicts itself."""
+
+
+class StateError(KraqError):
+    """A saved program state that does not fit the program."""
+
+
+class EvaluationError(KraqError):
+    """Gold data or predictions from which a metric cannot be computed."""
+
+
+class MissingExtraError(KraqError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'")

@@ -1,0 +1,161 @@
+"""The seams: what the programs need of encoders, stores and retrievers, and nothing more."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
+
+Vectors = NDArray[np.float32]
+Filters = Mapping[str, Any]
+"""Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id" is always there."""
+
+
+class Embedder(Protocol):
+    """Turns text into vectors whose dot product is their similarity."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the model, its prefixes and its precision: vectors under different names must not be mixed."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32 `[n_texts, dimension]`, rows L2-normalised."""
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        """float32 `[n_texts, dimension]`, rows L2-normalised."""
+
+
+class InstructedEmbedder(Protocol):
+    """Embeds passages as seen from a question: E(d|q) in the papers."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+
+
+class VectorStore(Protocol):
+    """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
+
+    Safe for threads; one process at a time may have an embedded store open.
+    """
+
+    @property
+    def dimension(self) -> int: ...
+
+    def count(self) -> int: ...
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: Vectors,
+        texts: Sequence[str] | None = None,
+        payloads: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Write points; an id that is there is replaced. `texts` feed the BM25 index."""
+
+    def delete(self, ids: Collection[str]) -> None: ...
+
+    def ids(self) -> set[str]: ...
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
+
+    def search(
+        self,
+        vectors: Vectors,
+        k: int,
+        *,
+        exclude: Collection[str] = (),
+        filters: Filters | None = None,
+    ) -> list[list[tuple[str, float]]]:
+        """For each row of `vectors`, up to `k` (id, cosine), best first; ties by id."""
+
+    def search_text(
+        self,
+        text: str,
+        k: int,
+        *,
+        exclude: Collection[str] = (),
+        filters: Filters | None = None,
+    ) -> list[tuple[str, float]]:
+        """Up to `k` (id, BM25 score), best first; ties by id. Points without a common word are left out."""
+
+    def close(self) -> None: ...
+
+
+class ChunkSource(Protocol):
+    """Looks chunks up by id; the index is one."""
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        """In the order of `ids`. Raises UnknownRecordError."""
+
+
+class QuestionSource(Protocol):
+    """Looks questions up by id; the index is one."""
+
+    def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
+        """In the order of `ids`. Raises UnknownRecordError."""
+
+
+class Retriever(Protocol):
+    """Finds chunks for a question.
+
+    Contract (`tests/programs/retrievers/test_contract.py`): at most `k` hits, best first, scores falling among
+    the hits of one query, no chunk twice, none that is in `exclude` (chunk ids), all matching `filters`; fewer when
+    there are fewer; the same answer to the same question; safe for threads. `k` below 1 or an empty question raises
+    ValueError.
+    """
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        """`vector` is the question's embedding `[dimension]` where the caller has it; others ignore it."""
+
+
+class QuestionFinder(Protocol):
+    """Finds the stored questions nearest to a text."""
+
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        """Up to `n` that are not marked as duplicates, most similar first."""
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        """The stored embeddings, float32 `[n, dimension]`."""
+
+
+class Progress(Protocol):
+    """Told how a long run goes. The command line draws bars from it."""
+
+    def start(self, stage: str, total: int | None) -> None: ...
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None: ...
+
+    def finish(self, stage: str) -> None: ...
+
+
+class SilentProgress:
+    """Tells nobody."""
+
+    def start(self, stage: str, total: int | None) -> None:
+        return
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        return
+
+    def finish(self, stage: str) -> None:
+        return

@@ -1,0 +1,254 @@
+"""Every record that crosses a file boundary, in the order in which the pipeline makes them.
+
+Document -> Chunk -> Extraction -> Entity, Relationship, Claim -> Community -> Summary -> Question -> Hit.
+
+Ids point back: a question names its community, its chunks and its documents. Except for documents, whose ids come with
+the corpus, an id is a hash of the record's content, so the same input gives the same id on every machine.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Metadata = Mapping[str, str | int | float | bool]
+
+
+def content_id(*parts: str) -> str:
+    """32 hexadecimal digits (a valid UUID without dashes) that depend on `parts` and their order alone."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big"))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded."""
+
+    id: str
+    title: str
+    text: str
+    source: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span of a document: `text == document.text[start:end]`, in characters.
+
+    `position` counts the chunks of a document from 0. `title` is the document's title.
+    """
+
+    id: str
+    document_id: str
+    position: int
+    start: int
+    end: int
+    text: str
+    n_tokens: int
+    title: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def passage(self) -> str:
+        """What a model or a reader sees of the chunk: its document's title, then its text."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEntity:
+    """A named thing: person, place, organisation, event, work, product or concept."""
+
+    name: str
+    type: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedRelationship:
+    """A directed link between two of the entities."""
+
+    source: str
+    target: str
+    predicate: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedClaim:
+    """A checkable fact about an entity."""
+
+    subject: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What one chunk says, in the words of the extractor; names are not resolved yet."""
+
+    chunk_id: str
+    entities: tuple[ExtractedEntity, ...] = ()
+    relationships: tuple[ExtractedRelationship, ...] = ()
+    claims: tuple[ExtractedClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A node of the graph: one thing, however many ways the corpus writes it.
+
+    `names` holds every spelling that was merged into it, `name` first; `chunk_ids` are in reading order.
+    """
+
+    id: str
+    name: str
+    type: str
+    description: str
+    names: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+    degree: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A directed edge between two entities. `weight` is the number of times that the corpus states it."""
+
+    id: str
+    source_id: str
+    target_id: str
+    predicate: str
+    description: str
+    weight: float
+    chunk_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A fact that the corpus asserts of an entity."""
+
+    id: str
+    entity_id: str
+    statement: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Why two names became one entity. `method` is "normalised", "lexical", "semantic" or "confirmed".
+
+    `similarity` is in [0, 1]; 1.0 for the normalised string.
+    """
+
+    id: str
+    entity_id: str
+    kept_name: str
+    merged_name: str
+    method: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Entities linked more to each other than to the rest of the graph.
+
+    `level` 0 is the broadest. `chunk_ids` name the chunks that state its relationships or entities, in reading order.
+    A community that Leiden does not split has no children and is not repeated on deeper levels.
+    """
+
+    id: str
+    level: int
+    parent_id: str | None
+    child_ids: tuple[str, ...]
+    entity_ids: tuple[str, ...]
+    relationship_ids: tuple[str, ...]
+    chunk_ids: tuple[str, ...]
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.child_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A key fact about the community and what supports it."""
+
+    summary: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a community is about. `model` names the model that wrote it, or the import it came from."""
+
+    community_id: str
+    title: str
+    text: str
+    findings: tuple[Finding, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
+
+    `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
+    """
+
+    id: str
+    text: str
+    source: str
+    community_id: str | None
+    level: int
+    chunk_ids: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    model: str = ""
+    duplicate_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
+
+    `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
+    ("dense", "bm25", "auxiliary", ...).
+    """
+
+    chunk: Chunk
+    score: float
+    query: str
+    why: str = "dense"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionHit:
+    """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1]."""
+
+    question: Question
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id."""
+
+    stage: str
+    item_id: str
+    reason: str
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What language models were asked: calls and tokens. Adds up with `+`."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
