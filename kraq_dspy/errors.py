@@ -35,6 +35,10 @@ class ModelError(KraqError):
     """A language model or an encoder that cannot be reached, or that cannot do what was asked of it."""
 
 
+class MissingLogprobsError(ModelError):
+    """A model whose answers carry no token log-probabilities, where a score needs them."""
+
+
 class BudgetExceededError(ModelError):
     """The run reached the calls, tokens or cost that it was allowed; what was paid for is kept."""
 

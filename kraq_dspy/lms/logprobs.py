@@ -1,0 +1,162 @@
+"""Token log-probabilities of a prediction, assigned to the output fields they belong to.
+
+A model's answer is one stream of tokens with field markers in it. Scores of Speculative RAG need the log-probabilities
+of one field's value, so the bytes of the tokens are put together again, the fields are found the way DSPy's adapters
+find them, and a token belongs to a field when it shares a byte with its value.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from kraq_dspy.errors import MissingLogprobsError
+
+Span = tuple[int, int]
+
+_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_SPACE = re.compile(r"\s*")
+
+
+def take_logprobs(prediction: Any, *, role: str, wanted_by: str) -> Any:
+    """Take the raw `logprobs` out of a DSPy prediction, so that they reach neither demos nor saved programs.
+
+    Raises MissingLogprobsError when the model gave none; `role` and `wanted_by` (a scorer) are named in it.
+    """
+    found = prediction.get("logprobs")
+    if found is not None:
+        del prediction["logprobs"]
+    if not _entries(found):
+        raise MissingLogprobsError(
+            f"The {role} model returned no token log-probabilities, which the scorer {wanted_by!r} needs. Serve it "
+            "with a server that honours `logprobs=True` (vLLM does; check its --max-logprobs), or choose the scorer "
+            "'vote', which needs none."
+        )
+    return found
+
+
+def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+    """The log-probabilities of the tokens of each field's value.
+
+    `logprobs` is what DSPy gives (`{"content": [{"token", "logprob", "bytes"}, ...]}`, as dicts or as objects, or the
+    list alone); `values` are the parsed fields. Fields are looked for under ChatAdapter's markers, then as keys of a
+    JSON object, then as the only occurrence of the value. A field that is found nowhere is left out of the result.
+
+    Markers, quotes and white space around a value do not count; a token that holds a part of both does. A token
+    without bytes (servers report characters that span tokens so) counts where it stands.
+    """
+    entries = _entries(logprobs)
+    pieces = [_bytes(entry) for entry in entries]
+    # Surrogates stand for bytes that are no UTF-8, so that offsets survive characters cut in two.
+    text = b"".join(pieces).decode("utf-8", "surrogateescape")
+    marked, keyed = _marked_spans(text), _keyed_spans(text)
+    ends = list(accumulate(len(piece) for piece in pieces))
+    found: dict[str, tuple[float, ...]] = {}
+    for name, value in values.items():
+        span = _within(text, marked.get(name), value) or keyed.get(name) or _only_occurrence(text, value)
+        if span is None or span[0] == span[1]:
+            continue
+        start, end = (len(text[:position].encode("utf-8", "surrogateescape")) for position in span)
+        found[name] = tuple(
+            float(_item(entry, "logprob"))
+            for entry, piece, stop in zip(entries, pieces, ends, strict=True)
+            if (stop - len(piece) < end and stop > start) or (not piece and start <= stop < end)
+        )
+    return found
+
+
+def mean_logprob(logprobs: Sequence[float]) -> float:
+    """log P_conf: the mean token log-probability (KRAQ paper, appendix C.1). Raises ValueError when there is none."""
+    if not logprobs:
+        raise ValueError("P_conf of no tokens is undefined.")
+    return -math.inf if -math.inf in logprobs else math.fsum(logprobs) / len(logprobs)
+
+
+def p_conf(logprobs: Sequence[float]) -> float:
+    """exp(mean token log-probability), in [0, 1]; independent of the length, so it does not underflow."""
+    return math.exp(mean_logprob(logprobs))
+
+
+def _entries(logprobs: Any) -> Sequence[Any]:
+    if logprobs is None or isinstance(logprobs, list | tuple):
+        return logprobs or ()
+    return _item(logprobs, "content") or ()
+
+
+def _item(holder: Any, name: str) -> Any:
+    """Some clients return dicts, some objects, some objects that can be indexed."""
+    try:
+        return holder[name]
+    except (KeyError, TypeError):
+        return getattr(holder, name, None)
+
+
+def _bytes(entry: Any) -> bytes:
+    raw = _item(entry, "bytes")
+    return bytes(raw) if raw is not None else str(_item(entry, "token")).encode("utf-8", "surrogateescape")
+
+
+def _marked_spans(text: str) -> dict[str, Span]:
+    """Fields under `[[ ## name ## ]]` lines; the first of a name wins, as in ChatAdapter.parse."""
+    sections: list[tuple[str, int, int]] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        if header := _HEADER.match(line.strip()):
+            sections.append((header.group(1), position, position + line.index("[") + header.end()))
+        position += len(line)
+    spans: dict[str, Span] = {}
+    ends = [*(header_start for _, header_start, _ in sections), position][1:]
+    for (name, _, start), end in zip(sections, ends, strict=True):
+        spans.setdefault(name, _stripped(text, start, end))
+    return spans
+
+
+def _keyed_spans(text: str) -> dict[str, Span]:
+    """The values of the first JSON object, without their quotes; empty where there is none or it is broken."""
+    position = text.find("{") + 1
+    spans: dict[str, Span] = {}
+    decoder = json.JSONDecoder(strict=False)
+    while position and (position := _skip(text, position)) < len(text) and text[position] == '"':
+        try:
+            name, position = decoder.raw_decode(text, position)
+            position = _skip(text, position)
+            if text[position : position + 1] != ":":
+                return spans
+            start = _skip(text, position + 1)
+            _, position = decoder.raw_decode(text, start)
+        except json.JSONDecodeError:
+            return spans
+        quoted = text[start] == '"'
+        spans.setdefault(name, (start + quoted, position - quoted))
+        position = _skip(text, position)
+        if text[position : position + 1] != ",":
+            return spans
+        position += 1
+    return spans
+
+
+def _only_occurrence(text: str, value: str) -> Span | None:
+    start = text.find(value)
+    if not value or start < 0 or text.find(value, start + 1) >= 0:
+        return None
+    return start, start + len(value)
+
+
+def _within(text: str, span: Span | None, value: str) -> Span | None:
+    """The span cut to the value that it begins with: an end-of-turn token, which is not in the text, may follow."""
+    if span is not None and value and text.startswith(value, span[0], span[1]):
+        return span[0], span[0] + len(value)
+    return span
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    section = text[start:end]
+    left = len(section) - len(section.lstrip())
+    return start + left, max(start + left, start + len(section.rstrip()))
+
+
+def _skip(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position

@@ -1,0 +1,179 @@
+"""Every value here can be checked by eye: token i has the log-probability -i."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, Usage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraq_dspy.errors import MissingLogprobsError
+from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, p_conf, take_logprobs
+
+
+def numbered(*pieces: str | bytes) -> dict[str, Any]:
+    """Tokens in DSPy's shape; the first has the log-probability -1, the second -2 ..."""
+    raw = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]
+    return {
+        "content": [
+            {"token": piece.decode("utf-8", "replace"), "logprob": -float(i), "bytes": list(piece)}
+            for i, piece in enumerate(raw, 1)
+        ]
+    }
+
+
+def test_tokens_of_a_value_are_found_between_its_markers() -> None:
+    logprobs = numbered("[[ ## rationale ## ]]\n", "It", " says so", ".", "\n\n[[ ## response ## ]]\n", "Paris", "\n")
+    found = field_logprobs(logprobs, {"rationale": "It says so.", "response": "Paris"})
+    assert found == {"rationale": (-2, -3, -4), "response": (-6,)}
+
+
+def test_a_token_that_holds_a_marker_and_a_part_of_the_value_belongs_to_the_value() -> None:
+    logprobs = numbered("[[ ## response", " ## ]]\nPa", "ris\n\n[[", " ## completed ## ]]")
+    assert field_logprobs(logprobs, {"response": "Paris"}) == {"response": (-2, -3)}
+
+
+def test_tokens_that_split_a_character_stay_with_their_field() -> None:
+    zurich = "Zürich".encode()
+    logprobs = numbered("[[ ## rationale ## ]]\né\n[[ ## response ## ]]\n", zurich[:2], zurich[2:], "\n[[ ## completed")
+    assert field_logprobs(logprobs, {"rationale": "é", "response": "Zürich"}) == {
+        "rationale": (-1,),
+        "response": (-2, -3),
+    }
+
+
+def test_a_split_character_that_a_server_reports_as_an_empty_token_counts_where_it_stands() -> None:
+    logprobs = numbered("[[ ## response ## ]]\n", "Z", "", "ü", "rich", "\n[[ ## completed ## ]]", "")
+    assert field_logprobs(logprobs, {"response": "Zürich"}) == {"response": (-2, -3, -4, -5)}
+
+
+def test_a_field_name_inside_a_value_is_no_marker() -> None:
+    logprobs = numbered(
+        "[[ ## rationale ## ]]\n", "The response", " is under [[ ## response ## ]]", "\n[[ ## response ## ]]\n", "42"
+    )
+    found = field_logprobs(logprobs, {"rationale": "The response is under [[ ## response ## ]]", "response": "42"})
+    assert found == {"rationale": (-2, -3), "response": (-5,)}
+
+
+def test_the_first_of_two_equal_markers_wins_as_in_the_adapter() -> None:
+    logprobs = numbered("[[ ## response ## ]]\n", "one", "\n[[ ## response ## ]]\n", "two")
+    assert field_logprobs(logprobs, {"response": "one"}) == {"response": (-2,)}
+
+
+def test_a_value_on_the_line_of_its_marker_is_found() -> None:
+    logprobs = numbered("  [[ ## response ## ]]", " yes", " indeed")
+    assert field_logprobs(logprobs, {"response": "yes indeed"}) == {"response": (-2, -3)}
+
+
+def test_an_end_of_turn_token_after_the_last_value_does_not_count() -> None:
+    logprobs = numbered("[[ ## response ## ]]\n", "42", "<|eot_id|>")
+    assert field_logprobs(logprobs, {"response": "42"}) == {"response": (-2,)}
+
+
+def test_fields_of_a_json_object_are_found_without_their_quotes() -> None:
+    logprobs = numbered('{"rationale', '": "', 'He said \\"response', '\\"", "response', '":', ' "', "Paris", '"}')
+    found = field_logprobs(logprobs, {"rationale": 'He said "response"', "response": "Paris"})
+    assert found == {"rationale": (-3, -4), "response": (-7,)}
+
+
+def test_a_number_in_a_json_object_is_found() -> None:
+    assert field_logprobs(numbered('{"year": ', "19", "84", "}"), {"year": "1984"}) == {"year": (-2, -3)}
+
+
+def test_a_value_without_marker_is_found_if_it_occurs_once_and_left_out_if_it_is_ambiguous() -> None:
+    logprobs = numbered("the", " answer", " is", " Paris", " the")
+    assert field_logprobs(logprobs, {"response": "Paris", "other": "the", "absent": "Rome"}) == {"response": (-4,)}
+
+
+def test_objects_lists_and_missing_bytes_are_read_like_dictionaries() -> None:
+    as_dicts = numbered("[[ ## response ## ]]\n", "Pa", "ris")
+    as_objects = SimpleNamespace(content=[SimpleNamespace(**token) for token in as_dicts["content"]])
+    without_bytes = [{**token, "bytes": None} for token in as_dicts["content"]]
+    for logprobs in (as_dicts, as_objects, without_bytes):
+        assert field_logprobs(logprobs, {"response": "Paris"}) == {"response": (-2, -3)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),
+    st.lists(st.integers(1, 6), min_size=1, max_size=20),
+)
+def test_what_the_adapter_parses_is_what_the_tokens_spell(first: str, second: str, cuts: list[int]) -> None:
+    """Whatever the text and wherever its bytes are cut, a field's tokens cover its value as the adapter parsed it."""
+    signature = dspy.Signature("question -> rationale, response")
+    text = f"[[ ## rationale ## ]]\n{first}\n\n[[ ## response ## ]]\n{second}\n\n[[ ## completed ## ]]"
+    parsed = dspy.ChatAdapter().parse(signature, text)
+    data = text.encode()
+    pieces: list[bytes] = []
+    while data:
+        size = cuts[len(pieces) % len(cuts)]
+        pieces.append(data[:size])
+        data = data[size:]
+    found = field_logprobs(numbered(*pieces), parsed)
+    for name, value in parsed.items():
+        chosen = b"".join(pieces[int(-x) - 1] for x in found.get(name, ()))
+        assert (name in found) == bool(value)
+        assert "".join(value.split()) in "".join(chosen.decode("utf-8", "replace").split())
+        assert len(chosen) <= len(value.encode()) * 2 + 12 + text.count("\r") * 2
+
+
+def test_p_conf_is_the_geometric_mean_of_the_token_probabilities() -> None:
+    assert p_conf([math.log(0.5), math.log(0.125)]) == pytest.approx(0.25)
+
+
+def test_p_conf_of_a_4000_token_draft_does_not_underflow() -> None:
+    assert math.exp(sum([math.log(0.1)] * 4000)) == 0.0
+    assert p_conf([math.log(0.1)] * 4000) == pytest.approx(0.1)
+
+
+def test_an_impossible_token_makes_the_confidence_zero_and_no_tokens_are_refused() -> None:
+    assert p_conf([-1.0, -math.inf]) == 0.0
+    with pytest.raises(ValueError, match="no tokens"):
+        mean_logprob([])
+
+
+class Engine:
+    """Answers with scripted tokens."""
+
+    supports_response_schema = False
+    supported_params = frozenset({"logprobs"})
+
+    def __init__(self, tokens: list[str], *, scored: bool) -> None:
+        self.tokens, self.scored = tokens, scored
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
+        return self
+
+    def complete(self, request: Request) -> Response:
+        scores = tuple(TokenLogprob(token, -float(i)) for i, token in enumerate(self.tokens, 1))
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart("".join(self.tokens))]),
+            finish_reason="stop",
+            usage=Usage(),
+            logprobs=scores if self.scored else None,
+        )
+
+
+def test_logprobs_leave_the_prediction_so_that_they_reach_no_demo() -> None:
+    lm = dspy.LM("scripted", engine=Engine(["[[ ## answer ## ]]\n", "Pa", "ris"], scored=True), cache=False)
+    predict = dspy.Predict("question -> answer")
+    with dspy.context(lm=lm, trace=[]):
+        prediction = predict(question="capital?", config={"logprobs": True})
+        logprobs = take_logprobs(prediction, role="drafter", wanted_by="kraq")
+        [(_, _, traced)] = dspy.settings.trace
+    assert field_logprobs(logprobs, {"answer": prediction.answer}) == {"answer": (-2, -3)}
+    assert dict(traced.items()) == {"answer": "Paris"}
+
+
+def test_a_model_without_logprobs_is_told_apart_with_the_setting_and_the_alternative() -> None:
+    lm = dspy.LM("scripted", engine=Engine(["[[ ## answer ## ]]\nParis"], scored=False), cache=False)
+    with dspy.context(lm=lm):
+        prediction = dspy.Predict("question -> answer")(question="capital?", config={"logprobs": True})
+    with pytest.raises(MissingLogprobsError, match=r"drafter .*'kraq'.*logprobs=True.*'vote'"):
+        take_logprobs(prediction, role="drafter", wanted_by="kraq")
