@@ -1,0 +1,143 @@
+"""The clients that speak to model servers: DSPy's native lm15 client where it knows the provider, else LiteLLM.
+
+Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
+"""
+
+import asyncio
+import difflib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
+from dspy.clients.engines.lm15_engine import timeouts_for
+from dspy.lm15 import LM15Error, Request, Response, RouterConfig
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import MissingExtraError, ModelError
+
+NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
+"""Provider prefixes worth naming in an error; lm15 decides which are native."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a model is reached. `where` names the server in messages."""
+
+    where: str
+    sync: Callable[[], Any]
+    asynchronous: Callable[[], Any]
+
+
+def route(settings: RoleSettings) -> Route:
+    """Raises ModelError for a provider that is unknown, or that lacks its key or address."""
+    prefix, _, name = settings.model.partition("/")
+    if prefix == "vllm":
+        raise ModelError(
+            f"{settings.model!r}: 'vllm/' would load the model into this process. Start vLLM as a server and write "
+            f'"hosted_vllm/{name}" with api_base = "http://HOST:8000/v1".'
+        )
+    if prefix == "hosted_vllm" and not settings.api_base:
+        raise ModelError(f'{settings.model!r} needs the server\'s address: api_base = "http://HOST:8000/v1".')
+    if not name:
+        raise ModelError(_unknown(settings.model, NATIVE))
+    try:
+        resolution = LM15Engine(RouterConfig(env={})).resolve(settings.model)
+    except LM15Error:
+        return _litellm(settings)
+    return _native(settings, resolution.provider)
+
+
+def _native(settings: RoleSettings, provider: str) -> Route:
+    key = _native_key(settings, provider)
+    url = settings.api_base
+    if url and provider == "ollama" and not url.rstrip("/").endswith("/v1"):
+        url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
+    config = RouterConfig(
+        api_keys={provider: key} if key else None,
+        base_urls={provider: url} if url else None,
+        timeouts=timeouts_for(settings.timeout_s),
+    )
+    return Route(url or provider, lambda: LM15Engine(config), lambda: AsyncLM15Engine(config))
+
+
+def _native_key(settings: RoleSettings, provider: str) -> str | None:
+    """A key that belongs to the provider's own service is never sent to another address unless it was named."""
+    from dspy._vendor.lm15.registry import lookup
+
+    if settings.api_key_env:
+        return _key_of(settings.model, settings.api_key_env)
+    definition = lookup(provider)
+    names = tuple(definition.access.env_keys) if definition else ()
+    if settings.api_base or not names:
+        return "none"
+    if not any(os.environ.get(name) for name in names):
+        raise ModelError(f"{settings.model!r} needs an API key: set the environment variable {' or '.join(names)}.")
+    return None  # lm15 reads it from the same variables
+
+
+def _key_of(model: str, variable: str) -> str:
+    key = os.environ.get(variable)
+    if not key:
+        raise ModelError(f"{model!r} takes its API key from the environment variable {variable}, which is not set.")
+    return key
+
+
+def _litellm(settings: RoleSettings) -> Route:
+    try:
+        import litellm
+    except ImportError as error:
+        raise MissingExtraError("litellm", "litellm", f"The model {settings.model!r}") from error
+    providers = sorted(str(getattr(provider, "value", provider)) for provider in litellm.provider_list)
+    prefix = settings.model.partition("/")[0]
+    if prefix not in providers:
+        raise ModelError(_unknown(settings.model, [*NATIVE, *providers]))
+    options: dict[str, Any] = {"timeout": settings.timeout_s}
+    if settings.api_base:
+        options["api_base"] = settings.api_base
+    if settings.api_key_env:
+        options["api_key"] = _key_of(settings.model, settings.api_key_env)
+    elif not settings.api_base:
+        missing = litellm.validate_environment(settings.model)["missing_keys"]
+        if missing:
+            raise ModelError(
+                f"{settings.model!r} needs an API key: set the environment variable {' and '.join(missing)}."
+            )
+    return Route(settings.api_base or prefix, lambda: LiteLLMEngine(**options), lambda: AsyncLiteLLMEngine(**options))
+
+
+def _unknown(model: str, providers: Any) -> str:
+    prefix = model.partition("/")[0]
+    near = difflib.get_close_matches(prefix, providers, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Known are, among others: {', '.join(NATIVE)}."
+    return f'{model!r} is neither "embedded" nor of the form PROVIDER/NAME with a known provider. {hint}'
+
+
+class PooledAsync:
+    """One async client for each event loop: connections cannot cross loops, and `asyncio.run` makes a new one each
+    time. Clients of closed loops are dropped when the next loop comes."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._lock = threading.Lock()
+
+    async def complete(self, request: Request) -> Response:
+        return await self._client().complete(request)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop."""
+        with self._lock:
+            client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._clients:
+                self._clients = {known: client for known, client in self._clients.items() if not known.is_closed()}
+                self._clients[loop] = self._make()
+            return self._clients[loop]
