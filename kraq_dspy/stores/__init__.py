@@ -1,0 +1,1 @@
+"""The asset on disk: records and results in SQLite, vectors in Qdrant."""

@@ -1,0 +1,79 @@
+"""Records to JSON text and back, exactly: tuples stay tuples, and any Python string survives.
+
+Python strings may hold lone surrogates (an undecodable byte of a file name becomes one), which neither UTF-8 nor SQLite
+can store as text. `storable` turns such a string into bytes (UTF-8 with "surrogatepass"), which SQLite keeps as a blob,
+and `restored` turns them back; every other string is stored as the text that it is.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+R = TypeVar("R")
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON of a record, or of any JSON value that may hold records. Raises TypeError for other objects."""
+    return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(kind: type[R], text: str) -> R:
+    """The record of type `kind` that `dumps` wrote. Raises ValueError when `text` is not one."""
+    try:
+        return cast(R, _decoder(cast(Any, kind))(json.loads(text)))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"This is not a {kind.__name__}: {text[:80]!r}") from error
+
+
+def storable(text: str) -> str | bytes:
+    """What SQLite is to keep for `text`; different strings give different values."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def restored(value: str | bytes) -> str:
+    """The inverse of `storable`."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: getattr(value, name) for name in _field_names(type(value))}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"A record cannot hold {value!r} ({type(value).__name__}); expected str, int, float or bool.")
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _decoder(hint: Any) -> Callable[[Any], Any]:
+    """What turns the JSON value of a field annotated with `hint` into the field's value."""
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        hints = get_type_hints(hint)
+        changed = {name: decode for name in hints if (decode := _decoder(hints[name])) is not _as_it_is}
+
+        def decode_record(value: Any) -> Any:
+            for name, decode in changed.items():
+                value[name] = decode(value[name])
+            return hint(**value)
+
+        return decode_record
+    if get_origin(hint) is tuple:
+        decode_item = _decoder(get_args(hint)[0])
+        return tuple if decode_item is _as_it_is else lambda value: tuple(map(decode_item, value))
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -1,0 +1,134 @@
+"""One SQLite file with many readers and one writer, for any number of threads.
+
+Write-ahead log: readers see what is committed and never wait for the writer. `synchronous=NORMAL`: a killed process
+loses nothing that was committed, a power cut may lose the last transactions but tears none.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kraq_dspy.errors import IndexStateError
+
+_BUSY_MS = 30_000
+
+
+class Database:
+    """`write=False` opens for reading alone; then `writing()` raises IndexStateError."""
+
+    def __init__(self, path: Path, *, write: bool = True) -> None:
+        self.path = path
+        self.write = write
+        self._closed = False
+        self._write_lock = threading.RLock()
+        self._pool_lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._connections: list[sqlite3.Connection] = []
+        if not write and not path.is_file():
+            raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
+        with translated_errors(path):
+            self._writer = self._connect(write=True) if write else None
+            with self.reading() as connection:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for reading, lent to one caller at a time."""
+        self._check_open()
+        with translated_errors(self.path):
+            with self._pool_lock:
+                connection = self._idle.pop() if self._idle else None
+            connection = connection or self._connect(write=False)
+            try:
+                yield connection
+            finally:
+                with self._pool_lock:
+                    if self._closed:
+                        connection.close()
+                    else:
+                        self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block, or, when it raises, nothing. Other threads' writes wait for it."""
+        self._check_open()
+        if self._writer is None:
+            raise IndexStateError(
+                f"{str(self.path.parent)!r} was opened for reading. To change it: Index.open(path, write=True)."
+            )
+        with self._write_lock, translated_errors(self.path):
+            if self._writer.in_transaction:  # a record source that writes while it is being written
+                raise IndexStateError("This thread is already in the middle of a write to the index.")
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:  # SQLite itself rolls back when the disk is full
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """May be called twice. Waits for a write that is under way; readers under way get IndexStateError."""
+        with self._write_lock, self._pool_lock:
+            self._closed = True
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+            self._idle.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise IndexStateError(f"The index {str(self.path.parent)!r} was closed. Open it again: Index.open(path).")
+
+    def _connect(self, *, write: bool) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._uri(), uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
+        )
+        with self._pool_lock:
+            self._connections.append(connection)
+        if write:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        else:
+            connection.execute("PRAGMA query_only=ON")
+        return connection
+
+    def _uri(self) -> str:
+        # A reader of a write-ahead log needs to write its shared memory file; where it cannot, and no log is left over,
+        # the database is as constant as the medium it lies on.
+        if self.write or os.access(self.path.parent, os.W_OK):
+            return self.path.absolute().as_uri()
+        log = self.path.with_name(self.path.name + "-wal")
+        constant = "&immutable=1" if not log.exists() or log.stat().st_size == 0 else ""
+        return f"{self.path.absolute().as_uri()}?mode=ro{constant}"
+
+
+@contextmanager
+def translated_errors(path: Path) -> Iterator[None]:
+    """SQLite's errors become IndexStateError that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise IndexStateError(f"{str(path)!r}: {error}. {_advice(error)}") from error
+
+
+_FOLDER_ADVICE = "Check that the folder exists, can be written and has space left; what was committed is kept."
+
+
+def _advice(error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", None) or ""
+    if name.startswith("SQLITE_FULL"):
+        return "The disk is full: free some space and go on; what was committed before is kept."
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return "The database is damaged: restore the folder from a copy, or index the corpus again."
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM")):
+        return _FOLDER_ADVICE
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "Another program has the database open for writing; close it and try again."
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return "The index was closed while it was being read."
+    return "The index may be of another version or damaged; if a retry does not help, index the corpus again."

@@ -1,0 +1,370 @@
+"""The asset on disk, a folder `NAME.kraq/`:
+
+manifest.json   what it is: schema version, settings, encoder, models
+index.db        SQLite: every record, and the results of language-model calls
+vectors/        Qdrant Edge shards `chunks` and `questions`, unless a Qdrant server keeps them
+lock            held by the one process that may write, or search the vectors
+"""
+
+import dataclasses
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.ports import Embedder, VectorStore
+from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship, content_id
+from kraq_dspy.stores import manifest as manifests
+from kraq_dspy.stores import tables
+from kraq_dspy.stores.codec import loads, restored, storable
+from kraq_dspy.stores.database import Database
+from kraq_dspy.stores.lock import FileLock
+from kraq_dspy.stores.manifest import Manifest
+from kraq_dspy.stores.results import ResultStore
+from kraq_dspy.stores.tables import TABLES, Record, table_of
+from kraq_dspy.stores.vectors import EdgeVectorStore, QdrantVectorStore
+
+if TYPE_CHECKING:
+    import networkx
+
+R = TypeVar("R", bound=Record)
+
+DATABASE, VECTORS, LOCK = "index.db", "vectors", "lock"
+_AT_ONCE = 500  # rows per read, ids per query
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """What turns an index of one schema version into one of the next. Each part runs once, in one transaction."""
+
+    database: Callable[[sqlite3.Connection], None] = lambda connection: None
+    manifest: Callable[[dict[str, Any]], dict[str, Any]] = dict
+
+
+MIGRATIONS: dict[int, Migration] = {}
+"""By the schema version that it starts from."""
+
+
+class Index:
+    """Records by type, their vectors, and the results of language models. Safe for threads.
+
+    Readers of records need no lock and see what is committed, also while another process writes. Writing, and
+    searching vectors that lie in the folder, takes the lock: a second process gets IndexLockedError.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, database: Database, lock: FileLock) -> None:
+        """Use `Index.create` or `Index.open`."""
+        self.path = path
+        self.results = ResultStore(database)
+        self._manifest = manifest
+        self._database = database
+        self._lock = lock
+        self._stores: dict[str, VectorStore] = {}
+        self._opening = threading.RLock()
+        self._closed = False
+
+    @classmethod
+    def create(cls, path: Path | str, settings: Settings, *, encoder_name: str, encoder_dimension: int) -> Self:
+        """A new, empty index, open for writing. What a killed `create` left behind is replaced.
+
+        Raises IndexStateError when `path` holds an index or anything else already.
+        """
+        path = Path(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            present = set(os.listdir(path))
+        except OSError as error:
+            raise IndexStateError(
+                f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another place for the index."
+            ) from error
+        if manifests.MANIFEST in present:
+            raise IndexStateError(
+                f"{str(path)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
+                "or choose another place."
+            )
+        foreign = {name for name in present if not name.startswith((DATABASE, LOCK, f".{manifests.MANIFEST}"))}
+        if foreign:
+            raise IndexStateError(
+                f"{str(path)!r} is not empty and not an index (it holds {sorted(foreign)[0]!r}). "
+                "Choose a folder that does not exist yet, such as corpus.kraq."
+            )
+        lock = FileLock(path / LOCK)
+        lock.acquire()
+        try:
+            for left in path.glob(f"{DATABASE}*"):
+                left.unlink()
+            database = Database(path / DATABASE)
+            with database.writing() as connection:
+                tables.create(connection, manifests.SCHEMA_VERSION)
+            manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
+            manifests.write_fields(path, manifests.to_fields(manifest))
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, manifest, database, lock)
+
+    @classmethod
+    def open(cls, path: Path | str, *, write: bool = False) -> Self:
+        """An index that exists. One of an older schema is brought up to date first.
+
+        Raises IndexStateError when it is absent, foreign, damaged or of a newer schema; IndexLockedError when `write`
+        is asked for and another process holds it.
+        """
+        path = Path(path)
+        fields = manifests.read_fields(path)
+        lock = FileLock(path / LOCK)
+        if write:
+            lock.acquire()
+        try:
+            if not (path / DATABASE).is_file():
+                raise IndexStateError(
+                    f"{str(path)!r} is damaged: it has no {DATABASE}. Restore it from a copy, or delete the folder and "
+                    "index again."
+                )
+            if fields["schema_version"] < manifests.SCHEMA_VERSION:
+                fields = _migrated(path, lock)
+            manifest = manifests.parse(fields, path)
+            database = Database(path / DATABASE, write=write)
+            try:
+                with database.reading() as connection:
+                    tables.check(connection, str(database.path))
+            except BaseException:
+                database.close()
+                raise
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, manifest, database, lock)
+
+    def close(self) -> None:
+        """May be called twice."""
+        with self._opening:
+            self._closed = True
+            try:
+                for store in self._stores.values():
+                    store.close()
+            finally:
+                self._stores.clear()
+                self._database.close()
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # programs that hold an index are copied by optimizers; the index is one
+
+    def __repr__(self) -> str:
+        return f"Index({str(self.path)!r})"
+
+    # What it is
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._manifest
+
+    def update_manifest(self, **changes: Any) -> Manifest:
+        """Replace fields of the manifest, on disk too; `updated_at` follows by itself."""
+        if not self._database.write:
+            raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
+        with self._opening:
+            changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
+            manifests.write_fields(self.path, manifests.to_fields(changed))
+            self._manifest = changed
+        return changed
+
+    def require_encoder(self, embedder: Embedder) -> None:
+        """Raises EncoderMismatchError unless `embedder` is the one that the index was built with."""
+        if embedder.name != self._manifest.encoder_name:
+            raise EncoderMismatchError(
+                f"{str(self.path)!r} was built with the encoder {self._manifest.encoder_name!r}, and this one is "
+                f"{embedder.name!r}; their vectors cannot be compared. Open it with the encoder settings of its own "
+                "manifest.json, or index the corpus again."
+            )
+
+    # Records
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Insert records of any kinds, in one transaction; a record whose id is there is replaced, in its place."""
+        with self._database.writing() as connection:
+            _insert(connection, records)
+
+    def replace(self, kind: type[R], records: Iterable[R]) -> None:
+        """Make `records` the only ones of their kind, in one transaction."""
+        with self._database.writing() as connection:
+            connection.execute(f"DELETE FROM {table_of(kind).name}")
+            _insert(connection, records)
+
+    def delete(self, kind: type[Record], ids: Collection[str]) -> None:
+        """Remove records, in one transaction; ids that are not there do not matter."""
+        table = table_of(kind)
+        with self._database.writing() as connection:
+            connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in ids))
+
+    def all(self, kind: type[R], **equal: Any) -> Iterator[R]:
+        """Every record of a kind, in the order of insertion, as of the moment when the first one is read.
+
+        `equal` asks for the value of a column: `all(Chunk, document_id="d1")`; see `tables.py` for the columns.
+        """
+        table = table_of(kind)
+        for column in equal:
+            if column not in table.columns:
+                raise TypeError(f"{kind.__name__} cannot be asked for by {column!r}; possible: {table.columns}.")
+        where = " AND ".join(f"{column} IS ?" for column in equal)
+        return self._stream(kind, where, tuple(map(tables.column_value, equal.values())))
+
+    def get(self, kind: type[R], ids: Sequence[str]) -> list[R]:
+        """Records in the order of `ids`. Raises UnknownRecordError."""
+        table = table_of(kind)
+        keys = [storable(one) for one in ids]
+        found: dict[str | bytes, R] = {}
+        with self._database.reading() as connection:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                rows = connection.execute(
+                    f"SELECT id, data FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
+                )
+                found.update((key, loads(kind, restored(data))) for key, data in rows)
+        try:
+            return [found[key] for key in keys]
+        except KeyError:
+            unknown = next(one for one, key in zip(ids, keys, strict=True) if key not in found)
+            raise UnknownRecordError(
+                f"{str(self.path)!r} has no {kind.__name__} with the id {unknown!r}. The index may have changed since "
+                "the id was read."
+            ) from None
+
+    def ids(self, kind: type[Record]) -> list[str]:
+        """In the order of insertion."""
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT id FROM {table_of(kind).name} ORDER BY seq").fetchall()
+        return [restored(key) for (key,) in rows]
+
+    def count(self, kind: type[Record]) -> int:
+        with self._database.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {table_of(kind).name}").fetchone()[0])
+
+    def counts(self) -> dict[str, int]:
+        """Number of records by table name: "documents", "chunks", ..., "failures"."""
+        return {table.name: self.count(kind) for kind, table in TABLES.items()}
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return self.get(Chunk, ids)
+
+    def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
+        return self.get(Question, ids)
+
+    def questions(
+        self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
+    ) -> list[Question]:
+        """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
+        wanted = {"level": level, "source": source}
+        given = {column: value for column, value in wanted.items() if value is not None}
+        where = [f"{column} IS ?" for column in given] + ([] if duplicates else ["duplicate_of IS NULL"])
+        return list(self._stream(Question, " AND ".join(where), tuple(given.values())))
+
+    def communities_at(self, level: int) -> list[Community]:
+        """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
+        return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
+
+    def graph(self) -> "networkx.MultiDiGraph":
+        """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes."""
+        import networkx
+
+        graph = networkx.MultiDiGraph()
+        for entity in self.all(Entity):
+            graph.add_node(entity.id, **_attributes(entity, "id"))
+        for link in self.all(Relationship):
+            attributes = _attributes(link, "id", "source_id", "target_id")
+            graph.add_edge(link.source_id, link.target_id, key=link.id, **attributes)
+        return graph
+
+    # Vectors
+
+    @property
+    def chunk_vectors(self) -> VectorStore:
+        return self._store("chunks")
+
+    @property
+    def question_vectors(self) -> VectorStore:
+        return self._store("questions")
+
+    def _store(self, name: str) -> VectorStore:
+        with self._opening:
+            if self._closed:
+                raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")
+            if name not in self._stores:
+                dimension = self._manifest.encoder_dimension
+                server = self._manifest.settings.store
+                if server.url is None:
+                    self._lock.acquire()
+                    self._stores[name] = EdgeVectorStore(self.path / VECTORS / name, dimension)
+                else:
+                    self._stores[name] = QdrantVectorStore(
+                        server.url, self._collection(name), dimension, api_key=os.environ.get(server.api_key_env)
+                    )
+            return self._stores[name]
+
+    def _collection(self, name: str) -> str:
+        """The same for every copy of the index, wherever its folder lies."""
+        return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
+
+    def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Iterator[R]:
+        sql = f"SELECT data FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"
+        with self._database.reading() as connection:
+            cursor = connection.execute(sql, values)
+            try:
+                while rows := cursor.fetchmany(_AT_ONCE):
+                    for (data,) in rows:
+                        yield loads(kind, restored(data))
+            finally:
+                cursor.close()
+
+
+def _insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
+    for kind, some in groupby(records, key=type):
+        table = table_of(kind)
+        connection.executemany(table.upsert, map(table.row, some))
+
+
+def _attributes(record: Any, *without: str) -> dict[str, Any]:
+    names = (field.name for field in dataclasses.fields(record))
+    return {name: getattr(record, name) for name in names if name not in without}
+
+
+def _migrated(path: Path, lock: FileLock) -> dict[str, Any]:
+    """The manifest's fields, after database and manifest were brought to the current schema version.
+
+    Both carry their version, so that a process killed in between goes on where it stopped.
+    """
+    held = lock.held
+    lock.acquire()
+    try:
+        database = Database(path / DATABASE)
+        try:
+            with database.writing() as connection:
+                found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+                for number in range(found, manifests.SCHEMA_VERSION):
+                    MIGRATIONS.get(number, Migration()).database(connection)
+                connection.execute(f"PRAGMA user_version = {manifests.SCHEMA_VERSION}")
+        finally:
+            database.close()
+        steps = {number: migration.manifest for number, migration in MIGRATIONS.items()}
+        fields = manifests.migrate_fields(manifests.read_fields(path), steps, manifests.SCHEMA_VERSION)
+        manifests.write_fields(path, fields)
+        return fields
+    finally:
+        if not held:
+            lock.release()

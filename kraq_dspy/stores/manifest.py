@@ -1,0 +1,152 @@
+"""`manifest.json`: what an index is, readable without opening its database."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from kraq_dspy.config import Settings, settings_from_dict
+from kraq_dspy.errors import ConfigError, IndexStateError
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`complete` is False until a build has done every stage. `models` says which model served each role.
+
+    Times are ISO 8601, UTC.
+    """
+
+    schema_version: int
+    settings: Settings
+    encoder_name: str
+    encoder_dimension: int
+    created_at: str
+    updated_at: str
+    complete: bool
+    models: dict[str, str]
+    library_version: str
+
+
+def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        settings=settings,
+        encoder_name=encoder_name,
+        encoder_dimension=encoder_dimension,
+        created_at=now(),
+        updated_at=now(),
+        complete=False,
+        models={},
+        library_version=version("kraq-dspy"),
+    )
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def read_fields(folder: Path) -> dict[str, Any]:
+    """The manifest as it is written, of any schema version. Raises IndexStateError."""
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise IndexStateError(f"There is no index {str(folder)!r}. Make one: kraq index CORPUS --out {folder}")
+    if not folder.is_dir():
+        raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+        fields["schema_version"] = int(fields["schema_version"])
+    except FileNotFoundError:
+        raise IndexStateError(
+            f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexStateError(
+            f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
+        ) from error
+    except OSError as error:
+        raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    if fields["schema_version"] > SCHEMA_VERSION:
+        raise IndexStateError(
+            f"{str(folder)!r} has schema version {fields['schema_version']} (kraq-dspy "
+            f"{fields.get('library_version', 'unknown')}); this library reads up to {SCHEMA_VERSION}. "
+            "Upgrade it: pip install -U kraq-dspy"
+        )
+    return dict(fields)
+
+
+def parse(fields: dict[str, Any], folder: Path) -> Manifest:
+    """The manifest from fields of the current schema version. Raises IndexStateError."""
+    try:
+        return Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
+    except (TypeError, KeyError, AttributeError, ConfigError) as error:
+        raise IndexStateError(
+            f"{str(folder / MANIFEST)!r} is damaged ({error}). Restore it from a copy, or index again."
+        ) from error
+
+
+def write_fields(folder: Path, fields: dict[str, Any]) -> None:
+    """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
+    write_atomically(folder / MANIFEST, json.dumps(fields, indent=2, ensure_ascii=True) + "\n")
+
+
+def to_fields(manifest: Manifest) -> dict[str, Any]:
+    """Addresses lose their user:password part, so that no secret reaches the file."""
+    fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
+    return fields
+
+
+def migrate_fields(
+    fields: dict[str, Any], steps: dict[int, Callable[[dict[str, Any]], dict[str, Any]]], target: int
+) -> dict[str, Any]:
+    """Applies the step of each version below `target`; a version without one changes its number alone."""
+    while (found := fields["schema_version"]) < target:
+        fields = {**steps.get(found, dict)(fields), "schema_version": found + 1}
+    return fields
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """All of the text or the file as it was, even after a power cut; for one writer at a time.
+
+    Raises IndexStateError.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if os.name == "posix":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    except OSError as error:
+        raise IndexStateError(
+            f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
+            "the file is as it was."
+        ) from error
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _bare_address(item) if key in ("url", "api_base") and item else _without_credentials(item)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _bare_address(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

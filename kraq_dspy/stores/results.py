@@ -1,0 +1,181 @@
+"""What language models answered, so that nothing is paid for twice.
+
+A *result* is the finished output of one item in one stage, with the fingerprint of what went into it. The *journal*
+holds the single answers of items that are not finished yet: a killed build replays them. The *ledger* adds up what was
+paid for; it only grows.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from kraq_dspy.records import Failure, Usage, content_id
+from kraq_dspy.stores import codec
+from kraq_dspy.stores.codec import restored, storable
+from kraq_dspy.stores.database import Database
+
+SCHEMA = """
+CREATE TABLE results (
+    stage TEXT NOT NULL, item_id NOT NULL, fingerprint TEXT NOT NULL, output NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, item_id)
+);
+CREATE TABLE journal (
+    stage TEXT NOT NULL, item_id NOT NULL, request TEXT NOT NULL, response NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, item_id, request)
+);
+CREATE TABLE ledger (
+    stage TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, model)
+);
+"""
+
+
+class ResultStore:
+    """Shares the database of an index, whose table of failures it keeps. Safe for threads.
+
+    Every method is one transaction.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, stage: str, item_id: str, fingerprint: str) -> Any | None:
+        """The output of an item, as JSON values; None when there is none or when it was made from something else."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT output FROM results WHERE stage = ? AND item_id = ? AND fingerprint = ?",
+                (stage, storable(item_id), fingerprint),
+            ).fetchone()
+        return None if row is None else json.loads(restored(row[0]))
+
+    def save(self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, usage: Usage) -> None:
+        """Keep the output of a finished item, and forget its journal and its failure.
+
+        `output` is a JSON value other than None, or a record. `usage` is what the item took; what its journal has not
+        counted already goes into the ledger.
+        """
+        if output is None:
+            raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
+        text = storable(codec.dumps(output))
+        key = (stage, storable(item_id))
+        with self._database.writing() as connection:
+            counted = _usage(
+                connection.execute(
+                    f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?",
+                    key,
+                ).fetchone()
+            )
+            _enter(connection, stage, model, _excess(usage, counted))
+            connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, fingerprint, text, model, usage.calls, usage.prompt_tokens, usage.completion_tokens),
+            )
+            connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
+            connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
+
+    def fail(self, stage: str, item_id: str, reason: str) -> None:
+        """Note that an item failed (once more), and forget its journal, so that a retry asks again."""
+        key = (stage, storable(item_id))
+        with self._database.writing() as connection:
+            row = connection.execute("SELECT data FROM failures WHERE id = ?", (failure_id(stage, item_id),)).fetchone()
+            attempts = codec.loads(Failure, restored(row[0])).attempts if row else 0
+            failure = Failure(stage, item_id, reason, attempts + 1)
+            connection.execute(
+                "INSERT INTO failures (id, stage, item_id, data) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET data = excluded.data",
+                (failure_id(stage, item_id), *key, storable(codec.dumps(failure))),
+            )
+            connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
+
+    def failures(self, stage: str | None = None) -> list[Failure]:
+        """What failed and has not succeeded since, in the order of the first failure."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT data FROM failures WHERE ? IS NULL OR stage = ? ORDER BY seq", (stage, stage)
+            ).fetchall()
+        return [codec.loads(Failure, restored(data)) for (data,) in rows]
+
+    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
+        """The journalled response to a request of an unfinished item, as it was given to `remember`."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT response FROM journal WHERE stage = ? AND item_id = ? AND request = ?",
+                (stage, storable(item_id), request_hash),
+            ).fetchone()
+        return None if row is None else restored(row[0])
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None:
+        """Keep one answer of an unfinished item, and enter what it took in the ledger."""
+        with self._database.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    stage,
+                    storable(item_id),
+                    request_hash,
+                    storable(response_json),
+                    model,
+                    usage.calls,
+                    usage.prompt_tokens,
+                    usage.completion_tokens,
+                ),
+            )
+            _enter(connection, stage, model, usage)
+
+    def usage(self) -> dict[tuple[str, str], Usage]:
+        """By (stage, model): everything ever paid for, also for items that failed or were removed since."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT stage, model, calls, prompt_tokens, completion_tokens FROM ledger ORDER BY rowid"
+            ).fetchall()
+        return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
+
+    def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
+        """Forget the results, journals and failures of a stage's other items."""
+        with self._database.writing() as connection:
+            connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
+            connection.execute("DELETE FROM kept")
+            connection.executemany(
+                "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
+            )
+            for table in ("results", "journal", "failures"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
+                )
+            connection.execute("DELETE FROM kept")
+
+
+def failure_id(stage: str, item_id: str) -> str:
+    return content_id(stage, item_id)
+
+
+_SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
+
+
+def _usage(row: tuple[int, int, int]) -> Usage:
+    return Usage(*row)
+
+
+def _excess(total: Usage, counted: Usage) -> Usage:
+    return Usage(
+        max(0, total.calls - counted.calls),
+        max(0, total.prompt_tokens - counted.prompt_tokens),
+        max(0, total.completion_tokens - counted.completion_tokens),
+    )
+
+
+def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage) -> None:
+    if usage == Usage():
+        return
+    connection.execute(
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+        "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+        "completion_tokens = completion_tokens + excluded.completion_tokens",
+        (stage, model, usage.calls, usage.prompt_tokens, usage.completion_tokens),
+    )
