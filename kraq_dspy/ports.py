@@ -43,6 +43,17 @@ class InstructedEmbedder(Protocol):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
 
 
+class PromptScorer(Protocol):
+    """Says how likely a language model finds given text; generates nothing."""
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
+        """For each prompt, given as its segments in order, the log-probabilities of each segment's tokens.
+
+        Segments are tokenised apart, so that their boundaries are exact. The first token of a prompt has no
+        probability: it is left out of the first segment. Raises ModelError.
+        """
+
+
 class VectorStore(Protocol):
     """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
 

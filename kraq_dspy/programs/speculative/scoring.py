@@ -1,0 +1,283 @@
+"""Ways to score drafts, all of them in log space, so that long drafts do not underflow.
+
+- `KraqScore`: the papers' rho_draft * rho_self_contain * rho_self_reflect, each by P_conf (KRAQ paper, appendix C.1).
+  Needs log-probabilities of the drafter and of the verifier.
+- `WangScore`: the same product with the verifier's conditional probabilities (Wang et al., 2024, 3.3). Needs the
+  drafter's log-probabilities and a PromptScorer.
+- `DrafterScore`: rho_draft by P_conf. Needs the drafter's log-probabilities.
+- `VoteScore`: how many drafts give the same response. Needs none.
+"""
+
+import asyncio
+import math
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import dspy
+from dspy.utils.exceptions import DSPyError
+
+from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
+from kraq_dspy.ports import PromptScorer
+from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
+from kraq_dspy.programs.speculative.drafts import Draft, in_one_line, raise_if_final
+from kraq_dspy.signatures import VerifyDraft
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How good a draft is: natural logarithms of `rho` and of its parts. `seconds` is the verifier's time for it."""
+
+    total: float
+    parts: Mapping[str, float]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FailedScore:
+    """A draft that the verifier could not judge, and why."""
+
+    reason: str
+    seconds: float
+
+
+class Scorer(dspy.Module):
+    """Scores drafts of one question. A module, so that its predictors take models, demos and saved states."""
+
+    name: str
+    needs_logprobs: bool  # of the drafter
+
+    @abstractmethod
+    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        """One entry for each draft, in their order."""
+
+    @abstractmethod
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        """As `forward`."""
+
+
+class KraqScore(Scorer):
+    """The papers' score: P_conf of what the drafter wrote, and the verifier's verdict on it.
+
+    rho_self_reflect is P_conf of the verdict if it is Yes, and 1 - P_conf if it is No. The verifier sees the question
+    and the draft, no passages; all drafts are verified at once.
+    """
+
+    name = "kraq"
+    needs_logprobs = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.verify = dspy.Predict(VerifyDraft)
+
+    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        def judge(draft: Draft) -> Score | FailedScore:
+            started = perf_counter()
+            try:
+                verdict = self.verify(**_to_verify(question, draft))
+            except DSPyError as error:
+                return _failed(error, started)
+            return _judged(verdict, draft, perf_counter() - started)
+
+        return run_all(judge, drafts)
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        async def judge(draft: Draft) -> Score | FailedScore:
+            started = perf_counter()
+            try:
+                verdict = await self.verify.acall(**_to_verify(question, draft))
+            except DSPyError as error:
+                return _failed(error, started)
+            return _judged(verdict, draft, perf_counter() - started)
+
+        return await gather_all(judge, drafts)
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionPrompt:
+    """The text around a draft that WangScore shows the verifier; put a chat model's turn markers in here.
+
+    `question` is formatted with `{question}`. The defaults suit a model without a chat template.
+    """
+
+    question: str = "Question: {question}\nAnswer:"
+    rationale: str = "\nExplanation:"
+    statement: str = "\nDo you think the explanation supports the answers? (Yes or No)\n"
+    yes: str = "Yes"
+
+
+class WangScore(Scorer):
+    """rho_draft = P(rationale | Q, D) + P(response | Q, D, rationale) by the drafter; rho_self_contain = P(response,
+    rationale | Q) and rho_self_reflect = P("Yes" | Q, response, rationale, statement) by the verifier, whose answers
+    to all drafts come out of one forward pass (Wang et al., 2024, 3.3).
+
+    The probability of a text is the product over its tokens, so longer drafts score lower; `per_token=True` takes the
+    geometric mean instead. The drafter sees the rationale before the response.
+    """
+
+    name = "wang2024"
+    needs_logprobs = True
+
+    def __init__(
+        self, verifier: PromptScorer, *, prompt: ReflectionPrompt | None = None, per_token: bool = False
+    ) -> None:
+        super().__init__()
+        self.verifier = verifier
+        self.prompt = prompt or ReflectionPrompt()
+        self.per_token = per_token
+
+    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        if not drafts:
+            return []
+        started = perf_counter()
+        asked = self.prompt.question.format(question=question)
+        answers = self.verifier.prompt_logprobs(
+            [
+                (
+                    asked,
+                    f" {draft.response}",
+                    self.prompt.rationale,
+                    f" {draft.rationale}",
+                    self.prompt.statement,
+                    self.prompt.yes,
+                )
+                for draft in drafts
+            ]
+        )
+        seconds = perf_counter() - started
+        return [
+            wang_score(
+                draft, response=said[1], rationale=said[3], yes=said[5], per_token=self.per_token, seconds=seconds
+            )
+            for draft, said in zip(drafts, answers, strict=True)
+        ]
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        return await asyncio.to_thread(self.forward, question, drafts)
+
+
+class DrafterScore(Scorer):
+    """The drafter's own confidence, rho_draft; no verifier is asked."""
+
+    name = "drafter_only"
+    needs_logprobs = True
+
+    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        parts = [{"draft": _sum_of_confidences(draft)} for draft in drafts]
+        return [Score(part["draft"], part) for part in parts]
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        return self.forward(question, drafts)
+
+
+class VoteScore(Scorer):
+    """The response that most drafts give; letter case and punctuation do not count. For models without
+    log-probabilities."""
+
+    name = "vote"
+    needs_logprobs = False
+
+    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        said = [_normalised(draft.response) for draft in drafts]
+        votes = Counter(said)
+        return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in said]
+
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        return self.forward(question, drafts)
+
+
+def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], seconds: float = 0.0) -> Score:
+    """`verdict` are the log-probabilities of the verifier's answer, Yes (`supported`) or No."""
+    said = mean_logprob(verdict)
+    return _product(
+        draft=_sum_of_confidences(draft),
+        self_contain=mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
+        self_reflect=said if supported else _log_of_rest(said),
+        seconds=seconds,
+    )
+
+
+def wang_score(
+    draft: Draft,
+    *,
+    response: Sequence[float],
+    rationale: Sequence[float],
+    yes: Sequence[float],
+    per_token: bool = False,
+    seconds: float = 0.0,
+) -> Score:
+    """`response`, `rationale` and `yes` are the log-probabilities that the verifier gives to these texts."""
+    log_p = mean_logprob if per_token else math.fsum
+    return _product(
+        draft=_log_of_sum(log_p(draft.rationale_logprobs), log_p(draft.response_logprobs)),
+        self_contain=log_p([*response, *rationale]),
+        self_reflect=log_p(yes),
+        seconds=seconds,
+    )
+
+
+def best(drafts: Sequence[Draft], scores: Sequence[Score]) -> int:
+    """The position of the best draft. Equal scores: the drafter's confidence decides, then the order.
+
+    Raises ValueError when there is none.
+    """
+
+    def rank(position: int) -> tuple[float, float, int]:
+        draft = drafts[position]
+        confidence = _sum_of_confidences(draft) if draft.response_logprobs else 0.0
+        return scores[position].total, confidence, -position
+
+    return max(range(len(drafts)), key=rank)
+
+
+def _product(*, draft: float, self_contain: float, self_reflect: float, seconds: float) -> Score:
+    parts = {"draft": draft, "self_contain": self_contain, "self_reflect": self_reflect}
+    return Score(sum(parts.values()), parts, seconds)
+
+
+def _sum_of_confidences(draft: Draft) -> float:
+    return _log_of_sum(mean_logprob(draft.rationale_logprobs), mean_logprob(draft.response_logprobs))
+
+
+def _log_of_sum(a: float, b: float) -> float:
+    """log(exp(a) + exp(b))"""
+    high, low = max(a, b), min(a, b)
+    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+
+
+def _log_of_rest(a: float) -> float:
+    """log(1 - exp(a)), -inf for a certain event."""
+    return math.log(-math.expm1(a)) if a < 0 else -math.inf
+
+
+def _normalised(response: str) -> str:
+    return " ".join(re.findall(r"\w+", response.casefold())) or response.casefold().strip()
+
+
+def _to_verify(question: str, draft: Draft) -> dict[str, object]:
+    return {
+        "question": question,
+        "response": draft.response,
+        "rationale": draft.rationale,
+        "config": {"logprobs": True},
+    }
+
+
+def _failed(error: Exception, started: float) -> FailedScore:
+    raise_if_final(error)
+    return FailedScore(in_one_line(error), perf_counter() - started)
+
+
+def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | FailedScore:
+    logprobs = take_logprobs(verdict, role="verifier", wanted_by=KraqScore.name)
+    said = str(verdict.verdict or "")
+    word = re.search(r"\w+", said)
+    if word is None or word[0].casefold() not in ("yes", "no"):
+        return FailedScore(f"The verifier was asked for Yes or No and said {said[:80]!r}.", seconds)
+    tokens = field_logprobs(logprobs, {"verdict": word[0]}).get("verdict")
+    if not tokens:
+        return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
+    return kraq_score(draft, supported=word[0].casefold() == "yes", verdict=tokens, seconds=seconds)

@@ -1,0 +1,80 @@
+"""Clusters of passages, and subsets with one passage from every cluster (Wang et al., 2024; KRAQ paper, 3.2)."""
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.ports import Vectors
+
+N_INIT = 50  # With 1, two seeds agree on .05-.31 of the clusters (adjusted Rand index), with 50 on .73-.82.
+
+
+def cluster(vectors: Vectors, k: int, *, seed: int = 0, n_init: int = N_INIT) -> tuple[int, ...]:
+    """A cluster number for each row of `vectors`, by KMeans; numbers count up from 0 in the order of first appearance.
+
+    There are at most `k` clusters, and no more than there are different rows: equal rows share a cluster. The same
+    input and seed give the same clusters. Raises ValueError for `k` below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; there must be at least one cluster.")
+    if len(vectors) == 0:
+        return ()
+    # Passages that an encoder in another batch saw twice differ in the last bits.
+    distinct, rows = np.unique(np.round(vectors.astype(np.float64), 5), axis=0, return_inverse=True)
+    if len(distinct) <= k:
+        return _in_order(rows.ravel().tolist())
+    if k == 1:
+        return (0,) * len(vectors)
+    chosen = _kmeans(vectors, k, seed, n_init)
+    # Equal rows may fall apart on a tie; the first decides.
+    first: dict[int, int] = {}
+    return _in_order([first.setdefault(row, label) for row, label in zip(rows.ravel().tolist(), chosen, strict=True)])
+
+
+def draw_subsets(labels: Sequence[int], m: int, *, seed: int = 0) -> list[tuple[int, ...]]:
+    """Up to `m` different subsets, each with the position of one passage from every cluster, in rising order.
+
+    There are at most as many as the product of the cluster sizes; then all of them are drawn. No labels give one
+    empty subset. Raises ValueError for `m` below 1.
+    """
+    if m < 1:
+        raise ValueError(f"m is {m}; there must be at least one subset.")
+    members: dict[int, list[int]] = {}
+    for position, label in enumerate(labels):
+        members.setdefault(label, []).append(position)
+    clusters = [members[label] for label in sorted(members)]
+    possible = math.prod(len(positions) for positions in clusters)
+    rng = random.Random(seed)
+    numbers: dict[int, None] = {}
+    while len(numbers) < min(m, possible):
+        numbers[rng.randrange(possible)] = None
+    return [_subset(number, clusters) for number in numbers]
+
+
+def _subset(number: int, clusters: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The subset with this number: its digits, one to each cluster, choose the members."""
+    chosen = []
+    for positions in clusters:
+        number, digit = divmod(number, len(positions))
+        chosen.append(positions[digit])
+    return tuple(sorted(chosen))
+
+
+def _in_order(labels: Sequence[int]) -> tuple[int, ...]:
+    numbers: dict[int, int] = {}
+    return tuple(numbers.setdefault(label, len(numbers)) for label in labels)
+
+
+def _kmeans(vectors: Vectors, k: int, seed: int, n_init: int) -> list[int]:
+    try:
+        from sklearn.cluster import KMeans
+    except ImportError:
+        raise MissingExtraError("scikit-learn", "embedded", "Clustering passages for Speculative RAG") from None
+    # float64 because scikit-learn takes a detour for float32: 12 ms against 9 for 20 rows and 50 starts.
+    labels: list[int] = (
+        KMeans(n_clusters=k, n_init=n_init, random_state=seed).fit_predict(vectors.astype(float)).tolist()
+    )
+    return labels

@@ -1,0 +1,171 @@
+"""Speculative RAG: several drafts from different evidence, and a verifier that chooses (Wang et al., 2024)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import dspy
+
+from kraq_dspy.errors import ModelError
+from kraq_dspy.ports import InstructedEmbedder, Retriever, Vectors
+from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
+from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, awrite_draft, write_draft
+from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
+from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets
+from kraq_dspy.programs.speculative.timings import StageSeconds
+from kraq_dspy.records import Hit
+from kraq_dspy.signatures import DraftAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPassages:
+    """The hits' vectors as seen from a question, float32 `[n_hits, dimension]`, how long each way of getting them took
+    (keys of StageSeconds) and what the prediction shall say about it."""
+
+    vectors: Vectors
+    seconds: Mapping[str, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    hits: tuple[Hit, ...]
+    clusters: tuple[int, ...]
+    subsets: tuple[tuple[int, ...], ...]
+    seconds: Mapping[str, float]
+    facts: Mapping[str, Any]
+
+
+class SpeculativeRAG(dspy.Module):
+    """Retrieve `n` passages, embed them as seen from the question, cluster them into `k`, draft an answer from each of
+    `m` subsets with one passage of every cluster, verify the drafts, take the best (KRAQ paper, 3.2 and appendix C).
+
+    The drafter is `self.draft`, the verifier a part of the scorer; `set_models` gives them models of their own, else
+    `dspy.context` does. A draft that fails costs that draft only; when all fail, ModelError has the reasons.
+    `DraftAnswer` sees `chunk.passage`, best hit first. Without any hit there is one draft without evidence.
+
+    The prediction has `answer`, `rationale`, `hits` (all that were retrieved), `evidence` (those of the chosen draft),
+    `chosen` (its number), `drafts`, `scores` (by draft number, logarithms), `failures`, `clusters`, `subsets`
+    (positions among `hits`), `scorer` and `timings` (StageSeconds).
+    """
+
+    def __init__(
+        self,
+        retrieve: Retriever,
+        embedder: InstructedEmbedder,
+        *,
+        n: int = 10,
+        k: int = 2,
+        m: int = 5,
+        scorer: Scorer | None = None,
+        seed: int = 0,
+        n_init: int = N_INIT,
+    ) -> None:
+        super().__init__()
+        if min(n, k, m) < 1:
+            raise ValueError(f"n={n}, k={k}, m={m}: each must be 1 or more.")
+        self.retrieve = retrieve
+        self.embedder = embedder
+        self.n, self.k, self.m = n, k, m
+        self.seed, self.n_init = seed, n_init
+        self.draft = dspy.Predict(DraftAnswer)
+        self.scorer = scorer or KraqScore()
+
+    def set_models(self, *, drafter: dspy.LM | None = None, verifier: dspy.LM | None = None) -> None:
+        """Give the roles models of their own; None leaves a role to `dspy.context`."""
+        self.draft.lm = drafter
+        for predictor in self.scorer.predictors():
+            predictor.lm = verifier
+
+    def forward(self, question: str) -> dspy.Prediction:
+        started = perf_counter()
+        evidence = self._gather(question)
+        outcomes = run_all(lambda task: write_draft(self.draft, question, task), self._tasks(evidence))
+        drafts = [draft for draft in outcomes if isinstance(draft, Draft)]
+        scores = self.scorer(question=question, drafts=drafts) if drafts else []
+        return self._choose(evidence, outcomes, drafts, scores, started)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        started = perf_counter()
+        evidence = await asyncio.to_thread(self._gather, question)
+        outcomes = await gather_all(lambda task: awrite_draft(self.draft, question, task), self._tasks(evidence))
+        drafts = [draft for draft in outcomes if isinstance(draft, Draft)]
+        scores = await self.scorer.acall(question=question, drafts=drafts) if drafts else []
+        return self._choose(evidence, outcomes, drafts, scores, started)
+
+    def find(self, question: str) -> tuple[list[Hit], Vectors | None]:
+        """The hits, and the question's embedding where it was made on the way."""
+        return self.retrieve(question, self.n), None
+
+    def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
+        """E(d|Q) of every hit, by the online encoder. `vector` is what `find` gave."""
+        started = perf_counter()
+        vectors = self.embedder.encode(question, [hit.chunk.passage for hit in hits])
+        return SeenPassages(vectors, {"embed": perf_counter() - started})
+
+    def _gather(self, question: str) -> _Evidence:
+        """All that comes before the language models."""
+        started = perf_counter()
+        hits, vector = self.find(question)
+        found = perf_counter()
+        if not hits:
+            return _Evidence((), (), ((),), {"retrieve": found - started, "cluster": 0.0}, {})
+        seen = self.see(question, hits, vector)
+        clustering = perf_counter()
+        clusters = cluster(seen.vectors, self.k, seed=self.seed, n_init=self.n_init)
+        subsets = draw_subsets(clusters, self.m, seed=self.seed)
+        seconds = {**seen.seconds, "retrieve": found - started, "cluster": perf_counter() - clustering}
+        return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, seen.facts)
+
+    def _tasks(self, evidence: _Evidence) -> list[DraftTask]:
+        wanted_by = self.scorer.name if self.scorer.needs_logprobs else None
+        return [
+            DraftTask(number, subset, tuple(evidence.hits[position].chunk.passage for position in subset), wanted_by)
+            for number, subset in enumerate(evidence.subsets)
+        ]
+
+    def _choose(
+        self,
+        evidence: _Evidence,
+        outcomes: Sequence[Draft | FailedDraft],
+        drafts: Sequence[Draft],
+        judged: Sequence[Score | FailedScore],
+        started: float,
+    ) -> dspy.Prediction:
+        selecting = perf_counter()
+        failures = [outcome for outcome in outcomes if isinstance(outcome, FailedDraft)]
+        scored = []
+        for draft, score in zip(drafts, judged, strict=True):
+            if isinstance(score, Score):
+                scored.append((draft, score))
+            else:
+                failures.append(FailedDraft(draft.number, draft.passages, score.reason, score.seconds))
+        if not scored:
+            reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
+            raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
+        chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
+        ended = perf_counter()
+        timings = StageSeconds(
+            **evidence.seconds,
+            draft_max=max(outcome.seconds for outcome in outcomes),
+            verify_max=max(score.seconds for score in judged),
+            select=ended - selecting,
+            wall=ended - started,
+        )
+        return dspy.Prediction(
+            answer=chosen.response,
+            rationale=chosen.rationale,
+            hits=evidence.hits,
+            evidence=tuple(evidence.hits[position] for position in chosen.passages),
+            chosen=chosen.number,
+            drafts=tuple(drafts),
+            scores={draft.number: score for draft, score in scored},
+            failures=tuple(failures),
+            clusters=evidence.clusters,
+            subsets=evidence.subsets,
+            scorer=self.scorer.name,
+            timings=timings,
+            **evidence.facts,
+        )

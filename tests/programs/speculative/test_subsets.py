@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
+
+TEXTS = ["apple pie", "apple tart", "rocket", "rocket engine", "tax law", "apple"]
+
+
+def test_passages_about_one_thing_share_a_cluster(keyword_embedder) -> None:  # type: ignore[no-untyped-def]
+    vectors = keyword_embedder("apple", "rocket", "tax").encode_passages([*TEXTS, "apple rocket rocket rocket"])
+    assert cluster(vectors, 3) == (0, 0, 1, 1, 2, 0, 1)
+
+
+def test_fewer_distinct_passages_than_clusters_make_as_many_clusters_as_there_are(keyword_embedder) -> None:  # type: ignore[no-untyped-def]
+    vectors = keyword_embedder("apple", "rocket", "tax").encode_passages(TEXTS)
+    assert cluster(vectors, 5) == (0, 0, 1, 1, 2, 0)
+
+
+def test_more_clusters_than_passages_give_every_passage_its_own() -> None:
+    assert cluster(np.eye(3, dtype=np.float32), 10) == (0, 1, 2)
+
+
+def test_equal_passages_share_a_cluster_even_where_every_choice_is_a_tie() -> None:
+    rows = np.eye(4, dtype=np.float32)[[0, 1, 2, 3, 0, 1, 2, 3]]
+    labels = cluster(rows, 2)
+    assert labels[:4] == labels[4:]
+    assert set(labels) == {0, 1}
+
+
+def test_rows_that_differ_in_the_last_bits_are_one_passage() -> None:
+    row = np.full((1, 4), 0.5, dtype=np.float32)
+    assert cluster(np.concatenate([row, row + 1e-7]), 2) == (0, 0)
+
+
+def test_no_passages_make_no_clusters_and_one_empty_subset() -> None:
+    assert cluster(np.zeros((0, 4), dtype=np.float32), 3) == ()
+    assert draw_subsets((), 5) == [()]
+
+
+def test_the_same_seed_gives_the_same_clusters_and_subsets_and_another_seed_other_subsets() -> None:
+    rows = np.random.default_rng(1).normal(size=(20, 16)).astype(np.float32)
+    labels = cluster(rows, 4, seed=3)
+    assert labels == cluster(rows, 4, seed=3)
+    assert draw_subsets(labels, 8, seed=3) == draw_subsets(labels, 8, seed=3)
+    assert draw_subsets(labels, 8, seed=3) != draw_subsets(labels, 8, seed=4)
+
+
+def test_every_subset_has_one_passage_from_every_cluster() -> None:
+    labels = (0, 0, 1, 0, 2, 1, 2, 2)
+    for subset in draw_subsets(labels, 10):
+        assert sorted(labels[position] for position in subset) == [0, 1, 2]
+        assert list(subset) == sorted(subset)
+
+
+def test_subsets_are_different_and_no_more_than_the_clusters_allow() -> None:
+    labels = (0, 0, 1, 1, 2)
+    assert sorted(draw_subsets(labels, 10)) == [(0, 2, 4), (0, 3, 4), (1, 2, 4), (1, 3, 4)]
+    assert len(set(draw_subsets(labels, 3))) == 3
+
+
+def test_a_thousand_passages_in_fifty_clusters_are_drawn_from_without_counting_all_subsets() -> None:
+    labels = [position % 50 for position in range(1000)]
+    assert len(set(draw_subsets(labels, 10))) == 10
+
+
+@pytest.mark.parametrize(("k", "m"), [(0, 1), (1, 0)])
+def test_no_clusters_or_no_subsets_are_refused(k: int, m: int) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        draw_subsets(cluster(np.eye(2, dtype=np.float32), k), m)
