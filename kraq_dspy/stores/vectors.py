@@ -10,7 +10,7 @@ import shutil
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +194,7 @@ class EdgeVectorStore:
         if found is not None and found != self._dimension:
             raise EncoderMismatchError(_other_dimension(str(self._path), found, self._dimension))
         with self._errors():
-            return edge.EdgeShard.load(str(self._path))
+            return edge.EdgeShard.load(str(self._path), self._config())
 
     def _stored_dimension(self) -> int | None:
         """None when the file is not as we know it: then the engine decides whether the shard can be read."""
@@ -262,11 +262,15 @@ class QdrantVectorStore:
         except ImportError as error:
             raise MissingExtraError("qdrant-client", "all", "A Qdrant server as vector store") from error
         self._owned = isinstance(server, str)
-        self._client = QdrantClient(url=server, api_key=api_key) if isinstance(server, str) else server
+        self._client = (
+            QdrantClient(url=server, api_key=api_key, check_compatibility=False) if isinstance(server, str) else server
+        )
         self._collection = collection
         self._dimension = dimension
         self._words = _Words(language)
-        self._write_lock = threading.Lock()  # the client's local mode loses points without it
+        self._one_at_a_time: AbstractContextManager[Any] = (
+            threading.RLock() if _is_local(self._client) else nullcontext()
+        )
         with self._errors():
             self._create_or_check()
 
@@ -296,7 +300,7 @@ class QdrantVectorStore:
                     vector[_SPARSE] = models.SparseVector(indices=weights[0], values=weights[1])
                 payload = {_TAGS: tags_of(payloads[i]) if payloads else []}
                 points.append(models.PointStruct(id=ids[i], vector=vector, payload=payload))
-            with self._write_lock, self._errors():
+            with self._errors():
                 self._client.upsert(self._collection, points, wait=True)
 
     def delete(self, ids: Collection[str]) -> None:
@@ -304,7 +308,7 @@ class QdrantVectorStore:
 
         gone = list(ids)
         for start, end in _batches(len(gone)):
-            with self._write_lock, self._errors():
+            with self._errors():
                 self._client.delete(self._collection, models.PointIdsList(points=list(gone[start:end])), wait=True)
 
     def ids(self) -> set[str]:
@@ -406,12 +410,20 @@ class QdrantVectorStore:
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            yield
+            with self._one_at_a_time:
+                yield
         except ApiException as error:
             raise IndexStateError(
                 f"The Qdrant server with the collection {self._collection!r} failed: {error}. Check that it runs, that "
                 "[store] url is its address, and that the key is right."
             ) from error
+
+
+def _is_local(client: "QdrantClient") -> bool:
+    """The client's own in-memory mode is not safe for threads."""
+    from qdrant_client.local.qdrant_local import QdrantLocal
+
+    return isinstance(client._client, QdrantLocal)
 
 
 class _Words:

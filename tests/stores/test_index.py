@@ -1,0 +1,543 @@
+import copy
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kraq_dspy.config import ChunkSettings, Settings
+from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateError, UnknownRecordError
+from kraq_dspy.records import (
+    Chunk,
+    Community,
+    Document,
+    Entity,
+    Failure,
+    Question,
+    Relationship,
+    Summary,
+    content_id,
+)
+from kraq_dspy.stores import manifest as manifests
+from kraq_dspy.stores.index import MIGRATIONS, Index, Migration
+
+
+def make(path: Path, dimension: int = 2) -> Index:
+    return Index.create(path, Settings(), encoder_name="keywords", encoder_dimension=dimension)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with make(tmp_path / "x.kraq") as index:
+        yield index
+
+
+def chunk(name: str, document_id: str = "d1", text: str = "text") -> Chunk:
+    return Chunk(content_id(name), document_id, 0, 0, len(text), text, 1)
+
+
+def question(name: str, level: int = 0, source: str = "kraq", duplicate_of: str | None = None) -> Question:
+    return Question(content_id(name), name, source, "c1", level, ("k1",), ("d1",), duplicate_of=duplicate_of)
+
+
+def community(name: str, level: int, children: tuple[str, ...] = ()) -> Community:
+    return Community(name, level, None, children, (), (), ())
+
+
+# Records
+
+
+def test_records_of_any_kind_come_back_in_the_order_in_which_they_came(index: Index) -> None:
+    chunks = [chunk(name) for name in "cab"]
+    index.add([*chunks, Document("d1", "T", "text", metadata={"year": 1999}), Summary("c1", "T", "text")])
+
+    assert list(index.all(Chunk)) == chunks
+    assert index.ids(Chunk) == [one.id for one in chunks]
+    assert index.get(Document, ["d1"]) == [Document("d1", "T", "text", metadata={"year": 1999})]
+    assert index.get(Summary, ["c1"]) == [Summary("c1", "T", "text")]
+    assert index.count(Chunk) == 3
+
+
+def test_a_record_that_is_added_again_is_replaced_in_its_place(index: Index) -> None:
+    index.add([chunk("a"), chunk("b")])
+    index.add([chunk("a", text="new")])
+
+    assert [one.text for one in index.all(Chunk)] == ["new", "text"]
+
+
+def test_records_are_looked_up_in_the_order_that_was_asked_for(index: Index) -> None:
+    index.add(chunk(str(i)) for i in range(1200))
+    wanted = [content_id(str(i)) for i in (1100, 3, 3, 700)]
+
+    assert [one.id for one in index.chunks_by_id(wanted)] == wanted
+    assert len(index.chunks_by_id(index.ids(Chunk))) == 1200
+    assert index.chunks_by_id([]) == []
+
+
+def test_an_unknown_id_is_named(index: Index) -> None:
+    with pytest.raises(UnknownRecordError, match="has no Question with the id 'nope'"):
+        index.questions_by_id(["nope"])
+
+
+def test_an_id_that_utf8_cannot_write_is_an_id_like_any_other(index: Index) -> None:
+    index.add([Document("caf\udce9.txt", "T", "text"), Document("café.txt", "T", "other")])
+
+    assert index.get(Document, ["caf\udce9.txt"])[0].text == "text"
+    assert index.ids(Document) == ["caf\udce9.txt", "café.txt"]
+    index.delete(Document, ["caf\udce9.txt"])
+    assert index.ids(Document) == ["café.txt"]
+
+
+def test_deleting_what_is_not_there_does_nothing(index: Index) -> None:
+    index.add([chunk("a")])
+
+    index.delete(Chunk, [content_id("a"), content_id("b")])
+    index.delete(Chunk, [content_id("a")])
+
+    assert index.count(Chunk) == 0
+
+
+def test_replace_leaves_only_the_new_records_of_that_kind(index: Index) -> None:
+    index.add([chunk("a"), question("q")])
+
+    index.replace(Chunk, (one for one in [chunk("b")]))
+
+    assert list(index.all(Chunk)) == [chunk("b")]
+    assert index.count(Question) == 1
+
+
+def test_a_source_that_breaks_half_way_changes_nothing(index: Index) -> None:
+    index.add([chunk("a")])
+
+    def broken() -> Iterator[Chunk]:
+        yield chunk("b")
+        raise RuntimeError("the loader broke")
+
+    with pytest.raises(RuntimeError, match="the loader broke"):
+        index.replace(Chunk, broken())
+
+    assert list(index.all(Chunk)) == [chunk("a")]
+
+
+def test_records_can_be_read_from_the_index_while_it_is_written(index: Index) -> None:
+    index.add(chunk(str(i)) for i in range(1500))
+
+    index.add(question(f"What is {one.id}?") for one in index.all(Chunk))
+
+    assert index.count(Question) == 1500
+
+
+def test_records_are_asked_for_by_column(index: Index) -> None:
+    index.add([chunk("a", "d1"), chunk("b", "d2"), chunk("c", "d1")])
+
+    assert list(index.all(Chunk, document_id="d1")) == [chunk("a", "d1"), chunk("c", "d1")]
+    with pytest.raises(TypeError, match="cannot be asked for by 'text'"):
+        index.all(Chunk, text="x")
+
+
+def test_a_kind_that_an_index_does_not_keep_is_refused_by_name(index: Index) -> None:
+    with pytest.raises(TypeError, match="keeps no str"):
+        index.count(str)  # type: ignore[arg-type]
+
+
+def test_failures_of_the_loader_and_of_the_stages_are_one_list(index: Index) -> None:
+    index.add([Failure("load", "a.pdf", "encrypted")])
+    index.results.fail("extract", "c1", "timeout")
+
+    assert list(index.all(Failure)) == [Failure("load", "a.pdf", "encrypted"), Failure("extract", "c1", "timeout")]
+    assert index.results.failures("load") == [Failure("load", "a.pdf", "encrypted")]
+
+
+def test_questions_are_chosen_by_level_and_source_and_duplicates_only_on_request(index: Index) -> None:
+    top, deep, twin, random = (
+        question("top"),
+        question("deep", 1),
+        question("twin", 1, duplicate_of=content_id("deep")),
+        question("random", -1, "random"),
+    )
+    index.add([top, deep, twin, random])
+
+    assert index.questions() == [top, deep, random]
+    assert index.questions(1) == [deep]
+    assert index.questions(1, duplicates=True) == [deep, twin]
+    assert index.questions(source="random") == [random]
+    assert index.questions(0, source="random") == []
+
+
+def test_the_communities_at_a_level_include_the_leaves_above_it(index: Index) -> None:
+    index.add([community("split", 0, ("x", "y")), community("whole", 0), community("x", 1), community("y", 1)])
+
+    assert [one.id for one in index.communities_at(0)] == ["split", "whole"]
+    assert [one.id for one in index.communities_at(1)] == ["whole", "x", "y"]
+    assert [one.id for one in index.communities_at(5)] == ["whole", "x", "y"]
+
+
+def test_the_graph_carries_the_fields_of_entities_and_relationships(index: Index) -> None:
+    index.add(
+        [
+            Entity("e1", "Ada", "person", "a mathematician", ("Ada",), ("k1",), 1),
+            Entity("e2", "Babbage", "person", "an engineer", ("Babbage",), ("k1",), 1),
+            Relationship("r1", "e1", "e2", "wrote to", "letters", 2.0, ("k1",)),
+            Relationship("r2", "e1", "e2", "met", "at a party", 1.0, ("k1",)),
+        ]
+    )
+
+    graph = index.graph()
+
+    assert graph.nodes["e1"]["name"] == "Ada"
+    assert sorted(graph.edges(keys=True)) == [("e1", "e2", "r1"), ("e1", "e2", "r2")]
+    assert graph.edges["e1", "e2", "r1"]["weight"] == 2.0
+    assert "source_id" not in graph.edges["e1", "e2", "r1"]
+
+
+def test_counts_names_every_kind(index: Index) -> None:
+    index.add([chunk("a"), Failure("load", "x", "empty")])
+
+    counts = index.counts()
+
+    assert (counts["chunks"], counts["failures"], counts["questions"]) == (1, 1, 0)
+    assert len(counts) == 11
+
+
+# The folder
+
+
+def test_an_index_is_opened_again_with_all_that_it_held(tmp_path: Path) -> None:
+    settings = Settings(chunks=ChunkSettings(tokens=100, overlap=0))
+    with Index.create(tmp_path / "x", settings, encoder_name="keywords", encoder_dimension=2) as index:
+        index.add([chunk("a")])
+        index.chunk_vectors.upsert([content_id("a")], np.array([[0, 1]], np.float32), ["text"])
+        index.update_manifest(complete=True, models={"extractor": "embedded"})
+        created = index.manifest
+
+    with Index.open(tmp_path / "x") as index:
+        assert index.manifest == created
+        assert (created.settings, created.complete, created.models) == (settings, True, {"extractor": "embedded"})
+        assert created.updated_at > created.created_at
+        assert list(index.all(Chunk)) == [chunk("a")]
+        assert index.chunk_vectors.search(np.array([[0, 1]], np.float32), 1) == [[(content_id("a"), 1.0)]]
+
+
+def test_an_index_is_not_created_over_another_or_over_foreign_files(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(IndexStateError, match="is an index already"):
+        make(tmp_path / "x.kraq")
+    with pytest.raises(IndexStateError, match=r"holds 'chapter1.txt'.*does not exist yet"):
+        make(tmp_path / "thesis")
+    with pytest.raises(IndexStateError, match="Choose another place"):
+        make(tmp_path / "file")
+    with pytest.raises(IndexStateError, match="Choose another place"):
+        make(Path("/proc/x.kraq"))
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter1.txt"]
+
+
+def test_what_a_killed_creation_left_is_replaced(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    (tmp_path / "x.kraq" / "manifest.json").unlink()  # written last
+    (tmp_path / "x.kraq" / ".manifest.json.new").write_text("{")
+
+    with pytest.raises(IndexStateError, match="is not an index"):
+        Index.open(tmp_path / "x.kraq")
+    with make(tmp_path / "x.kraq") as index:
+        index.add([chunk("a")])
+        assert index.count(Chunk) == 1
+
+
+def test_a_damaged_index_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    for name in ("absent", "garbage", "other"):
+        make(tmp_path / name).close()
+    (tmp_path / "absent" / "index.db").unlink()
+    (tmp_path / "garbage" / "index.db").write_bytes(b"garbage" * 1000)
+    (tmp_path / "other" / "index.db").unlink()
+    sqlite3.connect(tmp_path / "other" / "index.db").execute("CREATE TABLE x (y)").connection.close()
+
+    with pytest.raises(IndexStateError, match=r"has no index.db.*index again"):
+        Index.open(tmp_path / "absent", write=True)
+    with pytest.raises(IndexStateError, match="database is damaged"):
+        Index.open(tmp_path / "garbage", write=True)
+    with pytest.raises(IndexStateError, match="lacks the tables chunks, claims"):
+        Index.open(tmp_path / "other")
+    with pytest.raises(IndexStateError, match=r"has no index.db"):  # the failed opening has let go of the lock
+        Index.open(tmp_path / "absent", write=True)
+
+
+def test_an_index_of_an_older_schema_is_brought_up_to_date_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.kraq"
+    with make(path) as index:
+        index.add([chunk("a", text="old")])
+
+    def shout(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE chunks SET data = replace(data, 'old', 'NEW')")
+
+    def rename(fields: dict[str, object]) -> dict[str, object]:
+        return {**fields, "encoder_name": f"renamed {fields['encoder_name']}"}
+
+    monkeypatch.setattr(manifests, "SCHEMA_VERSION", 2)
+    monkeypatch.setitem(MIGRATIONS, 1, Migration(shout, rename))
+
+    for _ in range(2):
+        with Index.open(path) as index:
+            assert [one.text for one in index.all(Chunk)] == ["NEW"]
+            assert index.manifest.encoder_name == "renamed keywords"
+            assert index.manifest.schema_version == 2
+
+
+def test_a_migration_that_was_killed_between_database_and_manifest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.kraq"
+    make(path).close()
+    runs = []
+    monkeypatch.setattr(manifests, "SCHEMA_VERSION", 2)
+    monkeypatch.setitem(MIGRATIONS, 1, Migration(lambda connection: runs.append(1)))
+    database = sqlite3.connect(path / "index.db")
+    database.execute("PRAGMA user_version = 2")
+    database.close()
+
+    Index.open(path).close()
+
+    assert runs == []  # the database's part was done
+    assert json.loads((path / "manifest.json").read_text())["schema_version"] == 2
+
+
+def test_another_encoder_is_refused_with_both_names(index: Index, keyword_embedder: type) -> None:
+    with pytest.raises(EncoderMismatchError, match=r"encoder 'keywords'.*is 'keywords\(cat\)'"):
+        index.require_encoder(keyword_embedder("cat"))
+
+
+def test_vectors_of_another_dimension_are_refused(tmp_path: Path) -> None:
+    with make(tmp_path / "x.kraq") as index:
+        assert index.chunk_vectors.dimension == 2
+        index.update_manifest(encoder_dimension=3)
+
+    with Index.open(tmp_path / "x.kraq") as index, pytest.raises(EncoderMismatchError, match="2-dimensional"):
+        _ = index.question_vectors, index.chunk_vectors
+
+
+def test_an_index_opened_for_reading_cannot_be_changed(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+
+    with Index.open(tmp_path / "x.kraq") as index:
+        with pytest.raises(IndexStateError, match="opened for reading"):
+            index.add([chunk("a")])
+        with pytest.raises(IndexStateError, match="opened for reading"):
+            index.update_manifest(complete=True)
+        with pytest.raises(IndexStateError, match="opened for reading"):
+            index.results.fail("extract", "c1", "x")
+
+
+def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
+    index = make(tmp_path / "x.kraq")
+    stream = index.all(Chunk)
+    index.close()
+    index.close()
+
+    for use in (lambda: index.count(Chunk), lambda: index.chunk_vectors, lambda: next(stream)):
+        with pytest.raises(IndexStateError, match="closed"):
+            use()
+
+
+def test_a_copied_program_shares_its_index(index: Index) -> None:
+    assert copy.deepcopy({"index": index})["index"] is index
+
+
+# Threads and processes
+
+
+def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> None:
+    done = threading.Event()
+
+    def read() -> set[int]:
+        seen = set()
+        while not done.is_set():
+            seen.add(len(list(index.all(Chunk))))
+        return seen
+
+    with ThreadPoolExecutor(16) as pool:
+        readers = [pool.submit(read) for _ in range(16)]
+        for batch in range(10):
+            index.add(chunk(f"{batch}-{i}") for i in range(100))
+        done.set()
+        seen = set().union(*(reader.result() for reader in readers))
+
+    assert seen <= set(range(0, 1001, 100))
+    assert index.count(Chunk) == 1000
+
+
+def run(code: str, *arguments: object) -> subprocess.Popen[str]:
+    head = (
+        "import sys, time\nimport numpy as np\nfrom pathlib import Path\n"
+        "from kraq_dspy.records import Chunk, content_id\nfrom kraq_dspy.stores.index import Index\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", head + code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+WRITER = """
+index = Index.open(sys.argv[1], write=True)
+index.add([Chunk(content_id("a"), "d", 0, 0, 1, "t", 1)])
+print("open", flush=True)
+time.sleep(60)
+"""
+
+
+def test_while_one_process_writes_another_reads_records_but_neither_writes_nor_opens_vectors(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    writer = run(WRITER, tmp_path / "x.kraq")
+    try:
+        assert line_of(writer) == "open"
+        with Index.open(tmp_path / "x.kraq") as reader:
+            assert reader.count(Chunk) == 1
+            with pytest.raises(IndexLockedError, match=f"process {writer.pid} "):
+                _ = reader.chunk_vectors
+        with pytest.raises(IndexLockedError, match=f"process {writer.pid} "):
+            Index.open(tmp_path / "x.kraq", write=True)
+    finally:
+        end(writer)
+
+    with Index.open(tmp_path / "x.kraq", write=True) as index:  # the lock went with the process
+        assert index.chunk_vectors.count() == 0
+        assert index.count(Chunk) == 1
+
+
+def test_a_process_that_searches_keeps_writers_out(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    code = "index = Index.open(sys.argv[1])\nindex.chunk_vectors\nprint('open', flush=True)\ntime.sleep(60)"
+    searcher = run(code, tmp_path / "x.kraq")
+    try:
+        assert line_of(searcher) == "open"
+        with pytest.raises(IndexLockedError, match=f"process {searcher.pid} "):
+            Index.open(tmp_path / "x.kraq", write=True)
+    finally:
+        end(searcher)
+
+
+ADDER = """
+index = Index.open(sys.argv[1], write=True)
+vectors = index.chunk_vectors
+print("open", flush=True)
+for batch in range(10_000):
+    chunks = [Chunk(content_id(f"{batch}-{i}"), "d", i, 0, 1, "some words " * 50, 1) for i in range(50)]
+    index.add(chunks)
+    rows = np.eye(2, dtype=np.float32)[[batch % 2] * 50]
+    vectors.upsert([one.id for one in chunks], rows, [one.text for one in chunks])
+    if batch == 5:
+        print("busy", flush=True)
+"""
+
+
+@pytest.mark.parametrize("pause_ms", [0, 7, 23, 61])
+def test_a_process_killed_while_adding_leaves_whole_batches_in_records_and_vectors(
+    tmp_path: Path, pause_ms: int
+) -> None:
+    make(tmp_path / "x.kraq").close()
+    adder = run(ADDER, tmp_path / "x.kraq")
+    assert (line_of(adder), line_of(adder)) == ("open", "busy")
+    threading.Event().wait(pause_ms / 1000)
+    end(adder)
+
+    with Index.open(tmp_path / "x.kraq") as index:  # a reader mends the log of the killed writer
+        n_chunks = index.count(Chunk)
+        n_vectors = index.chunk_vectors.count()
+        assert n_chunks >= 300
+        assert n_chunks % 50 == 0
+        assert n_chunks - n_vectors in (0, 50)
+        stored = sorted(index.chunk_vectors.ids())
+        np.testing.assert_array_equal(np.linalg.norm(index.chunk_vectors.vectors(stored), axis=1), 1)
+        assert {one.id for one in index.chunks_by_id(stored)} == set(stored)
+        assert len(index.chunk_vectors.search_text("words", 5)) == 5
+
+
+@pytest.mark.parametrize("pause_ms", [0, 2, 5, 10, 20, 40])
+def test_a_process_killed_while_creating_leaves_what_can_be_opened_or_created_again(
+    tmp_path: Path, pause_ms: int
+) -> None:
+    path = tmp_path / "x.kraq"
+    code = """
+from kraq_dspy.config import Settings
+print("go", flush=True)
+index = Index.create(sys.argv[1], Settings(), encoder_name="keywords", encoder_dimension=2)
+index.chunk_vectors, index.question_vectors
+"""
+    creator = run(code, path)
+    assert line_of(creator) == "go"
+    threading.Event().wait(pause_ms / 1000)
+    end(creator)
+
+    created = (path / "manifest.json").exists()
+    with Index.open(path, write=True) if created else make(path) as index:
+        index.chunk_vectors.upsert([content_id("a")], np.array([[0, 1]], np.float32))
+        assert index.chunk_vectors.count() == 1
+        assert index.question_vectors.count() == 0
+
+
+READ_ONLY = """
+import os
+if os.geteuid() == 0:  # root may write anywhere
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+from kraq_dspy.errors import IndexStateError
+with Index.open(sys.argv[1]) as index:
+    print(index.count(Chunk), flush=True)
+try:
+    Index.open(sys.argv[1], write=True)
+except IndexStateError as error:
+    print(error, flush=True)
+try:
+    Index.create(sys.argv[1] + "/y", index.manifest.settings, encoder_name="e", encoder_dimension=2)
+except IndexStateError as error:
+    print(error, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file modes")
+def test_an_index_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_written() -> None:
+    folder = Path(tempfile.mkdtemp())  # pytest's own folders cannot be entered by another user
+    folder.chmod(0o755)
+    try:
+        with make(folder / "x.kraq") as index:
+            index.add([chunk("a")])
+        for path in (folder / "x.kraq").iterdir():
+            path.chmod(0o444)
+        (folder / "x.kraq").chmod(0o555)
+
+        process = run(READ_ONLY, folder / "x.kraq")
+        count, no_write, no_create = (line_of(process) for _ in range(3))
+        end(process)
+    finally:
+        (folder / "x.kraq").chmod(0o755)
+        shutil.rmtree(folder)
+
+    assert count == "1"
+    assert "Permission denied" in no_write
+    assert "must exist and be writable" in no_write
+    assert "Permission denied" in no_create

@@ -1,0 +1,106 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.config import EncoderSettings, RoleSettings, Settings, StoreSettings
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.stores.manifest import (
+    SCHEMA_VERSION,
+    migrate_fields,
+    new_manifest,
+    parse,
+    read_fields,
+    to_fields,
+    write_atomically,
+    write_fields,
+)
+
+
+def test_a_manifest_comes_back_with_its_settings(tmp_path: Path) -> None:
+    settings = Settings(encoder=EncoderSettings(query_prefix="search_query: "), roles={"default": RoleSettings("x/y")})
+    manifest = new_manifest(settings, "minilm", 384)
+
+    write_fields(tmp_path, to_fields(manifest))
+
+    assert parse(read_fields(tmp_path), tmp_path) == manifest
+
+
+def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
+    settings = Settings(
+        store=StoreSettings(url="https://ann:secret@qdrant.example:6333/x"),
+        roles={"default": RoleSettings(api_base="http://:secret@localhost:8000/v1")},
+    )
+
+    write_fields(tmp_path, to_fields(new_manifest(settings, "minilm", 384)))
+
+    assert "secret" not in (tmp_path / "manifest.json").read_text()
+    kept = parse(read_fields(tmp_path), tmp_path).settings
+    assert kept.store.url == "https://qdrant.example:6333/x"
+    assert kept.roles["default"].api_base == "http://localhost:8000/v1"
+
+
+def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + 1}
+    write_fields(tmp_path, fields)
+
+    with pytest.raises(IndexStateError, match=rf"schema version {SCHEMA_VERSION + 1}.*pip install -U kraq-dspy"):
+        read_fields(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"', '{"schema_version": null}', '{"schema_version": "one"}', "{}"])
+def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+
+    with pytest.raises(IndexStateError, match=r"manifest.json' is damaged"):
+        read_fields(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"settings": {"nonsense": {}}}, {"settings": None}, {"unknown": 1}])
+def test_a_manifest_with_fields_that_do_not_fit_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), **change}
+
+    with pytest.raises(IndexStateError, match="is damaged"):
+        parse(fields, tmp_path)
+
+
+def test_what_is_not_an_index_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(IndexStateError, match=r"There is no index .*kraq index"):
+        read_fields(tmp_path / "absent")
+    with pytest.raises(IndexStateError, match="is a file"):
+        read_fields(tmp_path / "file")
+    with pytest.raises(IndexStateError, match="is not an index"):
+        read_fields(tmp_path)
+
+
+def test_migration_applies_each_missing_step_in_order() -> None:
+    steps = {
+        1: lambda fields: {**fields, "title": fields["name"]},
+        3: lambda fields: {**fields, "title": fields["title"].upper()},
+    }
+
+    migrated = migrate_fields({"schema_version": 1, "name": "x"}, steps, target=4)
+
+    assert migrated == {"schema_version": 4, "name": "x", "title": "X"}
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("old")
+    (tmp_path / ".manifest.json.new").mkdir()  # opening it for writing fails, for root too
+
+    with pytest.raises(IndexStateError, match="as it was"):
+        write_atomically(tmp_path / "manifest.json", "new")
+
+    assert (tmp_path / "manifest.json").read_text() == "old"
+
+
+def test_what_a_killed_write_left_behind_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / ".manifest.json.new").write_text('{"half')
+
+    write_atomically(tmp_path / "manifest.json", json.dumps({"whole": True}))
+
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {"whole": True}
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

@@ -1,0 +1,308 @@
+"""One contract for both stores, worked out by hand on axes, and what is particular to each."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qdrant_client import QdrantClient
+
+from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateError, UnknownRecordError
+from kraq_dspy.ports import Vectors, VectorStore
+from kraq_dspy.records import content_id
+from kraq_dspy.stores.vectors import EdgeVectorStore, QdrantVectorStore
+
+CAT, DOG, BIRD, FISH = (content_id(name) for name in ("cat", "dog", "bird", "fish"))
+NAMES = {CAT: "cat", DOG: "dog", BIRD: "bird", FISH: "fish"}
+
+
+@pytest.fixture(params=["edge", "qdrant"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
+    """Four animals on the axes (furry, loud, small)."""
+    made: VectorStore = (
+        EdgeVectorStore(tmp_path / "animals", 3)
+        if request.param == "edge"
+        else QdrantVectorStore(QdrantClient(":memory:"), "animals", 3)
+    )
+    made.upsert(
+        [CAT, DOG, BIRD, FISH],
+        unit([1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]),
+        ["the cat purrs", "the dog barks and barks", "the bird sings while the cat sleeps", "the fish swims"],
+        [
+            {"document_id": "d1", "legs": 4, "weight": 4.5, "tame": True, "a.b": "x"},
+            {"document_id": "d1", "legs": 4, "weight": 20.0, "tame": True, "a.b": "y"},
+            {"document_id": "d2", "legs": 2, "weight": 1, "tame": False, "a.b": "x"},
+            {"document_id": "d3", "legs": 0, "weight": 0.5, "tame": False, "a.b": "x"},
+        ],
+    )
+    yield made
+    made.close()
+
+
+def unit(*rows: Sequence[float]) -> Vectors:
+    matrix: Vectors = np.array(rows, dtype=np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix
+
+
+def names(hits: list[tuple[str, float]]) -> list[str]:
+    return [NAMES[one] for one, _ in hits]
+
+
+def test_each_row_finds_its_nearest_points_best_first_with_their_cosines(store: VectorStore) -> None:
+    furry, small = store.search(unit([1, 0, 0], [0, 0, 1]), 2)
+
+    assert names(furry) == ["cat", "dog"]
+    assert [score for _, score in furry] == pytest.approx([1, 0.7071], abs=1e-4)
+    assert names(small) == ["fish", "bird"]
+
+
+def test_fewer_points_than_asked_for_is_fine_and_so_is_no_row(store: VectorStore) -> None:
+    assert len(store.search(unit([1, 0, 0]), 100)[0]) == 4
+    assert store.search(np.zeros((0, 3), np.float32), 5) == []
+
+
+def test_excluded_points_are_not_found_and_the_next_best_take_their_place(store: VectorStore) -> None:
+    (hits,) = store.search(unit([1, 0, 0]), 1, exclude={CAT, content_id("unknown")})
+
+    assert names(hits) == ["dog"]
+    assert names(store.search_text("cat", 5, exclude=[CAT])) == ["bird"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"document_id": "d1"}, {"cat", "dog"}),
+        ({"document_id": ["d2", "d3", "d9"]}, {"bird", "fish"}),
+        ({"legs": 4, "weight": 4.5}, {"cat"}),
+        ({"weight": [1.0, 0.5]}, {"bird", "fish"}),
+        ({"tame": True}, {"cat", "dog"}),
+        ({"a.b": "x", "tame": True}, {"cat"}),
+        ({"legs": "4"}, set()),
+        ({"legs": []}, set()),
+        ({"unknown": "x"}, set()),
+        ({}, {"cat", "dog", "bird", "fish"}),
+    ],
+)
+def test_filters_ask_for_a_value_or_one_of_a_list(
+    store: VectorStore, filters: dict[str, object], expected: set[str]
+) -> None:
+    (hits,) = store.search(unit([1, 1, 1]), 10, filters=filters)
+
+    assert set(names(hits)) == expected
+
+
+def test_filters_hold_for_words_too(store: VectorStore) -> None:
+    assert names(store.search_text("cat", 5, filters={"document_id": "d2"})) == ["bird"]
+
+
+def test_words_find_only_points_that_have_one_of_them_and_the_shorter_text_first(store: VectorStore) -> None:
+    assert names(store.search_text("cats", 5)) == ["cat", "bird"]  # stemmed
+    assert names(store.search_text("barking", 5)) == ["dog"]
+    assert store.search_text("submarine", 5) == []
+    assert store.search_text("the", 5) == []  # a stop word
+    assert store.search_text("", 5) == []
+
+
+def test_a_rare_word_outweighs_a_common_one(store: VectorStore) -> None:
+    assert names(store.search_text("cat swims", 5))[0] == "fish"
+
+
+def test_ties_come_in_the_order_of_the_ids_also_at_the_cut(store: VectorStore) -> None:
+    twins = sorted(content_id(str(i)) for i in range(100))
+    store.upsert(twins[::-1], unit(*[[1, 0, 1]] * 100), ["quokka"] * 100)
+
+    (hits,) = store.search(unit([1, 0, 1]), 7)
+
+    assert [one for one, _ in hits] == twins[:7]
+    assert [one for one, _ in store.search_text("quokka", 7)] == twins[:7]
+
+
+def test_a_point_that_is_written_again_is_replaced(store: VectorStore) -> None:
+    store.upsert([CAT], unit([0, 0, 1]), ["a robot"], [{"document_id": "d9"}])
+
+    assert store.count() == 4
+    assert names(store.search(unit([0, 0, 1]), 5, filters={"document_id": "d9"})[0]) == ["cat"]
+    assert names(store.search_text("purrs", 5)) == []
+    assert names(store.search_text("robot", 5)) == ["cat"]
+
+
+def test_deleted_points_are_gone_and_deleting_twice_does_nothing(store: VectorStore) -> None:
+    store.delete([CAT, content_id("unknown")])
+    store.delete([CAT])
+    store.delete([])
+
+    assert store.ids() == {DOG, BIRD, FISH}
+    assert store.count() == 3
+    assert names(store.search_text("cat", 5)) == ["bird"]
+
+
+def test_vectors_come_back_in_the_order_of_the_ids(store: VectorStore) -> None:
+    rows = store.vectors([FISH, DOG, FISH])
+
+    np.testing.assert_allclose(rows, unit([0, 0, 1], [1, 1, 0], [0, 0, 1]), atol=1e-6)
+    assert rows.dtype == np.float32
+    assert store.vectors([]).shape == (0, 3)
+    with pytest.raises(UnknownRecordError, match=content_id("unknown")):
+        store.vectors([CAT, content_id("unknown")])
+
+
+def test_thousands_of_points_are_written_listed_and_excluded(store: VectorStore) -> None:
+    store.delete(NAMES)
+    many = [content_id(str(i)) for i in range(2500)]
+    rows = unit(*np.random.default_rng(0).normal(size=(2500, 3)).tolist())
+    store.upsert(many, rows)
+
+    assert store.ids() == set(many)
+    np.testing.assert_allclose(store.vectors(many), rows, atol=1e-6)
+    (hits,) = store.search(rows[:1], 10, exclude=set(many[:1000]))
+    nearest = sorted(range(1000, 2500), key=lambda i: -float(rows[i] @ rows[0]))
+    assert [one for one, _ in hits] == [many[i] for i in nearest[:10]]
+
+
+def test_text_and_payload_that_utf8_cannot_write_are_stored(store: VectorStore) -> None:
+    new = content_id("new")
+    store.upsert([new], unit([1, 0, 0]), ["walrus caf\udce9"], [{"document_id": "caf\udce9.txt"}])
+
+    assert [one for one, _ in store.search_text("walrus", 5)] == [new]
+    assert [one for one, _ in store.search(unit([1, 0, 0]), 5, filters={"document_id": "caf\udce9.txt"})[0]] == [new]
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda store: store.search(unit([1, 0]), 5), EncoderMismatchError, "holds 3-dimensional.*2-dimensional"),
+        (lambda store: store.upsert([CAT], unit([1, 0])), EncoderMismatchError, "holds 3-dimensional"),
+        (lambda store: store.upsert([CAT, DOG], unit([1, 0, 0])), ValueError, "2 ids but 1 vectors"),
+        (lambda store: store.search(np.array([1, 0, 0], np.float32), 5), ValueError, r"expected \[n, 3\]"),
+        (lambda store: store.search(np.array([[1, np.nan, 0]], np.float32), 5), ValueError, "not finite"),
+        (lambda store: store.search(unit([1, 0, 0]), 0), ValueError, "k is 0"),
+        (lambda store: store.search_text("cat", 0), ValueError, "k is 0"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_reason(
+    store: VectorStore, use: Callable[[VectorStore], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        use(store)
+
+
+def test_sixteen_threads_search_while_one_writes(store: VectorStore) -> None:
+    start, done = threading.Barrier(17), threading.Event()
+
+    def search() -> set[str]:
+        start.wait()
+        best = set()
+        while not done.is_set():
+            best.add(names(store.search(unit([1, 0, 0]), 1, filters={"document_id": "d1"})[0])[0])
+        return best
+
+    with ThreadPoolExecutor(16) as pool:
+        searches = [pool.submit(search) for _ in range(16)]
+        start.wait()
+        for batch in range(5):
+            store.upsert([content_id(f"{batch}-{i}") for i in range(40)], unit(*[[0, 1, 0]] * 40))
+        done.set()
+        found = [search.result() for search in searches]
+
+    assert found == [{"cat"}] * 16
+    assert store.count() == 204
+
+
+# Edge alone
+
+
+def test_an_edge_store_keeps_its_points_when_it_is_closed_and_opened(tmp_path: Path) -> None:
+    first = EdgeVectorStore(tmp_path / "animals", 3)
+    first.upsert([CAT], unit([1, 0, 0]), ["the cat purrs"], [{"document_id": "d1"}])
+    first.close()
+    first.close()
+
+    second = EdgeVectorStore(tmp_path / "animals", 3)
+
+    assert names(second.search(unit([1, 0, 0]), 5, filters={"document_id": "d1"})[0]) == ["cat"]
+    assert names(second.search_text("purr", 5)) == ["cat"]
+    second.close()
+
+
+def test_a_second_edge_store_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+    first = EdgeVectorStore(tmp_path / "animals", 3)
+
+    with pytest.raises(IndexLockedError, match="one at a time"):
+        EdgeVectorStore(tmp_path / "animals", 3)
+    first.close()
+
+
+def test_a_half_made_edge_store_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "animals.new" / "segments").mkdir(parents=True)
+    (tmp_path / "animals.new" / "edge_config.json").write_text("{")
+
+    store = EdgeVectorStore(tmp_path / "animals", 3)
+
+    assert store.count() == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["animals"]
+    store.close()
+
+
+def test_a_damaged_edge_store_says_what_to_delete(tmp_path: Path) -> None:
+    store = EdgeVectorStore(tmp_path / "animals", 3)
+    store.upsert([CAT], unit([1, 0, 0]))
+    store.close()
+    for path in (tmp_path / "animals").glob("segments/*/segment.json"):
+        path.write_text("{")
+
+    with pytest.raises(IndexStateError, match="delete that folder"):
+        EdgeVectorStore(tmp_path / "animals", 3)
+
+
+def test_a_closed_edge_store_says_so(tmp_path: Path) -> None:
+    store = EdgeVectorStore(tmp_path / "animals", 3)
+    store.close()
+
+    with pytest.raises(IndexStateError, match="were closed"):
+        store.search(unit([1, 0, 0]), 1)
+
+
+def test_optimizing_changes_no_answer(tmp_path: Path) -> None:
+    rows = unit(*np.random.default_rng(0).normal(size=(3000, 8)).tolist())
+    ids = [content_id(str(i)) for i in range(3000)]
+    store = EdgeVectorStore(tmp_path / "numbers", 8)
+    store.upsert(ids, rows, [f"word{i % 7}" for i in range(3000)])
+    store.delete(ids[:1500])
+    before = store.search(rows[:20], 10), store.search_text("word3", 10)
+
+    store.optimize()
+
+    after = store.search(rows[:20], 10), store.search_text("word3", 10)
+    assert [[one for one, _ in hits] for hits in after[0]] == [[one for one, _ in hits] for hits in before[0]]
+    assert [one for one, _ in after[1]] == [one for one, _ in before[1]]
+    assert store.count() == 1500
+    store.close()
+
+
+# A server alone
+
+
+def test_a_server_that_is_not_there_is_named_with_what_to_check() -> None:
+    with pytest.raises(IndexStateError, match=r"Qdrant server.*url is its address"):
+        QdrantVectorStore("http://127.0.0.1:9", "animals", 3)
+
+
+def test_a_collection_of_another_dimension_is_refused() -> None:
+    client = QdrantClient(":memory:")
+    QdrantVectorStore(client, "animals", 3)
+
+    with pytest.raises(EncoderMismatchError, match="animals holds 3-dimensional"):
+        QdrantVectorStore(client, "animals", 4)
+
+
+def test_collections_of_one_server_do_not_mix() -> None:
+    client = QdrantClient(":memory:")
+    cats, dogs = (QdrantVectorStore(client, name, 3) for name in ("cats", "dogs"))
+    cats.upsert([CAT], unit([1, 0, 0]))
+
+    assert (cats.ids(), dogs.ids()) == ({CAT}, set())
+    cats.close()  # the client is ours: it stays open
+    assert dogs.count() == 0
