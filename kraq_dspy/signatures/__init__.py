@@ -2,11 +2,15 @@
 
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.ask_about_passages import AskAboutPassages
+from kraq_dspy.signatures.check_response import CheckResponse
 from kraq_dspy.signatures.confirm_same_entity import ConfirmSameEntity
 from kraq_dspy.signatures.draft_answer import DraftAnswer
 from kraq_dspy.signatures.extract_elements import ExtractElements
 from kraq_dspy.signatures.find_missed_elements import FindMissedElements
 from kraq_dspy.signatures.generate_question import GenerateQuestion
+from kraq_dspy.signatures.grade_answer import GradeAnswer
+from kraq_dspy.signatures.judge_answer import JudgeAnswer
+from kraq_dspy.signatures.judge_list_answer import JudgeListAnswer
 from kraq_dspy.signatures.merge_descriptions import MergeDescriptions
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
 from kraq_dspy.signatures.verify_draft import VerifyDraft
@@ -14,11 +18,15 @@ from kraq_dspy.signatures.verify_draft import VerifyDraft
 __all__ = [
     "AnswerQuestion",
     "AskAboutPassages",
+    "CheckResponse",
     "ConfirmSameEntity",
     "DraftAnswer",
     "ExtractElements",
     "FindMissedElements",
     "GenerateQuestion",
+    "GradeAnswer",
+    "JudgeAnswer",
+    "JudgeListAnswer",
     "MergeDescriptions",
     "SummarizeCommunity",
     "VerifyDraft",

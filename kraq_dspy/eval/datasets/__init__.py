@@ -1,0 +1,22 @@
+"""Public question-answering sets in one schema, from the hub or from local files.
+
+python -m kraq_dspy.eval.datasets fetch hotpot_qa --out data
+load_dataset("hotpot_qa", Path("data"))
+"""
+
+from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples
+from kraq_dspy.eval.datasets.local import load_local, save_local
+from kraq_dspy.eval.datasets.registry import NAMES, fetch_dataset, load_dataset
+from kraq_dspy.eval.datasets.sample import sample_to_tokens
+
+__all__ = [
+    "NAMES",
+    "Dataset",
+    "Example",
+    "PassageTriples",
+    "fetch_dataset",
+    "load_dataset",
+    "load_local",
+    "sample_to_tokens",
+    "save_local",
+]

@@ -1,0 +1,120 @@
+"""Fetches tables from the hub once, and reads them from disk afterwards, without a network (package `datasets`).
+
+On disk: `FOLDER/NAME/TABLE/`, as `datasets.Dataset.save_to_disk` writes it.
+"""
+
+import logging
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import EvaluationError, MissingExtraError
+
+_log = logging.getLogger(__name__)
+
+RawRow = Mapping[str, Any]
+
+PARQUET_BRANCH = "refs/convert/parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class HubTable:
+    """One table of a repository on the hub.
+
+    Repositories whose data come from a Python script (`script=True`) can no longer be loaded as they are; the hub keeps
+    a parquet copy of them on a branch of its own. `config` "*" means all, with a column `config` added.
+    """
+
+    name: str
+    repository: str
+    config: str = "default"
+    split: str = "train"
+    script: bool = False
+
+
+def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
+    """Downloads the tables into `folder / name`; what is there already is kept.
+
+    Raises EvaluationError when the hub cannot be reached or does not have them.
+    """
+    datasets = _datasets()
+    for table in tables:
+        target = folder / name / table.name
+        if target.is_dir():
+            _log.info("%s is already there", target)
+            continue
+        try:
+            loaded = _load_script_copy(datasets, table) if table.script else _load(datasets, table)
+        except (OSError, ValueError) as error:  # the hub's errors descend from these
+            raise EvaluationError(
+                f"{table.repository!r} ({table.config}, {table.split}) could not be fetched from the hub: {error}. On "
+                "a machine without a network, fetch it elsewhere and copy the folder."
+            ) from error
+        draft = target.with_name(f".{target.name}.part")
+        shutil.rmtree(draft, ignore_errors=True)
+        loaded.save_to_disk(str(draft))
+        draft.rename(target)
+
+
+def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str, Iterable[RawRow]]:
+    """The rows of each table by its name. Raises EvaluationError with the command that gets them when one is absent."""
+    datasets = _datasets()
+    found: dict[str, Iterable[RawRow]] = {}
+    for table in tables:
+        path = folder / name / table.name
+        if not path.is_dir():
+            raise EvaluationError(
+                f"The data set {name!r} is not in {str(folder)!r}: {table.name!r} is missing. Get it with: "
+                f"{fetch_command(name, folder)}"
+            )
+        found[table.name] = datasets.load_from_disk(str(path))
+    return found
+
+
+def fetch_command(name: str, folder: Path) -> str:
+    return f"python -m kraq_dspy.eval.datasets fetch {name} --out {folder}"
+
+
+def as_rows(value: Any) -> Iterator[dict[str, Any]]:
+    """A nested table as rows: `datasets` gives a list of dicts or a dict of lists, depending on how it was stored."""
+    if isinstance(value, Mapping):
+        columns = list(value)
+        for cells in zip(*value.values(), strict=True):
+            yield dict(zip(columns, cells, strict=True))
+    else:
+        for row in value or ():
+            yield dict(row)
+
+
+def _load(datasets: Any, table: HubTable) -> Any:
+    config = None if table.config == "default" else table.config
+    return datasets.load_dataset(table.repository, config, split=table.split)
+
+
+def _load_script_copy(datasets: Any, table: HubTable) -> Any:
+    from huggingface_hub import HfApi
+
+    paths = HfApi().list_repo_files(table.repository, repo_type="dataset", revision=PARQUET_BRANCH)
+    by_config: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        config, _, rest = path.partition("/")
+        if rest.startswith(f"{table.split}/") and path.endswith(".parquet") and table.config in ("*", config):
+            revision = PARQUET_BRANCH.replace("/", "%2F")
+            by_config.setdefault(config, []).append(f"hf://datasets/{table.repository}@{revision}/{path}")
+    if not by_config:
+        raise ValueError(f"the branch {PARQUET_BRANCH} has no parquet files of it")
+    parts = []
+    for config, files in by_config.items():
+        part = datasets.load_dataset("parquet", data_files={table.split: files}, split=table.split)
+        parts.append(part.add_column("config", [config] * len(part)) if table.config == "*" else part)
+    return datasets.concatenate_datasets(parts)
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets", "eval", "Loading public data sets") from error
+    return datasets

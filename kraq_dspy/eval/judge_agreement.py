@@ -1,0 +1,98 @@
+"""How far a judge agrees with people: accuracy and Cohen's kappa against gold labels.
+
+A judge that was not calibrated is a rumour: report this beside every judged figure.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.statistics import Interval, bootstrap_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """`accuracy` and `kappa` over the `n` questions that the judge decided; `n_failed` it did not.
+
+    `confusion[(gold, judged)]` counts the questions.
+    """
+
+    accuracy: Interval
+    kappa: Interval
+    confusion: Mapping[tuple[Hashable, Hashable], int]
+    n: int
+    n_failed: int
+    judge: str
+
+
+def judge_agreement(
+    gold: Mapping[str, Hashable],
+    judged: Mapping[str, Hashable],
+    *,
+    judge: str,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Agreement:
+    """Labels by question id. Gold labels without a judgement count as failed, not as wrong.
+
+    `judge` is the model's name. The interval of kappa is the percentile bootstrap's: questions are drawn with
+    replacement, which is a multinomial draw of the confusion matrix. Raises EvaluationError for a judgement of an
+    unknown question, when nothing was judged, or where kappa is undefined.
+    """
+    unknown = judged.keys() - gold.keys()
+    if unknown:
+        raise EvaluationError(f"The judge decided {min(unknown)!r}, which has no gold label.")
+    if not judged:
+        raise EvaluationError(f"The judge decided none of the {len(gold)} questions.")
+    labels = sorted({*gold.values(), *judged.values()}, key=str)
+    index = {label: position for position, label in enumerate(labels)}
+    counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    for question_id, label in judged.items():
+        counts[index[gold[question_id]], index[label]] += 1
+    n = int(counts.sum())
+    hits = [float(gold[question_id] == label) for question_id, label in judged.items()]
+    drawn = np.random.default_rng(seed).multinomial(n, counts.ravel() / n, size=resamples)
+    kappas = _kappas(drawn.reshape(resamples, len(labels), len(labels)))
+    kappas = kappas[~np.isnan(kappas)]  # a draw of one label alone says nothing about agreement beyond chance
+    kappa = cohen_kappa(counts)
+    low, high = np.quantile(kappas, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Agreement(
+        accuracy=bootstrap_mean(hits, confidence=confidence, resamples=resamples, seed=seed),
+        kappa=Interval(kappa, float(low), float(high), confidence, n, resamples, seed, "percentile bootstrap"),
+        confusion={
+            (gold_label, judged_label): int(counts[index[gold_label], index[judged_label]])
+            for gold_label in labels
+            for judged_label in labels
+        },
+        n=n,
+        n_failed=len(gold) - n,
+        judge=judge,
+    )
+
+
+def cohen_kappa(confusion: NDArray[np.int64]) -> float:
+    """Agreement beyond chance, in [-1, 1]; 0 is what chance gives (Cohen, 1960). `confusion[gold, judged]` are counts.
+
+    Raises EvaluationError when empty, or when both gave one and the same label throughout: chance agreement is 1 then.
+    """
+    if not confusion.sum():
+        raise EvaluationError("The confusion matrix is empty.")
+    kappa = float(_kappas(confusion[None])[0])
+    if np.isnan(kappa):
+        raise EvaluationError(
+            "Cohen's kappa is undefined: judge and gold labels are one and the same label throughout. Calibrate on "
+            "questions with right and wrong answers."
+        )
+    return kappa
+
+
+def _kappas(confusions: NDArray[np.int64]) -> NDArray[np.float64]:
+    shares = confusions / confusions.sum(axis=(1, 2), keepdims=True)
+    observed = np.trace(shares, axis1=1, axis2=2)
+    chance = (shares.sum(axis=1) * shares.sum(axis=2)).sum(axis=1)
+    undefined = np.isclose(chance, 1.0, rtol=0, atol=1e-12)
+    return np.where(undefined, np.nan, (observed - chance) / np.where(undefined, 1.0, 1.0 - chance))

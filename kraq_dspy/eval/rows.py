@@ -1,0 +1,193 @@
+"""What a run leaves on disk: one JSON line for each question, and beside it what made them, so that any table can be
+remade.
+
+    RUN/run.json      the header: settings, seeds, models, index fingerprint
+    RUN/rows.jsonl    the rows, written as they come; a killed run loses at most the line it was writing
+"""
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.latency import Timings
+
+HEADER_FILE = "run.json"
+ROWS_FILE = "rows.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question, answered by one system. `failure` is None, or why there is no answer; then there are no metrics.
+
+    `failed_metrics` maps a metric that could not be computed (a judge that said "maybe") to the reason. `hit_ids` are
+    chunk ids, best first. `timings` as in `latency`. Raises EvaluationError for a metric that is NaN or infinite.
+    """
+
+    question_id: str
+    system: str = ""
+    answer: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    failed_metrics: Mapping[str, str] = field(default_factory=dict)
+    failure: str | None = None
+    timings: Timings = field(default_factory=dict)
+    hit_ids: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in self.metrics.items():
+            if not math.isfinite(value):
+                raise EvaluationError(f"Question {self.question_id!r}: the metric {name!r} is {value}.")
+        both = self.metrics.keys() & self.failed_metrics.keys()
+        if both or (self.failure is not None and self.metrics):
+            raise EvaluationError(
+                f"Question {self.question_id!r} has both a failure and the metrics {dict(self.metrics)}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """What made the rows. `models` maps a role ("answerer", "judge", "encoder", "bertscore") to a model's name."""
+
+    name: str
+    dataset: str
+    settings: Mapping[str, Any]
+    seeds: Mapping[str, int]
+    models: Mapping[str, str]
+    index_fingerprint: str = ""
+    library_version: str = ""
+    created_at: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricColumn:
+    """One metric over a run: the score of each question that has one, and why the others have none."""
+
+    scores: Mapping[str, float]
+    failures: Mapping[str, str]
+
+    def mean(self, *, failed_as: float | None = None) -> float:
+        """Mean over the scored questions, or over all with `failed_as` for those that failed.
+
+        Raises EvaluationError when nothing is left to average.
+        """
+        values = list(self.scores.values())
+        if failed_as is not None:
+            values += [failed_as] * len(self.failures)
+        if not values:
+            raise EvaluationError(f"No question has a score; {len(self.failures)} failed.")
+        return math.fsum(values) / len(values)
+
+
+class RowWriter:
+    """Appends rows to a run's folder; each is on disk when `write` returns.
+
+    A folder that already has rows is continued, if its header is the same but for `created_at`; else EvaluationError.
+    `done` holds the (system, question id) pairs that are already there. A torn last line is dropped.
+    """
+
+    def __init__(self, folder: Path, header: RunHeader) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / ROWS_FILE
+        _write_header(folder / HEADER_FILE, header)
+        _drop_torn_line(self._path)
+        rows = read_rows(self._path) if self._path.exists() else []
+        self.done = {(row.system, row.question_id) for row in rows}
+        self._file = self._path.open("a", encoding="utf-8")
+
+    def write(self, row: Row) -> None:
+        """Raises EvaluationError when the system has answered that question already."""
+        key = (row.system, row.question_id)
+        if key in self.done:
+            raise EvaluationError(f"Question {row.question_id!r} of {row.system!r} is already in {self._path.name}.")
+        self._file.write(json.dumps(dataclasses.asdict(row), ensure_ascii=False, allow_nan=False) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.done.add(key)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "RowWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a `rows.jsonl`, in order. Raises EvaluationError naming a line that is not a row."""
+    rows = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = Row(**json.loads(line))
+            except (json.JSONDecodeError, TypeError) as error:
+                raise EvaluationError(f"{path.name}, line {number} is not a row: {error}") from error
+            rows.append(dataclasses.replace(row, hit_ids=tuple(row.hit_ids)))
+    return rows
+
+
+def read_run(folder: Path) -> tuple[RunHeader, list[Row]]:
+    """A run's header and rows. Raises EvaluationError when the folder holds no run."""
+    header = folder / HEADER_FILE
+    if not header.is_file():
+        raise EvaluationError(f"{str(folder)!r} holds no run: it has no {HEADER_FILE}.")
+    return RunHeader(**json.loads(header.read_text("utf-8"))), read_rows(folder / ROWS_FILE)
+
+
+def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
+    """The scores of one metric by question id; a row that failed, or whose metric failed, is among the failures.
+
+    Raises EvaluationError when a row has neither a score nor a failure, or a question occurs twice (give the rows of
+    one system).
+    """
+    scores: dict[str, float] = {}
+    failures: dict[str, str] = {}
+    for row in rows:
+        if row.question_id in scores or row.question_id in failures:
+            raise EvaluationError(f"Question {row.question_id!r} occurs twice; give the rows of one system at a time.")
+        reason = row.failure if row.failure is not None else row.failed_metrics.get(metric)
+        if reason is not None:
+            failures[row.question_id] = reason
+        elif metric in row.metrics:
+            scores[row.question_id] = row.metrics[metric]
+        else:
+            raise EvaluationError(
+                f"Question {row.question_id!r} has no {metric!r}; it has {', '.join(row.metrics) or 'no metrics'}."
+            )
+    return MetricColumn(scores, failures)
+
+
+def _write_header(path: Path, header: RunHeader) -> None:
+    wanted = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
+    if path.exists():
+        stored = json.loads(path.read_text("utf-8"))
+        differing = [key for key in wanted if key != "created_at" and stored.get(key) != wanted[key]]
+        if differing:
+            raise EvaluationError(
+                f"{str(path.parent)!r} holds a run with another {', '.join(differing)}. Continue it as it was started, "
+                "or write to another folder."
+            )
+        return
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    draft.replace(path)
+
+
+def _drop_torn_line(path: Path) -> None:
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
