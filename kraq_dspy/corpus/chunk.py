@@ -1,0 +1,94 @@
+"""Documents into overlapping chunks that end at sentences and paragraphs where they can."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kraq_dspy.config import ChunkSettings
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.records import Chunk, Document, content_id
+
+if TYPE_CHECKING:
+    from semantic_text_splitter import TextSplitter
+
+# The splitter's time grows with the square of the longest stretch without a sentence end (25 s for 350 kB of numbers
+# in one line), so it sees a window of this many characters per token of a chunk at a time: about ten chunks.
+WINDOW = 40
+
+
+def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
+    """Chunks in reading order, at most `settings.tokens` tokens each; none for a text of white space.
+
+    Every other character is in at least one chunk. Only a chunk of a single character may be over the limit, where
+    that character alone has more tokens.
+
+    A chunk's id depends on the document's id and the chunk's own text, so text that an edit elsewhere in the document
+    leaves as it was keeps its id; equal chunks of one document are numbered.
+    """
+    chunks: list[Chunk] = []
+    seen: Counter[str] = Counter()
+    reached = 0
+    for start, end in _spans(document.text, settings):
+        if end <= reached:
+            continue  # the overlap alone: a short piece that the chunk before it holds entirely
+        reached = end
+        text = document.text[start:end]
+        chunks.append(
+            Chunk(
+                id=content_id("chunk", document.id, text, str(seen[text])),
+                document_id=document.id,
+                position=len(chunks),
+                start=start,
+                end=end,
+                text=text,
+                n_tokens=count_tokens(text),
+                title=document.title,
+                metadata=document.metadata,
+            )
+        )
+        seen[text] += 1
+    return chunks
+
+
+def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
+    """(start, end) in characters. A window ends anywhere, so its last chunk is not used: the next starts with it."""
+    if not text.isascii():
+        text = _without_surrogates(text)
+    splitter = _splitter(settings.tokens, settings.overlap)
+    width = WINDOW * max(settings.tokens, 50)
+    begin = 0
+    while begin < len(text):
+        window = text[begin : begin + width]
+        is_last = begin + width >= len(text)
+        pieces = [
+            (begin + offset, begin + offset + len(piece))
+            for offset, piece in splitter.chunk_indices(window)
+            if not piece.isspace()
+        ]
+        if is_last:
+            yield from pieces
+            return
+        if len(pieces) > 1:
+            yield from pieces[:-1]
+            begin = pieces[-1][0]
+        elif pieces:
+            width *= 2  # one chunk fills the window: look further
+        else:
+            begin += len(window)
+
+
+@lru_cache(maxsize=8)
+def _splitter(tokens: int, overlap: int) -> "TextSplitter":
+    from semantic_text_splitter import TextSplitter
+
+    return TextSplitter.from_tiktoken_model("gpt-4", tokens, overlap)  # gpt-4 names the cl100k_base vocabulary
+
+
+def _without_surrogates(text: str) -> str:
+    """The same length, with lone surrogates, which broken JSON escapes leave and Rust refuses, as U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text

@@ -1,0 +1,64 @@
+"""PDF through pypdf (extra `formats`): a file is a document, with an empty line between its pages."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.corpus.formats.decode import UnreadableTextError, read_limited
+from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.errors import MissingExtraError
+
+
+def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The title is the one in the PDF's properties. A page that cannot be read is a bad row; the others are kept."""
+    try:
+        import pypdf
+    except ImportError:
+        raise MissingExtraError("pypdf", "formats", "Reading PDF") from None
+    with path.open("rb") as stream:
+        try:
+            read_limited(stream, settings)
+        except UnreadableTextError as error:
+            yield BadRow(str(error))
+            return
+        stream.seek(0)
+        try:
+            reader = pypdf.PdfReader(stream)
+            if reader.is_encrypted and not _opens_without_password(reader):
+                yield BadRow("The PDF is encrypted. Save it without a password.")
+                return
+            pages = list(reader.pages)
+            title = _title(reader)
+        except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
+            yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
+            return
+        texts = []
+        for number, page in enumerate(pages, start=1):
+            try:
+                texts.append(clean(page.extract_text()).strip())
+            except Exception as error:  # noqa: BLE001  as above
+                yield BadRow(f"Page {number} is damaged ({_words(error)}); the other pages are used.", f"page {number}")
+    text = "\n\n".join(text for text in texts if text)
+    if not text:
+        yield BadRow(f"None of the PDF's {len(pages)} pages has text; it may be scanned. Run it through OCR first.")
+        return
+    yield Row(text, title=title or clean(path.stem), metadata={"pages": len(pages)})
+
+
+def _opens_without_password(reader: Any) -> bool:
+    """Many PDFs are encrypted with an empty password, only to forbid printing."""
+    import pypdf.errors
+
+    try:
+        return bool(reader.decrypt(""))
+    except (pypdf.errors.PyPdfError, NotImplementedError, ImportError):  # AES without the package cryptography
+        return False
+
+
+def _title(reader: Any) -> str:
+    title = reader.metadata.title if reader.metadata else None
+    return clean(title).strip() if isinstance(title, str) else ""
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:200]}"

@@ -1,0 +1,50 @@
+"""Text and Markdown: a file is a document."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited
+from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+
+HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+FENCE = re.compile(r" {0,3}(```|~~~)")
+
+
+def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The title is the file's name without its extension."""
+    yield _read(path, settings)
+
+
+def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The title is the first heading outside code; the text keeps its mark-up."""
+    row = _read(path, settings)
+    if isinstance(row, Row):
+        row = Row(row.text, title=first_heading(row.text) or row.title)
+    yield row
+
+
+def first_heading(text: str) -> str:
+    """Of Markdown; "" without one."""
+    fence = ""
+    previous = ""
+    for line in text.split("\n"):
+        if match := FENCE.match(line):
+            fence = "" if fence == match[1] else fence or match[1]
+        elif not fence:
+            if (match := HEADING.fullmatch(line)) and match[1]:
+                return match[1].strip()
+            if previous.strip() and UNDERLINE.fullmatch(line):
+                return previous.strip()
+        previous = "" if fence or line.lstrip().startswith(("-", "*", ">", "|")) else line
+    return ""
+
+
+def _read(path: Path, settings: ReadSettings) -> Row | BadRow:
+    try:
+        with path.open("rb") as stream:
+            text = clean(decode(read_limited(stream, settings)))
+    except UnreadableTextError as error:
+        return BadRow(str(error))
+    return Row(text, title=clean(path.stem))

@@ -1,0 +1,127 @@
+"""What a file gives: rows, each a document, and rows that cannot be one."""
+
+import datetime
+import decimal
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.records import Metadata
+
+INTEGERS = range(-(2**63), 2**63)  # what SQLite and Qdrant hold
+UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Names of the columns that matter, and the most bytes that one text may have."""
+
+    id_column: str = "id"
+    title_column: str = "title"
+    text_column: str = "text"
+    max_bytes: int = 50_000_000
+
+    def too_large(self, n_bytes: int, what: str = "The text") -> str:
+        return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document."""
+
+    text: str
+    title: str = ""
+    id: str | None = None
+    key: str = ""
+    metadata: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row, or with an empty `key` a file, that cannot be used. `reason` says what is wrong and what to do."""
+
+    reason: str
+    key: str = ""
+
+
+Reader = Callable[[Path, ReadSettings], Iterator[Row | BadRow]]
+
+
+def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row | BadRow:
+    """A row from named values. Missing values (None, NaN, "") are left out of the metadata, and binary ones too."""
+    if settings.text_column not in values:
+        return BadRow(missing_column(settings.text_column, values), key)
+    text = values[settings.text_column]
+    if _is_missing(text):
+        return BadRow(f"The column {settings.text_column!r} is empty.", key)
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        return BadRow(f"The column {settings.text_column!r} holds a value of type {kind}; expected a string.", key)
+    if 4 * len(text) > settings.max_bytes:
+        n_bytes = len(text.encode("utf-8", "surrogatepass"))
+        if n_bytes > settings.max_bytes:
+            return BadRow(settings.too_large(n_bytes), key)
+    identifier = values.get(settings.id_column)
+    if isinstance(identifier, list | dict | bytes):
+        kind = type(identifier).__name__
+        return BadRow(f"The column {settings.id_column!r} holds a {kind}; expected a string or a number.", key)
+    own = (settings.id_column, settings.title_column, settings.text_column)
+    return Row(
+        text=clean(text),
+        title=_as_text(values.get(settings.title_column)),
+        id=_as_text(identifier) or None,
+        key=key,
+        metadata={
+            clean(str(name)): _scalar(value)
+            for name, value in values.items()
+            if name not in own and not _is_missing(value) and not isinstance(value, bytes)
+        },
+    )
+
+
+def missing_column(column: str, found: Mapping[str, Any] | list[str]) -> str:
+    names = ", ".join(repr(name) for name in list(found)[:20]) or "none"
+    return f"There is no column {column!r}; found: {names}. Name the right one with the column settings."
+
+
+def clean(text: str) -> str:
+    """Line ends as \\n, without a byte-order mark; NUL and lone surrogates, which stores refuse, become U+FFFD."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.removeprefix("\ufeff")
+    if text.isascii() and "\x00" not in text:
+        return text
+    return UNUSABLE.sub("\ufffd", text)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _as_text(value: Any) -> str:
+    """Of an id or a title. 12.0 gives "12": a column of whole numbers with a gap in it becomes floats in pandas."""
+    if _is_missing(value):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return clean(str(value))
+
+
+def _scalar(value: Any) -> str | int | float | bool:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value in INTEGERS else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta | decimal.Decimal):
+        return str(value)
+    return clean(json.dumps(value, ensure_ascii=False, default=str))

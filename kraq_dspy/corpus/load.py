@@ -1,0 +1,152 @@
+"""From files to documents. What cannot be used becomes a `Failure` that says why; the rest goes on."""
+
+import hashlib
+import logging
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from kraq_dspy.corpus.files import CorpusFile, find_files, unreadable
+from kraq_dspy.corpus.formats import READERS, find_reader
+from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.errors import CorpusError, MissingExtraError
+from kraq_dspy.records import Document, Failure
+
+MAX_BYTES = 50_000_000
+FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
+
+logger = logging.getLogger(__name__)
+
+
+def load_documents(
+    path: str | Path,
+    *,
+    id_column: str = "id",
+    title_column: str = "title",
+    text_column: str = "text",
+    max_bytes: int = MAX_BYTES,
+    skip_ids: Collection[str] = frozenset(),
+    keep_duplicates: bool = False,
+) -> Iterator[Document | Failure]:
+    """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
+
+    Files whose rows are documents (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text column and, if they
+    like, an id and a title; every other column becomes metadata. Of the others (txt, md, html, pdf) each file is a
+    document. A document without an id column is called by its file's relative path, a row by path#row, where row is
+    the line number in jsonl and the row number elsewhere, from 1. A row without a title has none.
+
+    `max_bytes` limits a file that is one document, a line of jsonl, and a text. Documents in `skip_ids` are left out,
+    and still count as seen: a later document with the same text is a duplicate of them. Of documents with the same
+    text the first is kept, unless `keep_duplicates`; of documents with the same id always the first.
+
+    Failures have the stage "load" and name the file, or file#row. Raises CorpusError at once when the path does not
+    exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
+    """
+    root = Path(path)
+    if max_bytes < 1:
+        raise ValueError(f"max_bytes is {max_bytes}; it must be 1 or more.")
+    if isinstance(skip_ids, str):
+        raise TypeError("skip_ids is a string; expected a set of ids.")
+    try:
+        root.lstat()
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"There is no corpus at {str(root)!r} ({error}). Name a file or a folder.") from None
+    settings = ReadSettings(id_column, title_column, text_column, max_bytes)
+    return _load(root, settings, frozenset(skip_ids), keep_duplicates)
+
+
+def _load(
+    root: Path, settings: ReadSettings, skip_ids: frozenset[str], keep_duplicates: bool
+) -> Iterator[Document | Failure]:
+    seen = _Seen(keep_duplicates)
+    first_failure: Failure | None = None
+    n_failures = 0
+    for found in find_files(root):
+        for item in [found] if isinstance(found, Failure) else _load_file(found, settings, seen):
+            if isinstance(item, Failure):
+                first_failure = first_failure or item
+                n_failures += 1
+                yield item
+            elif item.id not in skip_ids:
+                yield item
+    if seen.ids:
+        return
+    if first_failure is None:
+        raise CorpusError(f"{str(root)!r} holds no files. Put files of these kinds in it: {_extensions()}.")
+    raise CorpusError(
+        f"{str(root)!r} holds no usable text; {n_failures} failed, the first {first_failure.item_id!r}: "
+        f"{first_failure.reason}"
+    )
+
+
+def _load_file(file: CorpusFile, settings: ReadSettings, seen: "_Seen") -> Iterator[Document | Failure]:
+    n_failures = 0
+    last = ""
+    for row in _read(file, settings):
+        outcome = _document(row, file, seen) if isinstance(row, Row) else row
+        if isinstance(outcome, Document):
+            yield outcome
+            continue
+        n_failures += 1
+        last = outcome.reason
+        if n_failures <= FAILURES_NAMED:
+            item_id = f"{file.source}#{outcome.key}" if outcome.key else file.source
+            logger.warning("%s: %s", item_id, outcome.reason)
+            yield Failure("load", item_id, outcome.reason)
+    if n_failures > FAILURES_NAMED:
+        yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
+
+
+def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    reader = find_reader(file.source)
+    if reader is None:
+        yield BadRow(f"The kind of file is not known. Known: {_extensions()}.")
+        return
+    try:
+        yield from reader(file.path, settings)
+    except OSError as error:
+        yield BadRow(unreadable(error))
+    except MissingExtraError as error:
+        yield BadRow(str(error))
+
+
+def _document(row: Row, file: CorpusFile, seen: "_Seen") -> Document | BadRow:
+    if not row.text.strip():
+        return BadRow("The text is empty.", row.key)
+    unnamed = f"{file.source}#{row.key}" if row.key else file.source
+    document = Document(
+        id=row.id if row.id is not None else unnamed,
+        title=clean(row.title).strip(),
+        text=row.text,
+        source=file.source,
+        metadata=row.metadata,
+    )
+    problem = seen.problem_with(document)
+    return BadRow(problem, row.key) if problem else document
+
+
+class _Seen:
+    """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
+
+    def __init__(self, keep_duplicates: bool) -> None:
+        self.keep_duplicates = keep_duplicates
+        self.ids: set[str] = set()
+        self.first_with: dict[bytes, str] = {}
+
+    def problem_with(self, document: Document) -> str:
+        """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
+        digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
+        first = self.first_with.get(digest)
+        if first is not None and (first == document.id or not self.keep_duplicates):
+            return f"The text is the same as that of the earlier document {first!r}. It is left out."
+        if document.id in self.ids:
+            return (
+                f"The id {document.id!r} belongs to an earlier document, whose text is another. "
+                "Give each document an id of its own."
+            )
+        self.ids.add(document.id)
+        self.first_with.setdefault(digest, document.id)
+        return ""
+
+
+def _extensions() -> str:
+    return ", ".join(extension.removeprefix(".") for extension in READERS)
