@@ -1,1 +1,80 @@
-"""Knowledge-graph representative questions for retrieval-augmented generation, as DSPy programs."""
+"""Knowledge-graph representative questions for retrieval-augmented generation, as DSPy programs.
+
+The names below are the public ones. They are imported when they are first used, so that `import kraq_dspy` is quick.
+"""
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kraq_dspy.build import BuildReport, build_index, import_graphrag, import_triples
+    from kraq_dspy.config import Settings, read_settings
+    from kraq_dspy.errors import KraqError
+    from kraq_dspy.export import export_index
+    from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+    from kraq_dspy.programs.kraq import KRAQ
+    from kraq_dspy.programs.traditional_rag import TraditionalRAG
+    from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Relationship, Summary
+    from kraq_dspy.stores.index import Index
+    from kraq_dspy.workspace import Workspace
+
+__version__ = version("kraq-dspy")
+
+_HOME = {
+    "BuildReport": "build",
+    "Chunk": "records",
+    "CombinedRetrieveRAG": "programs.combined_retrieve_rag",
+    "Community": "records",
+    "Document": "records",
+    "Entity": "records",
+    "Hit": "records",
+    "Index": "stores.index",
+    "KRAQ": "programs.kraq",
+    "KraqError": "errors",
+    "Question": "records",
+    "Relationship": "records",
+    "Settings": "config",
+    "Summary": "records",
+    "TraditionalRAG": "programs.traditional_rag",
+    "Workspace": "workspace",
+    "build_index": "build",
+    "export_index": "export",
+    "import_graphrag": "build",
+    "import_triples": "build",
+    "read_settings": "config",
+}
+
+__all__ = [
+    "KRAQ",
+    "BuildReport",
+    "Chunk",
+    "CombinedRetrieveRAG",
+    "Community",
+    "Document",
+    "Entity",
+    "Hit",
+    "Index",
+    "KraqError",
+    "Question",
+    "Relationship",
+    "Settings",
+    "Summary",
+    "TraditionalRAG",
+    "Workspace",
+    "build_index",
+    "export_index",
+    "import_graphrag",
+    "import_triples",
+    "read_settings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,13 +1,17 @@
 """What the tests share: a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
+import importlib.util
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kraq_dspy.ports import Vectors
 
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -43,3 +47,15 @@ class KeywordEmbedder:
 @pytest.fixture(scope="session")
 def keyword_embedder() -> type[KeywordEmbedder]:
     return KeywordEmbedder
+
+
+@pytest.fixture(scope="session")
+def stand_in() -> Any:
+    """Starts the stand-in model server of the benchmarks: `with stand_in(latency_ms=20) as server: server.url`."""
+    spec = importlib.util.spec_from_file_location("stand_in", BENCHMARKS / "stand_in.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["stand_in"] = module
+    spec.loader.exec_module(module)
+    return module.stand_in

@@ -1,0 +1,51 @@
+# make demo and make test do all their own set-up: a virtual environment in .venv, CPU torch where none is there yet.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Where pip finds CPU builds of torch, if not where it looks anyway: make demo TORCH_INDEX=URL
+TORCH_INDEX ?=
+SOURCES := kraq_dspy tests benchmarks examples
+
+.PHONY: help demo test check format lint types clean
+help:
+	@echo "make demo    index the bundled passages, ask three questions, print recall and exact match"
+	@echo "make test    run the tests"
+	@echo "make check   format, lint, types and tests: what continuous integration runs"
+	@echo "make format  rewrite the sources in the project's format"
+	@echo "make clean   remove the virtual environment and what the runs left"
+
+# torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) found: install Python 3.11 or newer, or set PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; $(PYTHON) is older. Set PYTHON=..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) (once, some minutes)"
+	@$(BIN)/python -c 'import torch' 2>/dev/null \
+		|| $(PIP) install 'torch==2.13.0+cpu' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) 2>/dev/null \
+		|| $(PIP) install 'torch==2.13.0'
+	@$(PIP) install -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/kraq demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadgroup
+
+check: lint types test
+
+format: $(READY)
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+lint: $(READY)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/ruff check $(SOURCES)
+
+types: $(READY)
+	@$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs demo.kraq

@@ -1,0 +1,119 @@
+"""What indexing costs beside the model: wall time against the ideal, calls a second, prompt tokens for the corpus.
+
+    python benchmarks/indexing.py [--data ../shared/data] [--limit N] [--json]
+
+Three runs against a local OpenAI-compatible stand-in on the same machine, which also makes the embeddings:
+200 ms a call on the chunks of multihop_rag (wall / (calls x 0.2 s / concurrency), to be at most 1.25); no latency
+(calls a second, at least 100); and the articles, chunked as usual (prompt tokens / corpus tokens, at most 10).
+"""
+
+import argparse
+import gzip
+import json
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from stand_in import StandIn, machine, stand_in
+
+from kraq_dspy.build import build_index
+from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.records import Document
+
+CONCURRENCY = 32
+LATENCY_S = 0.2
+
+
+def chunks_as_documents(data: Path, limit: int | None) -> list[Document]:
+    """Each of the 3,006 pieces as a document of one chunk."""
+    return [Document(row["id"], row["title"], row["text"]) for row in _rows(data, limit)]
+
+
+def articles(data: Path, limit: int | None) -> list[Document]:
+    """The pieces of an article put together again."""
+    bodies: dict[str, list[str]] = {}
+    for row in _rows(data, limit):
+        bodies.setdefault(row["title"], []).append(row["text"])
+    return [Document(title, title, "\n\n".join(pieces)) for title, pieces in bodies.items()]
+
+
+def _rows(data: Path, limit: int | None) -> list[dict[str, Any]]:
+    with gzip.open(data / "multihop_rag" / "chunks.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines][:limit]
+
+
+def measure(documents: Iterable[Document], server: StandIn) -> dict[str, Any]:
+    server.reset()
+    settings = Settings(
+        encoder=EncoderSettings(name="stand-in", api_base=server.url),
+        run=RunSettings(concurrency=CONCURRENCY),
+        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        report = build_index(documents, Path(folder) / "bench.kraq", settings=settings)
+        wall = time.monotonic() - start
+    stats = server.stats()
+    if report.failures:
+        raise RuntimeError(f"{len(report.failures)} items failed, first: {report.failures[0]}")
+    return {
+        "counts": report.counts,
+        "wall_s": wall,
+        "calls": stats["requests"],
+        "repeated_calls": stats["repeated_requests"],
+        "prompt_tokens": stats["prompt_tokens"],
+        "prompt_tokens_by_stage": {stage: used.prompt_tokens for stage, used in report.usage.items()},
+        "calls_by_stage": {stage: used.calls for stage, used in report.usage.items()},
+        "most_in_flight": stats["max_concurrency"],
+        "server_cpu_s": stats["server_cpu_s"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--limit", type=int, help="pieces to use; all without it")
+    parser.add_argument("--runs", default="latency,speed,price", help="which of the three")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    wanted = options.runs.split(",")
+    results: dict[str, Any] = {"machine": machine(), "model": "stand-in server"}
+    with stand_in() as server:
+        if "latency" in wanted:
+            server.configure(latency_ms=LATENCY_S * 1000)
+            found = measure(chunks_as_documents(options.data, options.limit), server)
+            found["ideal_s"] = found["calls"] * LATENCY_S / CONCURRENCY
+            found["wall_to_ideal"] = found["wall_s"] / found["ideal_s"]
+            results["latency"] = found
+        if "speed" in wanted:
+            server.configure(latency_ms=0)
+            found = measure(chunks_as_documents(options.data, options.limit), server)
+            found["calls_per_s"] = found["calls"] / found["wall_s"]
+            results["speed"] = found
+        if "price" in wanted:
+            server.configure(latency_ms=0)
+            documents = articles(options.data, options.limit)
+            found = measure(documents, server)
+            found["corpus_tokens"] = sum(count_tokens(document.text) for document in documents)
+            found["prompt_to_corpus"] = found["prompt_tokens"] / found["corpus_tokens"]
+            results["price"] = found
+    if options.json:
+        print(json.dumps(results, indent=2))
+        return
+    print(results["machine"])
+    for name, ratio, goal in (
+        ("latency", "wall_to_ideal", "at most 1.25"),
+        ("speed", "calls_per_s", "at least 100"),
+        ("price", "prompt_to_corpus", "at most 10"),
+    ):
+        if name in results:
+            found = results[name]
+            print(f"{name:8} {ratio} = {found[ratio]:.2f} ({goal}); {found['calls']} calls, {found['wall_s']:.1f} s")
+            print(f"         calls {found['calls_by_stage']}, prompt tokens {found['prompt_tokens_by_stage']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""`kraq ask`: an answer with its evidence."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kraq_dspy.cli import options
+from kraq_dspy.cli.terminal import output, print_json, short
+
+if TYPE_CHECKING:
+    import dspy
+
+
+def ask(
+    index_dir: options.IndexDir,
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    program: Annotated[str, typer.Option("--program", "-p", help="traditional or combined.")] = "combined",
+    retriever: Annotated[str, typer.Option("--retriever", help="What finds the passages: dense or bm25.")] = "dense",
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Passages in all (the papers' M).")] = None,
+    n: Annotated[int | None, typer.Option("--n", min=0, help="Auxiliary questions of combined retrieval.")] = None,
+    alpha: Annotated[
+        float | None, typer.Option("--alpha", min=0.0, max=1.0, help="Share of the passages found by your question.")
+    ] = None,
+    config: options.SettingsFile = None,
+    lm: options.Model = None,
+    api_base: options.ApiBase = None,
+    json: options.Json = False,
+) -> None:
+    """Answer QUESTION from the index, and show what the answer rests on."""
+    from kraq_dspy.errors import ConfigError
+    from kraq_dspy.stores.index import Index
+    from kraq_dspy.workspace import Workspace
+
+    if not question.strip():
+        raise ConfigError("The question is empty.")
+    with Index.open(index_dir) as index:
+        made_with = index.manifest.settings
+    settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
+    arguments = {name: value for name, value in (("k", k), ("n", n), ("alpha", alpha)) if value is not None}
+    with Workspace.open(index_dir, settings=settings) as space:
+        answer = space.ask(space.program(program, retriever, **arguments), question)
+        model = space.models["answerer"].model
+    if json:
+        print_json(answer_fields(question, program, model, answer))
+    else:
+        show_answer(question, program, model, answer)
+
+
+def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
+    """The prediction as JSON values."""
+    return {"question": question, "program": program, "model": model, **answer.toDict()}
+
+
+def show_answer(question: str, program: str, model: str, answer: "dspy.Prediction", evidence: int = 15) -> None:
+    output.print(
+        Panel(
+            Text(answer.answer.strip()), title=short(question, 100), subtitle=f"{program}, {model}", title_align="left"
+        )
+    )
+    for auxiliary in answer.get("auxiliary_questions") or ():
+        output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for heading in ("", "score", "found by", "document", "passage"):
+        table.add_column(heading, justify="right" if heading in ("", "score") else "left", no_wrap=heading != "passage")
+    for place, hit in enumerate(answer.hits[:evidence], start=1):
+        text = short(hit.chunk.text, 110)
+        table.add_row(
+            str(place), f"{hit.score:.3f}", hit.why, short(hit.chunk.title or hit.chunk.document_id, 30), text
+        )
+    output.print(table)

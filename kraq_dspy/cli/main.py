@@ -1,0 +1,72 @@
+"""The `kraq` program: its commands, and what every failure looks like to a shell."""
+
+import logging
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kraq_dspy.cli import ask, build, demo, exchange, look
+from kraq_dspy.cli.terminal import errors
+from kraq_dspy.errors import ConfigError, KraqError
+
+app = typer.Typer(
+    name="kraq",
+    help="Representative questions from a corpus, and answers that use them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kraq {version('kraq-dspy')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, to standard error.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.ERROR,
+        format="%(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+
+
+app.command("index")(build.index)
+app.command("status")(look.status)
+app.command("questions")(look.questions)
+app.command("ask")(ask.ask)
+app.add_typer(exchange.imports, name="import")
+app.command("export")(exchange.export)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted."""
+    try:
+        app()
+    except ConfigError as error:
+        errors.print(f"[red]Error:[/] {escape(str(error))}")
+        sys.exit(USAGE)
+    except KraqError as error:
+        errors.print(f"[red]Error:[/] {escape(str(error))}")
+        sys.exit(FAILURE)
+    except KeyboardInterrupt:
+        errors.print("[yellow]Interrupted.[/] What was done is kept; the same command goes on from there.")
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILURE)

@@ -1,0 +1,148 @@
+"""What a model is shown of a community: its elements by degree centrality, within a token limit.
+
+KRAQ paper, section 2 and thesis, chapter 3: entities and relationships come highest degree first until the model's
+input limit; where the elements of a larger community do not fit, its largest sub-communities are replaced by their own
+summaries, bottom-up. We differ in one thing: a description that was already shown is not shown again, since extractors
+repeat a sentence for each element that it names.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """The records of a graph by id, for looking communities up."""
+
+    entities: Mapping[str, Entity]
+    relationships: Mapping[str, Relationship]
+    claims_of: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, entities: Iterable[Entity], relationships: Iterable[Relationship], claims: Iterable[Claim] = ()
+    ) -> "GraphView":
+        by_entity: dict[str, list[Claim]] = {}
+        for claim in claims:
+            by_entity.setdefault(claim.entity_id, []).append(claim)
+        return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity)
+
+
+def community_elements(
+    community: Community,
+    graph: GraphView,
+    limit: int,
+    summary_of: Callable[[str], Summary | None] = lambda community_id: None,
+    community_of: Callable[[str], Community | None] = lambda community_id: None,
+) -> list[str]:
+    """Lines about `community`, most central first, of at most `limit` tokens together.
+
+    `summary_of` and `community_of` look a child up; children without a summary keep their elements.
+    """
+    lines = _lines(community.entity_ids, community.relationship_ids, graph)
+    if _size(lines) <= limit:
+        return lines
+    return _fitted(_substituted(community, graph, limit, summary_of, community_of) or lines, limit)
+
+
+def _substituted(
+    community: Community,
+    graph: GraphView,
+    limit: int,
+    summary_of: Callable[[str], Summary | None],
+    community_of: Callable[[str], Community | None],
+) -> list[str]:
+    """Sub-community by sub-community, the largest replaced by their summaries until the whole fits."""
+    parts: list[tuple[list[str], str | None]] = []
+    covered: set[str] = set()
+    for child_id in community.child_ids:
+        child, summary = community_of(child_id), summary_of(child_id)
+        if child is None:
+            continue
+        covered.update(child.entity_ids)
+        text = f"{summary.title}: {summary.text}" if summary else None
+        parts.append((_lines(child.entity_ids, child.relationship_ids, graph), text))
+    if not parts:
+        return []
+    inside = {
+        relationship_id
+        for child_id in community.child_ids
+        if (child := community_of(child_id))
+        for relationship_id in child.relationship_ids
+    }
+    rest_entities = [entity_id for entity_id in community.entity_ids if entity_id not in covered]
+    between = [relationship_id for relationship_id in community.relationship_ids if relationship_id not in inside]
+    rest = _lines(rest_entities, between, graph, with_endpoints=False)
+    shown = [lines for lines, _ in parts]
+    total = _size(rest) + sum(map(_size, shown))
+    for index in sorted(range(len(parts)), key=lambda i: (-_size(parts[i][0]), i)):
+        lines, text = parts[index]
+        if total <= limit:
+            break
+        if text is not None:
+            shown[index] = [text]
+            total += _size([text]) - _size(lines)
+    return [line for lines in shown for line in lines] + rest
+
+
+def _lines(
+    entity_ids: Iterable[str], relationship_ids: Iterable[str], graph: GraphView, *, with_endpoints: bool = True
+) -> list[str]:
+    """Relationships by combined degree, each after the entities that it links and that were not shown yet."""
+    entities = {entity_id: graph.entities[entity_id] for entity_id in entity_ids}
+    links = [graph.relationships[relationship_id] for relationship_id in relationship_ids]
+
+    def degree(entity_id: str) -> int:
+        return graph.entities[entity_id].degree
+
+    links.sort(key=lambda link: (-degree(link.source_id) - degree(link.target_id), -link.weight, link.id))
+    said: set[str] = set()
+    lines: list[str] = []
+    shown: set[str] = set()
+
+    def show(entity_id: str) -> None:
+        if entity_id in shown or entity_id not in entities:
+            return
+        shown.add(entity_id)
+        entity = entities[entity_id]
+        kind = f" ({entity.type})" if entity.type else ""
+        facts = [entity.description, *(claim.statement for claim in graph.claims_of.get(entity_id, ()))]
+        lines.append(_with_description(f"{entity.name}{kind}", facts, said))
+
+    for link in links:
+        if with_endpoints:
+            for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
+                show(entity_id)
+        source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
+        lines.append(_with_description(f"{source} | {link.predicate} | {target}", [link.description], said))
+    for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
+        show(entity_id)
+    return lines
+
+
+def _with_description(head: str, descriptions: Sequence[str], said: set[str]) -> str:
+    new = [text for text in dict.fromkeys(descriptions) if text and text not in said]
+    said.update(new)
+    return f"{head}: {' '.join(new)}" if new else head
+
+
+def _fitted(lines: Sequence[str], limit: int) -> list[str]:
+    kept: list[str] = []
+    left = limit
+    for line in lines:
+        size = _size([line])
+        if size > left:
+            if not kept:
+                kept.append(truncate_tokens(line, limit))
+            break
+        kept.append(line)
+        left -= size
+    return kept
+
+
+def _size(lines: Sequence[str]) -> int:
+    """Tokens of the lines as a model sees them: each costs a mark and a line break beside its text."""
+    return sum(count_tokens(line) + 2 for line in lines)

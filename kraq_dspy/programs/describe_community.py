@@ -1,0 +1,72 @@
+"""KRAQ stages 4 and 5 as programs: what a community is about, and the question that stands for it."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy.records import Finding
+from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
+
+
+class DescribeCommunity(dspy.Module):
+    """Title, summary and findings of a community whose elements come most important first."""
+
+    outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summarize = dspy.Predict(SummarizeCommunity)
+
+    def forward(self, elements: Sequence[str]) -> dspy.Prediction:
+        return _summary(self.summarize(elements=list(elements)))
+
+    async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
+        return _summary(await self.summarize.acall(elements=list(elements)))
+
+
+class AskQuestion(dspy.Module):
+    """The representative question of a summary: f_theta of the KRAQ paper, section 2.
+
+    Its signature is what a fine-tuned generator is trained on, so a summary alone goes in.
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generate = dspy.Predict(GenerateQuestion)
+
+    def forward(self, summary: str) -> dspy.Prediction:
+        return _question(self.generate(summary=summary))
+
+    async def aforward(self, summary: str) -> dspy.Prediction:
+        return _question(await self.generate.acall(summary=summary))
+
+
+class AskRandomQuestion(dspy.Module):
+    """The papers' Random baseline: a question on a theme that some passages share."""
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ask = dspy.Predict(AskAboutPassages)
+
+    def forward(self, passages: Sequence[str]) -> dspy.Prediction:
+        return _question(self.ask(passages=list(passages)))
+
+    async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        return _question(await self.ask.acall(passages=list(passages)))
+
+
+def _summary(answer: dspy.Prediction) -> dspy.Prediction:
+    return dspy.Prediction(title=answer.title.strip(), summary=answer.summary.strip(), findings=tuple(answer.findings))
+
+
+def _question(answer: dspy.Prediction) -> dspy.Prediction:
+    """The first line that ends in a question mark, of any script; else the first line."""
+    lines = [line.strip(" \t\"'*-") for line in answer.question.splitlines()]
+    lines = [line for line in lines if line]
+    asked = [line for line in lines if line.endswith(("?", "？", "؟", ";"))]
+    return dspy.Prediction(question=(asked or lines or [""])[0])

@@ -1,0 +1,88 @@
+"""KRAQ stage 1 as a program: read a passage, then look again for what was missed."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+from kraq_dspy.signatures import ExtractElements, FindMissedElements
+
+
+class ExtractGraph(dspy.Module):
+    """Entities, relationships and claims of one passage (KRAQ paper, section 2; "gleaning" as in GraphRAG).
+
+    Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their
+    descriptions, and adds what it finds; a round that finds nothing new ends the search. The prediction has `entities`,
+    `relationships` and `claims`: tuples of records without repeats, in the order found.
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {
+        "entities": tuple[ExtractedEntity, ...],
+        "relationships": tuple[ExtractedRelationship, ...],
+        "claims": tuple[ExtractedClaim, ...],
+    }
+
+    def __init__(self, gleanings: int = 1) -> None:
+        super().__init__()
+        self.gleanings = gleanings
+        self.extract = dspy.Predict(ExtractElements)
+        self.glean = dspy.Predict(FindMissedElements)
+
+    def forward(self, passage: str) -> dspy.Prediction:
+        found = _Found()
+        found.add(self.extract(passage=passage))
+        for _ in range(self.gleanings):
+            if not found.add(self.glean(passage=passage, found=found.lines())):
+                break
+        return found.prediction()
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        found = _Found()
+        found.add(await self.extract.acall(passage=passage))
+        for _ in range(self.gleanings):
+            if not found.add(await self.glean.acall(passage=passage, found=found.lines())):
+                break
+        return found.prediction()
+
+
+class _Found:
+    """What the rounds found so far, without repeats."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, ExtractedEntity] = {}
+        self.relationships: dict[tuple[str, str, str], ExtractedRelationship] = {}
+        self.claims: dict[tuple[str, str], ExtractedClaim] = {}
+
+    def add(self, answer: Any) -> bool:
+        """Keep what is new and complete; whether there was any."""
+        before = len(self.entities) + len(self.relationships) + len(self.claims)
+        for entity in answer.entities:
+            if entity.name.strip():
+                self.entities.setdefault(entity.name.strip().casefold(), entity)
+        for link in answer.relationships:
+            if link.source.strip() and link.target.strip():
+                self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
+        for claim in answer.claims:
+            if claim.subject.strip() and claim.statement.strip():
+                self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
+        return len(self.entities) + len(self.relationships) + len(self.claims) > before
+
+    def lines(self) -> list[str]:
+        """Names, then links as "source > target": all that the next round needs to know."""
+        pairs = dict.fromkeys(f"{link.source} > {link.target}" for link in self.relationships.values())
+        return [*(entity.name for entity in self.entities.values()), *pairs]
+
+    def prediction(self) -> dspy.Prediction:
+        def kept(records: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple(records)
+
+        return dspy.Prediction(
+            entities=kept(self.entities.values()),
+            relationships=kept(self.relationships.values()),
+            claims=kept(self.claims.values()),
+        )
+
+
+def _folded(*parts: str) -> Any:
+    return tuple(part.strip().casefold() for part in parts)

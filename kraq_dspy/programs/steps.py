@@ -1,0 +1,88 @@
+"""How a stage runs: a program mapped over items, a bounded number at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import dspy
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One call of a program: its id within the stage, and the program's inputs by name."""
+
+    id: str
+    inputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a program made of an item, and the name of the model that it asked."""
+
+    id: str
+    prediction: dspy.Prediction
+    model: str
+
+
+class Steps(Protocol):
+    """Maps a program over items. The pipeline is written against this, so it runs the same in memory and on disk."""
+
+    def map(
+        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+    ) -> AsyncIterator[Done]:
+        """Yields what is done, in any order; an item that failed is left out.
+
+        `role` says whose model does it where the program has none of its own. `total` is the number of items of the
+        stage; None where an earlier call for the same stage gave it.
+        """
+
+
+class DirectSteps:
+    """Runs programs with the models of the surrounding `dspy.context`; keeps nothing; the first failure is raised."""
+
+    def __init__(self, concurrency: int = 32) -> None:
+        self.concurrency = concurrency
+
+    async def map(
+        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+    ) -> AsyncIterator[Done]:
+        async def work(item: Item) -> Done:
+            return Done(item.id, await program.acall(**item.inputs), model_of(program))
+
+        async for done in bounded_map(work, items, self.concurrency):
+            yield done
+
+
+def model_of(program: dspy.Module) -> str:
+    """The name of the model that the program would ask now; "" where there is none."""
+    own = [predictor.lm for _, predictor in program.named_predictors() if predictor.lm is not None]
+    lm = own[0] if own else dspy.settings.lm
+    return "" if lm is None else str(lm.model)
+
+
+async def bounded_map(work: Callable[[T], Awaitable[R]], items: Iterable[T], concurrency: int) -> AsyncIterator[R]:
+    """`await work(item)` for every item, at most `concurrency` at once, results as they come.
+
+    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest.
+    """
+    source = iter(items)
+    running: set[asyncio.Future[R]] = set()
+    try:
+        while True:
+            for item in source:
+                running.add(asyncio.ensure_future(work(item)))
+                if len(running) >= concurrency:
+                    break
+            if not running:
+                return
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

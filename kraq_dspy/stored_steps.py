@@ -1,0 +1,143 @@
+"""Steps whose results are kept: each is committed as it arrives, so a run that was killed goes on where it stopped."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable
+from functools import cache
+from typing import Any
+
+import dspy
+from pydantic import TypeAdapter
+
+from kraq_dspy.errors import KraqError, ModelError
+from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress
+from kraq_dspy.programs.steps import Done, Item, bounded_map, model_of
+from kraq_dspy.records import Usage, content_id
+from kraq_dspy.stores.results import ResultStore
+
+logger = logging.getLogger(__name__)
+
+GIVE_UP_AFTER = 25  # failures in a row, without one success in the stage: the fault is not in the items
+
+
+class StoredSteps:
+    """Maps programs over items with the models of `models`, and keeps every outcome in `results`.
+
+    A result is found again by the item's inputs, the program's state and the model's name. An item that fails is
+    recorded with its reason and left out; it is tried again in the next run. Raises ModelError when a stage only fails,
+    and lets KraqError (a spent budget, a server that is down) end the run.
+    """
+
+    def __init__(
+        self, results: ResultStore, models: LanguageModels, adapter: dspy.Adapter, progress: Progress, concurrency: int
+    ) -> None:
+        self.results = results
+        self.models = models
+        self.adapter = adapter
+        self.progress = progress
+        self.concurrency = concurrency
+
+    async def map(
+        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+    ) -> AsyncIterator[Done]:
+        lm = self.models[role]
+        with dspy.context(lm=lm):
+            model = model_of(program)
+        key = content_id(stage, program_key(program), model, type(self.adapter).__name__)
+        failures = _FailuresInARow(stage, model)
+
+        async def work(item: Item) -> Done | None:
+            fingerprint = content_id(key, json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str))
+            stored = self.results.find(stage, item.id, fingerprint)
+            if stored is not None:
+                return Done(item.id, decode(program, stored), model)
+            journal = _WatchedJournal(self.results, self.progress)
+            try:
+                with working_on(stage, item.id, journal), dspy.context(lm=lm, adapter=self.adapter):
+                    prediction = await program.acall(**item.inputs)
+                output = encode(program, prediction)
+            except KraqError:
+                raise
+            except Exception as error:  # noqa: BLE001 (an answer that breaks something costs its item; the reason is kept)
+                reason = f"{type(error).__name__}: {error}"
+                logger.warning("%s of %s failed: %s", stage, item.id, reason)
+                self.results.fail(stage, item.id, reason)
+                failures.add(reason)
+                return None
+            failures.clear()
+            self.results.save(stage, item.id, fingerprint, output, model=model)
+            return Done(item.id, decode(program, output), model)
+
+        if total is not None:
+            self.progress.start(stage, total)
+        async for done in bounded_map(work, items, self.concurrency):
+            self.progress.advance(stage)
+            if done is not None:
+                yield done
+
+
+class _WatchedJournal:
+    """The journal, with every answer that it is given told to the progress display."""
+
+    def __init__(self, results: ResultStore, progress: Progress) -> None:
+        self.recall = results.recall
+        self._results = results
+        self._progress = progress
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None:
+        self._results.remember(stage, item_id, request_hash, response_json, model=model, usage=usage)
+        self._progress.advance(stage, 0, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+
+
+class _FailuresInARow:
+    """Ends a stage in which nothing but failures happens."""
+
+    def __init__(self, stage: str, model: str) -> None:
+        self.stage = stage
+        self.model = model
+        self.count: int | None = 0  # None once an item succeeded
+
+    def clear(self) -> None:
+        self.count = None
+
+    def add(self, reason: str) -> None:
+        if self.count is None:
+            return
+        self.count += 1
+        if self.count >= GIVE_UP_AFTER:
+            raise ModelError(
+                f"The first {self.count} items of the stage {self.stage!r} all failed with the model {self.model!r}; "
+                f"the last reason: {reason}. Mend that and run the same command again: what was done is kept."
+            )
+
+
+def program_key(program: dspy.Module) -> str:
+    """Depends on what the program asks for (instructions, fields, demonstrations, settings), not on its models."""
+    state = {name: _without_lm(predictor.dump_state()) for name, predictor in program.named_predictors()}
+    settings = {name: value for name, value in vars(program).items() if isinstance(value, str | int | float | bool)}
+    return json.dumps([type(program).__qualname__, state, settings], sort_keys=True, default=str)
+
+
+def encode(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
+    """The program's `outputs` as JSON values. Raises ValueError for a field that is missing or of another type."""
+    checked = {name: _adapter(kind).validate_python(prediction.get(name)) for name, kind in program.outputs.items()}
+    return {name: _adapter(kind).dump_python(checked[name], mode="json") for name, kind in program.outputs.items()}
+
+
+def decode(program: Any, output: dict[str, Any]) -> dspy.Prediction:
+    return dspy.Prediction(
+        **{name: _adapter(kind).validate_python(output[name]) for name, kind in program.outputs.items()}
+    )
+
+
+def _without_lm(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name not in ("lm", "traces", "train")}
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

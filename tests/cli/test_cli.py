@@ -1,0 +1,157 @@
+"""`kraq` as a shell user meets it: whole processes, their output, their exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PASSAGES = {
+    "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. "
+    "Charles Babbage designed the Analytical Engine.",
+    "Charles Babbage": "Charles Babbage invented the Difference Engine in London. Babbage met Ada Lovelace in 1833.",
+    "Lord Byron": "Lord Byron wrote Don Juan. Lord Byron was the father of Ada Lovelace. "
+    "Lord Byron died in Missolonghi.",
+}
+
+
+def kraq(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    for title, text in PASSAGES.items():
+        (folder / f"{title}.md").write_text(f"# {title}\n\n{text}\n")
+    (folder / "broken.txt").write_bytes(b"\xff\xfe\x00\xd8 not text \x80")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("cli") / "poets.kraq"
+    done = kraq("index", corpus, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def as_json(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_help_names_every_command() -> None:
+    done = kraq("--help")
+    assert done.returncode == 0
+    for command in ("index", "status", "questions", "ask", "import", "export", "demo"):
+        assert command in done.stdout
+
+
+def test_version() -> None:
+    assert kraq("--version").stdout.startswith("kraq 0.")
+
+
+def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(corpus: Path, tmp_path: Path) -> None:
+    done = kraq("index", corpus, "--out", tmp_path / "i.kraq")
+    assert done.returncode == 0, done.stderr
+    assert "documents" in done.stdout
+    assert "broken.txt" in done.stderr
+
+
+def test_status_is_json_and_nothing_else(index: Path) -> None:
+    status = as_json(kraq("status", index, "--json"))
+    assert status["complete"] is True
+    assert status["counts"]["documents"] == 3
+    assert [failure["item_id"] for failure in status["failures"]] == ["broken.txt"]
+
+
+def test_questions_of_a_level(index: Path) -> None:
+    everything = as_json(kraq("questions", index, "--json"))
+    broadest = as_json(kraq("questions", index, "--level", "0", "--json"))
+    assert broadest == [question for question in everything if question["level"] == 0] != []
+
+
+@pytest.mark.parametrize("program", ["traditional", "combined"])
+def test_ask_answers_with_evidence(index: Path, program: str) -> None:
+    answer = as_json(
+        kraq("ask", index, "Who was the father of Ada Lovelace?", "--program", program, "--k", "2", "--json")
+    )
+    assert "Byron" in answer["answer"]
+    assert answer["model"] == "embedded"
+    assert len(answer["hits"]) == 2
+    assert {"chunk", "score", "query", "why"} <= set(answer["hits"][0])
+
+
+def test_ask_shows_a_person_the_answer_and_the_passages(index: Path) -> None:
+    done = kraq("ask", index, "Who wrote Don Juan?")
+    assert done.returncode == 0, done.stderr
+    assert "Byron" in done.stdout
+    assert "score" in done.stdout
+
+
+def test_export_and_import_graphrag_are_inverse(index: Path, tmp_path: Path) -> None:
+    as_json(kraq("export", index, "--out", tmp_path / "tables", "--json"))
+    as_json(kraq("import", "graphrag", tmp_path / "tables", "--out", tmp_path / "back.kraq", "--json"))
+    before, after = (as_json(kraq("status", path, "--json"))["counts"] for path in (index, tmp_path / "back.kraq"))
+    same = ("documents", "chunks", "entities", "relationships", "communities", "summaries")
+    assert {name: after[name] for name in same} == {name: before[name] for name in same}
+
+
+@pytest.mark.parametrize("format", ["graphml", "jsonl"])
+def test_export_in_other_formats(index: Path, tmp_path: Path, format: str) -> None:
+    target = tmp_path / ("graph.graphml" if format == "graphml" else "records")
+    written = as_json(kraq("export", index, "--out", target, "--format", format, "--json"))
+    assert written
+    assert all(Path(path).stat().st_size > 0 for path in written)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["status", "nowhere.kraq"], 1, "There is no index"),
+        (["ask", "nowhere.kraq", "Who?"], 1, "There is no index"),
+        (["index", "nowhere", "--out", "i.kraq"], 1, "nowhere"),
+        (["index", ".", "--out", "i.kraq", "--config", "none.toml"], 2, "no settings file"),
+        (["index", ".", "--out", "i.kraq", "--api-base", "http://localhost:1"], 2, "--lm"),
+        (["index", "."], 2, "--out"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_bad_input_gets_a_message_and_an_exit_code(tmp_path: Path, words: list[str], code: int, says: str) -> None:
+    done = kraq(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--program", "nonsense"], "there are: traditional, combined"),
+        (["--retriever", "nonsense"], "there are: dense"),
+        (["--lm", "nonsense/model"], "nonsense"),
+    ],
+)
+def test_ask_names_what_it_knows(index: Path, words: list[str], says: str) -> None:
+    done = kraq("ask", index, "Who?", *words)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_text_of_documents_is_not_read_as_markup(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "odd.txt").write_text(
+        "The [bold]Red House[/bold] of Ada \x1b[31mLovelace met Charles Babbage."
+    )
+    assert kraq("index", tmp_path / "docs", "--out", tmp_path / "i.kraq").returncode == 0
+    done = kraq("ask", tmp_path / "i.kraq", "Who met Charles Babbage?", "--program", "traditional")
+    assert "[bold]Red House[/bold]" in done.stdout
+    assert "\x1b[31m" not in done.stdout

@@ -1,0 +1,68 @@
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.graph.elements import GraphView, community_elements
+from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
+
+
+def entity(name: str, degree: int, description: str = "") -> Entity:
+    return Entity(name, name, "", description or f"About {name}.", (name,), (), degree)
+
+
+def link(source: str, target: str, description: str = "") -> Relationship:
+    return Relationship(f"{source}-{target}", source, target, "knows", description, 1.0, ())
+
+
+# A star around A, and the pair D-E hanging on it.
+ENTITIES = [entity("A", 3), entity("B", 1), entity("C", 1), entity("D", 2), entity("E", 1)]
+LINKS = [link("A", "B"), link("A", "C"), link("A", "D"), link("D", "E")]
+GRAPH = GraphView.of(ENTITIES, LINKS, [Claim("claim", "A", "A is tall.", "chunk")])
+
+
+def community(name: str, level: int, members: str, links: list[str], children: tuple[str, ...] = ()) -> Community:
+    return Community(name, level, None, children, tuple(members), tuple(links), ())
+
+
+WHOLE = community("whole", 0, "ABCDE", [each.id for each in LINKS], ("left", "right"))
+LEFT = community("left", 1, "ABC", ["A-B", "A-C"])
+RIGHT = community("right", 1, "DE", ["D-E"])
+PARTS = {"left": LEFT, "right": RIGHT}
+
+
+def test_the_most_central_come_first_each_once() -> None:
+    assert community_elements(WHOLE, GRAPH, 1000) == [
+        "A: About A. A is tall.",
+        "D: About D.",
+        "A | knows | D",
+        "B: About B.",
+        "A | knows | B",
+        "C: About C.",
+        "A | knows | C",
+        "E: About E.",
+        "D | knows | E",
+    ]
+
+
+def test_a_sentence_is_not_shown_twice() -> None:
+    entities = [entity("A", 1, "A met B."), entity("B", 1, "A met B.")]
+    graph = GraphView.of(entities, [link("A", "B", "A met B.")])
+    lines = community_elements(community("pair", 0, "AB", ["A-B"]), graph, 1000)
+    assert lines == ["A: A met B.", "B", "A | knows | B"]
+
+
+def test_what_does_not_fit_is_replaced_by_the_summary_of_the_largest_part() -> None:
+    summaries = {"left": Summary("left", "Star", "A knows B and C."), "right": Summary("right", "Pair", "D knows E.")}
+    whole = community_elements(WHOLE, GRAPH, 1000)
+    limit = sum(count_tokens(line) + 2 for line in whole) - 1
+    assert community_elements(WHOLE, GRAPH, limit, summaries.get, PARTS.get) == [
+        "Star: A knows B and C.",
+        "D: About D.",
+        "E: About E.",
+        "D | knows | E",
+        "A | knows | D",
+    ]
+
+
+def test_the_limit_holds_also_when_nothing_can_be_replaced() -> None:
+    for limit in (5, 12, 30):
+        lines = community_elements(WHOLE, GRAPH, limit)
+        assert lines
+        assert sum(count_tokens(line) for line in lines) <= limit
