@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.lms.embedded.names import kind_of, names_in
-from kraq_dspy.lms.embedded.text import clipped, content_words, sentences, stem, words
+from kraq_dspy.lms.embedded.text import clipped, content_words, sentences
+from kraq_dspy.lms.embedded.vocabulary import NO_NAMES
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
@@ -23,6 +24,9 @@ NUMBER = re.compile(
 )
 LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+
+ENCODED = 6
+"""How many of the nearest sentences the encoder sees: most of the time of an answer."""
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
@@ -45,7 +49,7 @@ def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
         return UNKNOWN
     support = _two(question, found)
     said = " ".join(clipped(part.text, 60) for part in support)
-    span = _span(question, found, support)
+    span = _span(question, passages, found, support)
     return f"{span}. {said}" if span else said
 
 
@@ -56,7 +60,7 @@ def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tu
         return UNKNOWN, "The passages share no word with the question."
     support = _two(question, found)
     rationale = " ".join(clipped(part.text, 60) for part in support)
-    return _span(question, found, support) or clipped(support[0].text, 30), rationale
+    return _span(question, passages, found, support) or clipped(support[0].text, 30), rationale
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
@@ -80,9 +84,11 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     if not top:
         return []
     best = top[0].score
-    near = similar(question, [f"{part.title}: {part.text}" if part.title else part.text for part in top])
+    texts = [f"{part.title}: {part.text}" if part.title else part.text for part in top[:ENCODED]]
+    near = [float(cosine) for cosine in similar(question, texts)]
+    near += [min(near)] * (len(top) - len(near))
     top = [
-        Evidence(part.text, part.title, part.passage, part.score / best + float(cosine))
+        Evidence(part.text, part.title, part.passage, part.score / best + cosine)
         for part, cosine in zip(top, near, strict=True)
     ]
     return sorted(top, key=lambda part: -part.score)
@@ -109,12 +115,12 @@ def _two(question: str, found: list[Evidence]) -> list[Evidence]:
     return [first, *sorted(found[1:], key=lambda part: -gain(part))[:1]]
 
 
-def _span(question: str, found: list[Evidence], support: list[Evidence]) -> str:
+def _span(question: str, passages: Sequence[str], found: list[Evidence], support: list[Evidence]) -> str:
     either = EITHER.match(question)
     if either and not CLOSED.match(question):
         return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), found)
     if CLOSED.match(question):
-        return _yes_or_no(question, found)
+        return _yes_or_no(question, passages, found)
     asked = question.lower()
     text = " ".join(part.text for part in support)
     if re.search(r"\bwhen\b|\b(what|which) (year|date|day|month)\b", asked):
@@ -128,23 +134,30 @@ def _span(question: str, found: list[Evidence], support: list[Evidence]) -> str:
     return (of_kind or ([] if not wanted else fresh) or [""])[0]
 
 
-def _yes_or_no(question: str, found: list[Evidence]) -> str:
-    """Of two things compared: do their sentences share what the question asks about? Else: is it said at all?"""
-    names = names_in(question[question.find(" ") + 1 :]) or [""]
+def _yes_or_no(question: str, passages: Sequence[str], found: list[Evidence]) -> str:
+    """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
+    it? Else: is what the question says of the thing told somewhere?"""
+    names = names_in(question[question.find(" ") + 1 :])
+    told = [text for text in (_told_of(name, passages) for name in names[:2]) if text]
     asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    about = [
-        next((part for part in found if name and (name in part.title or name in part.text)), None) for name in names[:2]
-    ]
-    if len(names) >= 2 and all(about):
-        first, second = (set(content_words(part.text)) for part in about if part)
-        if asked & {"same", "both"} or re.search(r"\b(same|both)\b", question):
-            direct = asked & first & second
-            if re.search(r"\bsame\b", question):
-                shared = (first & second) - {stem(word) for word in words(question)}
-                return "yes" if len(shared) >= 2 else "no"
-            return "yes" if direct or not asked else "no"
+    if len(told) == 2:
+        first, second = (set(content_words(text)) for text in told)
+        if re.search(r"\b(nationality|country)\b", question):
+            one, two = (set(re.findall(r"\w+", text)) & NO_NAMES for text in told)
+            return "yes" if one & two else "no"
+        if re.search(r"\bsame\b", question):
+            return "yes" if len((first & second) - asked) >= 2 else "no"
+        return "yes" if all(len(asked & bag) * 2 > len(asked) for bag in (first, second)) else "no"
     covered = asked & set(content_words(" ".join(part.text for part in found[:2])))
     return "yes" if len(covered) * 2 >= len(asked) else "no"
+
+
+def _told_of(name: str, passages: Sequence[str]) -> str:
+    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
+    for passage in sorted(passages, key=lambda passage: (not _parted(passage)[0].startswith(name), len(passage))):
+        if name in passage:
+            return " ".join(sentences(_parted(passage)[1])[:2])
+    return ""
 
 
 def _of_two(question: str, one: str, two: str, found: list[Evidence]) -> str:

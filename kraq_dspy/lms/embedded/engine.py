@@ -25,7 +25,7 @@ from kraq_dspy.lms.embedded.summarize import central, community_summary, merged_
 from kraq_dspy.lms.embedded.text import content_words, sentences
 from kraq_dspy.ports import Embedder
 
-PIECE = re.compile(r"\s*\w+|\s*[^\w\s]|\s+")
+PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
 VERDICTS = frozenset({"yes", "no", "true", "false"})
 
 Step = Callable[["EmbeddedEngine", Task], dict[str, Any]]
@@ -67,7 +67,7 @@ class EmbeddedEngine:
         step = STEPS.get((frozenset(wanted), *_telling_inputs(task))) or STEPS.get((frozenset(wanted),))
         values = step(self, task) if step else {name: self._guess(task, name) for name in wanted}
         if "reasoning" in task.outputs:
-            everything = sentences("\n".join(task.text(name) for name in task.inputs))
+            everything = sentences("\n".join(_evidence(task)))
             values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
         return values
 
