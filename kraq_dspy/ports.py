@@ -43,6 +43,13 @@ class InstructedEmbedder(Protocol):
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
 
 
+class PrecomputedVectors(Protocol):
+    """Holds E(d|q) of passages that were embedded in advance."""
+
+    def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """float32 `[n_chunks, dimension]`, rows L2-normalised, and which were found; the others are zero."""
+
+
 class PromptScorer(Protocol):
     """Says how likely a language model finds given text; generates nothing."""
 
@@ -118,6 +125,19 @@ class QuestionSource(Protocol):
         """In the order of `ids`. Raises UnknownRecordError."""
 
 
+class CommunityMap(Protocol):
+    """Leads from chunks to the communities that they belong to, and from those to their chunks: look-ups only."""
+
+    def communities_of(self, chunk_ids: Sequence[str]) -> list[list[str]]:
+        """For each chunk, the ids of its communities, sorted; none for a chunk that no community names."""
+
+    def chunk_ids(self, community_id: str) -> tuple[str, ...]:
+        """The chunks of a community, in reading order."""
+
+    def question_id(self, community_id: str) -> str | None:
+        """The community's representative question; None for a community without one."""
+
+
 class Retriever(Protocol):
     """Finds chunks for a question.
 
@@ -144,6 +164,9 @@ class QuestionFinder(Protocol):
 
     def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
         """Up to `n` that are not marked as duplicates, most similar first."""
+
+    def encode(self, text: str) -> Vectors:
+        """The embedding of a text among the stored questions, float32 `[dimension]`, L2-normalised."""
 
     def vectors(self, question_ids: Sequence[str]) -> Vectors:
         """The stored embeddings, float32 `[n, dimension]`."""

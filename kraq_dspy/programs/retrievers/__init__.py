@@ -1,0 +1,20 @@
+"""Retrievers: one interface (`ports.Retriever`), one file each, and one contract test that all of them pass."""
+
+from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
+from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
+from kraq_dspy.programs.retrievers.dense import DenseRetriever
+from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
+from kraq_dspy.programs.retrievers.mmr import MMRRetriever
+from kraq_dspy.programs.retrievers.questions import NearestQuestions
+
+__all__ = [
+    "BM25Retriever",
+    "CombinedHits",
+    "CombinedRetriever",
+    "DenseRetriever",
+    "FusionRetriever",
+    "HybridRetriever",
+    "MMRRetriever",
+    "NearestQuestions",
+    "share_budget",
+]

@@ -1,0 +1,96 @@
+"""Words and meaning together: a weighted sum of two cosines, or a fusion of two rankings."""
+
+from collections.abc import Collection, Sequence
+
+from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request
+from kraq_dspy.programs.retrievers.sparse import sparse_cosines
+from kraq_dspy.records import Chunk, Hit
+
+
+class HybridRetriever(Retrieving):
+    """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
+
+    The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
+    both cosines, so that neither side's scale decides. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
+    alone, 0 by words alone. The sparse vectors are tf-idf ones over the candidates (`sparse_cosines`); the paper does
+    not say which it took.
+    """
+
+    def __init__(
+        self, chunks: ChunkSource, vectors: VectorStore, embedder: Embedder, *, weight: float = 0.8, pool: int = 100
+    ) -> None:
+        if not 0 <= weight <= 1:
+            raise ValueError(f"weight is {weight}; expected a share from 0 (words alone) to 1 (meaning alone).")
+        if pool < 1:
+            raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
+        self.chunks = chunks
+        self.vectors = vectors
+        self.embedder = embedder
+        self.weight = weight
+        self.pool = pool
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        size = max(k, self.pool)
+        (near,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
+        worded = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
+        ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
+        if not ids:
+            return []
+        found = self.chunks.chunks_by_id(ids)
+        dense = self.vectors.vectors(ids) @ vector
+        sparse = sparse_cosines(question, [chunk.passage for chunk in found])
+        scores = self.weight * dense + (1 - self.weight) * sparse
+        by_id = dict(zip(ids, found, strict=True))
+        ranked = best_first(dict(zip(ids, scores.tolist(), strict=True)), k)
+        return [Hit(by_id[chunk_id], score, question, "hybrid") for chunk_id, score in ranked]
+
+
+class FusionRetriever(Retrieving):
+    """Reciprocal rank fusion of any retrievers (Cormack et al., SIGIR 2009); `why` is "fusion".
+
+    A chunk scores the sum of `1 / (constant + rank)` over the rankings that have it, ranks from 1. Each retriever
+    gives its `pool` (or `k`, if that is more) best.
+    """
+
+    def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:
+        if not retrievers:
+            raise ValueError("There are no retrievers to fuse; expected one or more.")
+        if pool < 1 or constant < 0:
+            raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
+        self.retrievers = tuple(retrievers)
+        self.pool = pool
+        self.constant = constant
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        size = max(k, self.pool)
+        rankings = [
+            [hit.chunk for hit in retrieve(question, size, exclude=exclude, filters=filters, vector=vector)]
+            for retrieve in self.retrievers
+        ]
+        chunks: dict[str, Chunk] = {chunk.id: chunk for ranking in rankings for chunk in ranking}
+        scores = dict.fromkeys(chunks, 0.0)
+        for ranking in rankings:
+            for rank, chunk in enumerate(ranking, start=1):
+                scores[chunk.id] += 1 / (self.constant + rank)
+        return [Hit(chunks[chunk_id], score, question, "fusion") for chunk_id, score in best_first(scores, k)]

@@ -1,0 +1,60 @@
+"""Maximal marginal relevance: relevant, and unlike what was already taken (Carbonell & Goldstein, SIGIR 1998)."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from kraq_dspy.ports import Embedder, Filters, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.records import Hit
+
+
+class MMRRetriever(Retrieving):
+    """Takes, one by one, the candidate with the highest `balance * cos(d, q) - (1 - balance) * max cos(d, taken)`.
+
+    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`; `why` is "mmr". `balance` is the paper's
+    lambda: 1 ranks by the question alone. `score` is that value, 0 standing in for the maximum at the first hit; it
+    falls from hit to hit.
+    """
+
+    def __init__(
+        self, retrieve: Retriever, vectors: VectorStore, embedder: Embedder, *, balance: float = 0.7, pool: int = 50
+    ) -> None:
+        if not 0 <= balance <= 1:
+            raise ValueError(f"balance is {balance}; expected a share from 0 (diversity) to 1 (relevance).")
+        if pool < 1:
+            raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
+        self.retrieve = retrieve
+        self.vectors = vectors
+        self.embedder = embedder
+        self.balance = balance
+        self.pool = pool
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        candidates = self.retrieve(question, max(k, self.pool), exclude=exclude, filters=filters, vector=vector)
+        if not candidates:
+            return []
+        rows = self.vectors.vectors([hit.chunk.id for hit in candidates]).astype(np.float64)
+        relevance = rows @ vector
+        likeness = np.zeros(len(candidates))  # to the most similar of those taken
+        left = np.ones(len(candidates), dtype=bool)
+        hits: list[Hit] = []
+        while len(hits) < min(k, len(candidates)):
+            value = np.where(left, self.balance * relevance - (1 - self.balance) * likeness, -np.inf)
+            chosen = int(np.argmax(value))  # the first, so ties keep the retriever's order
+            left[chosen] = False
+            hits.append(Hit(candidates[chosen].chunk, float(value[chosen]), question, "mmr"))
+            nearness = rows @ rows[chosen]
+            likeness = nearness if len(hits) == 1 else np.maximum(likeness, nearness)
+        return hits
