@@ -90,7 +90,7 @@ def _load_file(file: CorpusFile, settings: ReadSettings, seen: "_Seen") -> Itera
         last = outcome.reason
         if n_failures <= FAILURES_NAMED:
             item_id = f"{file.source}#{outcome.key}" if outcome.key else file.source
-            logger.warning("%s: %s", item_id, outcome.reason)
+            logger.info("%s: %s", item_id, outcome.reason)
             yield Failure("load", item_id, outcome.reason)
     if n_failures > FAILURES_NAMED:
         yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")

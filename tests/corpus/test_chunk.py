@@ -1,5 +1,6 @@
 import gzip
 import json
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ def assert_reassembles(text: str, chunks: list[Chunk]) -> None:
         covered[chunk.start : chunk.end] = b"\x01" * (chunk.end - chunk.start)
     lost = [place for place, character in enumerate(text) if not character.isspace() and not covered[place]]
     assert lost == []
-    assert all(a.start < b.start and a.end < b.end for a, b in zip(chunks, chunks[1:], strict=False))
+    assert all(a.start < b.start and a.end < b.end for a, b in pairwise(chunks))
 
 
 def test_a_short_document_is_one_chunk_that_carries_its_title_and_metadata() -> None:
@@ -45,12 +46,12 @@ def test_nothing_but_white_space_gives_no_chunks() -> None:
 def test_chunks_end_at_sentences_and_overlap() -> None:
     chunks = chunks_of(SENTENCE * 100)
     assert all(chunk.text.endswith("Engine.") for chunk in chunks)
-    assert all(after.start < before.end for before, after in zip(chunks, chunks[1:], strict=False))
+    assert all(after.start < before.end for before, after in pairwise(chunks))
 
 
 def test_without_overlap_no_character_is_in_two_chunks() -> None:
     chunks = chunks_of(SENTENCE * 100, overlap=0)
-    assert all(before.end <= after.start for before, after in zip(chunks, chunks[1:], strict=False))
+    assert all(before.end <= after.start for before, after in pairwise(chunks))
 
 
 def test_spans_count_characters_not_bytes() -> None:
@@ -116,7 +117,9 @@ def test_real_passages_reassemble(shared_data: Path) -> None:
 any_text = st.lists(
     st.one_of(
         st.text(max_size=40),
-        st.sampled_from([SENTENCE, "\r\n", "\n\n", " " * 50, "漢字", "👩‍👧", "\ud800", ",", "e\u0301", "\x1c", "\u2028"]),
+        st.sampled_from(
+            [SENTENCE, "\r\n", "\n\n", " " * 50, "漢字", "👩‍👧", "\ud800", ",", "e\u0301", "\x1c", "\u2028"]
+        ),
     ).flatmap(lambda part: st.integers(1, 60).map(lambda times: part * times)),
     max_size=12,
 ).map("".join)

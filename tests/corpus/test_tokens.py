@@ -55,7 +55,7 @@ def test_a_truncated_text_is_a_beginning_of_the_text_within_the_limit(text: str,
 def test_an_absent_vocabulary_is_an_error_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "VOCABULARY", "absent")
     encoding.cache_clear()
-    with pytest.raises(ModelError, match="is absent.*pip install --force-reinstall litellm"):
+    with pytest.raises(ModelError, match=r"is absent.*pip install --force-reinstall litellm"):
         count_tokens("hello")
 
 

@@ -10,7 +10,9 @@ from kraq_dspy.errors import MissingExtraError
 
 
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is the one in the PDF's properties. A page that cannot be read is a bad row; the others are kept."""
+    """The title is the one in the PDF's properties. A page that pypdf cannot read is a bad row; the others are
+    kept. (Pages whose damage pypdf only logs come out empty.)
+    """
     try:
         import pypdf
     except ImportError:
