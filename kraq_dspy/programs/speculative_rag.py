@@ -110,8 +110,6 @@ class SpeculativeRAG(dspy.Module):
         started = perf_counter()
         hits, vector = self.find(question)
         found = perf_counter()
-        if not hits:
-            return _Evidence((), (), ((),), {"retrieve": found - started, "cluster": 0.0}, {})
         seen = self.see(question, hits, vector)
         clustering = perf_counter()
         clusters = cluster(seen.vectors, self.k, seed=self.seed, n_init=self.n_init)

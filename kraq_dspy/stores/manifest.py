@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
-    Times are ISO 8601, UTC.
+    Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before.
     """
 
     schema_version: int
@@ -34,6 +34,7 @@ class Manifest:
     complete: bool
     models: dict[str, str]
     library_version: str
+    proxy: dict[str, Any] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

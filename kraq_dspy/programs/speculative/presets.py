@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Preset:
-    """`n` passages retrieved, in `k` clusters, for `m` drafts."""
+class SpeculativePreset:
+    """`n` passages retrieved, in `k` clusters, for `m` drafts: `SpeculativeRAG(..., **dataclasses.asdict(preset))`."""
 
     n: int
     k: int
     m: int
 
 
-PRESETS = {
-    "bioasq": Preset(n=18, k=5, m=10),
-    "hotpotqa": Preset(n=10, k=4, m=8),
-    "triviaqa": Preset(n=10, k=2, m=5),
-    "pubhealth": Preset(n=10, k=2, m=5),
+SPECULATIVE_PRESETS = {
+    "bioasq": SpeculativePreset(n=18, k=5, m=10),
+    "hotpotqa": SpeculativePreset(n=10, k=4, m=8),
+    "triviaqa": SpeculativePreset(n=10, k=2, m=5),
+    "pubhealth": SpeculativePreset(n=10, k=2, m=5),
 }

@@ -1,0 +1,163 @@
+"""When is a stored question near enough to stand in for the user's? Measured on the index itself."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from kraq_dspy.errors import IndexStateError, MissingExtraError
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Progress, Retriever, SilentProgress, Vectors, VectorStore
+from kraq_dspy.programs.speculative.subsets import cluster
+from kraq_dspy.records import Question
+
+STAGE = "calibrate"
+RANKS = (1, 2, 5, 10, 25, 50)
+"""Which neighbours of a question are tried in its place: near ones and far ones, so that all cosines occur."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How well the clusters from E(d|q*) agree with those from E(d|Q), by the cosine of q* and Q.
+
+    `points` are (cosine, adjusted Rand index) of every pair tried; `curve` is the agreement expected from a cosine
+    (isotonic regression of the points). `threshold` is the least cosine at which it reaches `wanted`. `noise_floor` is
+    the agreement of two KMeans seeds on the same vectors: no proxy can be asked for more.
+    """
+
+    wanted: float
+    threshold: float
+    noise_floor: float
+    n: int
+    k: int
+    encoder_name: str
+    points: tuple[tuple[float, float], ...]
+    curve: tuple[tuple[float, float], ...]
+
+    def agreement_at(self, cosine: float) -> float:
+        """Expected from the curve, between its points linearly."""
+        xs, ys = zip(*self.curve, strict=True)
+        return float(np.interp(cosine, xs, ys))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest: everything but the points."""
+        fields = asdict(self)
+        del fields["points"]
+        return {**fields, "n_pairs": len(self.points)}
+
+
+def calibrate(
+    questions: Sequence[Question],
+    question_vectors: VectorStore,
+    retrieve: Retriever,
+    embedder: InstructedEmbedder,
+    *,
+    asked: Sequence[str] | None = None,
+    encoder: Embedder | None = None,
+    n: int = 10,
+    k: int = 2,
+    wanted: float = 0.5,
+    n_questions: int = 50,
+    ranks: Sequence[int] = RANKS,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Let stored questions at several ranks stand in for questions, and compare the clusters of the `n` passages.
+
+    The questions are `asked`, real ones if there are any (needs `encoder`), or else a sample of the stored ones, each
+    kept from being its own proxy. Takes `n * (1 + len(ranks))` encoder passes for each of `n_questions`.
+
+    Raises IndexStateError when the index has fewer than two questions, ValueError for a `wanted` outside [0, 1].
+    """
+    if not 0 <= wanted <= 1:
+        raise ValueError(f"wanted is {wanted}; an agreement is from 0 to 1.")
+    if len(questions) < 2:
+        raise IndexStateError(
+            f"The index has {len(questions)} questions; calibration compares at least two. Index a larger corpus."
+        )
+    progress = progress or SilentProgress()
+    known = {question.id: question for question in questions}
+    users = _users(questions, question_vectors, asked, encoder, n_questions, seed)
+    progress.start(STAGE, len(users))
+    points: list[tuple[float, float]] = []
+    floors: list[float] = []
+    for own_id, text, vector in users:
+        passages = [hit.chunk.passage for hit in retrieve(text, n)]
+        if len(passages) > k:  # else every passage is its own cluster, and all agree
+            seen = embedder.encode(text, passages)
+            own = cluster(seen, k, seed=seed)
+            floors.append(agreement(own, cluster(seen, k, seed=seed + 1)))
+            exclude = () if own_id is None else (own_id,)
+            [found] = question_vectors.search(vector[None, :], max(ranks), exclude=exclude)
+            neighbours = [(known[one], cosine) for one, cosine in found if one in known]
+            for rank in ranks:
+                if rank <= len(neighbours):
+                    proxy, cosine = neighbours[rank - 1]
+                    clusters = cluster(embedder.encode(proxy.text, passages), k, seed=seed)
+                    points.append((cosine, agreement(own, clusters)))
+        progress.advance(STAGE)
+    progress.finish(STAGE)
+    if not points:
+        raise IndexStateError(
+            f"No question has more than k={k} passages to cluster; calibrate with a smaller k or index a larger corpus."
+        )
+    curve = _isotonic(points)
+    threshold = next(cosine for cosine, expected in curve if expected >= wanted)
+    return Calibration(
+        wanted=wanted,
+        threshold=threshold,
+        noise_floor=float(np.mean(floors)),
+        n=n,
+        k=k,
+        encoder_name=embedder.name,
+        points=tuple(points),
+        curve=curve,
+    )
+
+
+def agreement(first: Sequence[int], second: Sequence[int]) -> float:
+    """Adjusted Rand index of two partitions of the same passages: 1 for equal ones, about 0 for unrelated ones."""
+    try:
+        from sklearn.metrics import adjusted_rand_score
+    except ImportError:
+        raise MissingExtraError("scikit-learn", "embedded", "Comparing clusters") from None
+    return float(adjusted_rand_score(first, second))
+
+
+def _users(
+    questions: Sequence[Question],
+    question_vectors: VectorStore,
+    asked: Sequence[str] | None,
+    encoder: Embedder | None,
+    n_questions: int,
+    seed: int,
+) -> list[tuple[str | None, str, Vectors]]:
+    """(its own id if it is stored, text, embedding) of each question to be answered."""
+    rng = random.Random(seed)
+    if asked is None:
+        sample = rng.sample(sorted(questions, key=lambda question: question.id), min(n_questions, len(questions)))
+        vectors = question_vectors.vectors([question.id for question in sample])
+        return [(question.id, question.text, vector) for question, vector in zip(sample, vectors, strict=True)]
+    if encoder is None:
+        raise ValueError("Questions that are not stored must be embedded: give `encoder` with `asked`.")
+    texts = rng.sample(list(asked), min(n_questions, len(asked)))
+    return [(None, text, vector) for text, vector in zip(texts, encoder.encode_queries(texts), strict=True)]
+
+
+def _isotonic(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """The rising curve nearest to the points, at their cosines. It ends in (1, 1): the same question, the same
+    vectors."""
+    from sklearn.isotonic import IsotonicRegression
+
+    cosines, agreements = np.array(sorted(points)).T
+    fitted = IsotonicRegression(y_min=-1.0, y_max=1.0).fit(cosines, agreements)
+    at = np.unique(np.clip(cosines, -1.0, 1.0))
+    curve = [(float(x), float(y)) for x, y in zip(at, fitted.predict(at), strict=True) if x < 1.0]
+    # Of a level stretch its two ends say all.
+    ends = [
+        point
+        for i, point in enumerate(curve)
+        if i in (0, len(curve) - 1) or not curve[i - 1][1] == point[1] == curve[i + 1][1]
+    ]
+    return (*ends, (1.0, 1.0))
