@@ -36,7 +36,7 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
         text = document.text[start:end]
         chunks.append(
             Chunk(
-                id=content_id("chunk", document.id, text, str(seen[text])),
+                id=content_id("chunk", document.id, document.title, text, str(seen[text])),
                 document_id=document.id,
                 position=len(chunks),
                 start=start,

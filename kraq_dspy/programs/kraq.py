@@ -7,9 +7,10 @@ import dspy
 
 from kraq_dspy.config import Settings
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.graph.build import Graph, apply_descriptions, build_graph
+from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements
+from kraq_dspy.graph.resolve import NameCount, Resolution, propose_merges, resolve_entities
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
 from kraq_dspy.programs.describe_entity import ConfirmSame, DescribeEntity
@@ -30,7 +31,7 @@ class KRAQ(dspy.Module):
     """
 
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
-        """Without `embedder`, entity resolution compares spellings alone and duplicate questions are not looked for."""
+        """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
         super().__init__()
         self.settings = settings or Settings()
         self.embedder = embedder
@@ -74,9 +75,11 @@ class KRAQ(dspy.Module):
     async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Descriptions are merged by the model only where together they exceed `settings.resolve.description_tokens`.
+        Names that may mean one thing are put to the model only with `settings.resolve.confirm`. Descriptions are merged
+        by the model only where together they exceed `settings.resolve.description_tokens`.
         """
-        graph = build_graph(extractions, self.settings.resolve, self.embedder)
+        mentions = Mentions.of(extractions)
+        graph = mentions.graph(await self._resolution(mentions.names(), steps))
         long = [
             Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
             for entity in graph.entities
@@ -88,6 +91,23 @@ class KRAQ(dspy.Module):
             async for done in steps.map("describe", "summarizer", self.describe, long, total=len(long))
         }
         return apply_descriptions(graph, merged)
+
+    async def _resolution(self, names: Sequence[NameCount], steps: Steps) -> Resolution:
+        settings = self.settings.resolve
+        embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
+        candidates = propose_merges(names, settings, embedder)
+        accepted = [candidate for candidate in candidates if candidate.certain]
+        if settings.confirm:
+            kinds = {name.name: name.type for name in names}
+            doubtful = {content_id("pair", c.first, c.second): c for c in candidates if not c.certain}
+            items = (
+                Item(id, {"first": _with_kind(pair.first, kinds), "second": _with_kind(pair.second, kinds)})
+                for id, pair in doubtful.items()
+            )
+            async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(doubtful)):
+                if done.prediction.same:
+                    accepted.append(doubtful[done.id])
+        return resolve_entities(names, accepted)
 
     async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
         """Stage 4, deepest level first, so that a community too large to be shown can be shown by its parts' summaries.
@@ -167,6 +187,10 @@ def in_reading_order(questions: Iterable[Question], communities: Sequence[Commun
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
     place = {community.id: number for number, community in enumerate(communities)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
+
+
+def _with_kind(name: str, kinds: Mapping[str, str]) -> str:
+    return f"{name} ({kinds[name]})" if kinds.get(name) else name
 
 
 def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:
