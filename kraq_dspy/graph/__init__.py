@@ -1,0 +1,1 @@
+"""The knowledge graph: resolved entities, relationships and claims, their communities, and the ways in and out."""

@@ -1,0 +1,205 @@
+"""Hierarchical Leiden: communities of communities (KRAQ paper, section 2; Leiden: Traag et al. 2019).
+
+Level 0 is Leiden over the whole graph; each community larger than `CommunitySettings.max_size` is a graph of its own
+that is split again. A community that is not split is a leaf and is not repeated on deeper levels, so that no question
+is made twice; `communities_at` adds it back where a partition of all entities is wanted.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import igraph
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.config import CommunitySettings
+from kraq_dspy.records import Community, Entity, Relationship, content_id
+
+logger = logging.getLogger(__name__)
+
+Ints = NDArray[np.int64]
+
+_ITERATIONS = 10  # Leiden rarely improves after five; -1 would go on until it does not
+_generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
+
+
+def find_communities(
+    entities: Sequence[Entity],
+    relationships: Sequence[Relationship],
+    settings: CommunitySettings,
+    chunk_order: Sequence[str] | None = None,
+) -> list[Community]:
+    """The hierarchy, by level, then size (largest first), then id.
+
+    The weight between two entities is the sum of their relationships' weights in both directions. The same input gives
+    the same result in every process, whatever its order. An entity without relationships is a community of one. A
+    community keeps its id as long as it has the same entities. `chunk_order` is the reading order of the chunk ids
+    (chunks that it lacks come last, by id); without it chunk ids are sorted.
+
+    Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
+    """
+    graph = _WholeGraph(entities, relationships)
+    if not graph.entities:
+        return []
+    places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
+    found: list[Community] = []
+    waiting: list[tuple[_Part, int, str | None]] = [
+        (part, 0, None) for part in _split(graph.everything(), graph.weights, settings, name="")
+    ]
+    while waiting:
+        part, level, parent_id = waiting.pop()
+        community = graph.community(part, level, parent_id, places)
+        if len(part.nodes) > settings.max_size and level + 1 < settings.max_depth:
+            children = _split(part, graph.weights, settings, name=community.id)
+            if len(children) > 1:
+                community = replace(community, child_ids=tuple(graph.id_of(child) for child in children))
+                waiting.extend((child, level + 1, community.id) for child in children)
+        found.append(community)
+    found.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    _report(found, settings)
+    return found
+
+
+def communities_at(communities: Iterable[Community], level: int) -> list[Community]:
+    """The partition of all entities at `level`: its communities, and the leaves of the broader levels.
+
+    In the order of `communities`. Beyond the deepest level: all leaves. Raises ValueError for a negative level.
+    """
+    if level < 0:
+        raise ValueError(f"level is {level}; it must be 0 or more.")
+    return [c for c in communities if c.level == level or (c.is_leaf and c.level < level)]
+
+
+def oversize_leaves(communities: Iterable[Community], settings: CommunitySettings) -> list[Community]:
+    """Communities larger than `max_size` that were not split: Leiden found no parts, or `max_depth` was reached."""
+    return [c for c in communities if c.is_leaf and len(c.entity_ids) > settings.max_size]
+
+
+def _report(found: Sequence[Community], settings: CommunitySettings) -> None:
+    large = oversize_leaves(found, settings)
+    if large:
+        logger.warning(
+            "%d of %d communities have more than %d entities (the largest %d) and were not split further: Leiden finds "
+            "no parts in them, or communities.max_depth (%d) is reached.",
+            len(large),
+            len(found),
+            settings.max_size,
+            max(len(c.entity_ids) for c in large),
+            settings.max_depth,
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some entities and the relationships among them.
+
+    `nodes` are numbers in the whole graph, ascending; `links` are numbers of relationships, and `sources` and `targets`
+    the positions of their ends in `nodes`.
+    """
+
+    nodes: Ints
+    links: Ints
+    sources: Ints
+    targets: Ints
+
+
+class _WholeGraph:
+    """Entities and relationships by number, in the order of their ids."""
+
+    def __init__(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+        self.entities = sorted(entities, key=lambda entity: entity.id)
+        self.relationships = sorted(relationships, key=lambda link: link.id)
+        number = {entity.id: n for n, entity in enumerate(self.entities)}
+        for link in self.relationships:
+            if link.source_id not in number or link.target_id not in number:
+                missing = link.source_id if link.source_id not in number else link.target_id
+                raise ValueError(f"Relationship {link.id!r} links {missing!r}, which is not among the entities.")
+            if not (link.weight > 0 and np.isfinite(link.weight)):
+                raise ValueError(
+                    f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number."
+                )
+        self.weights = np.array([link.weight for link in self.relationships], dtype=np.float64)
+        self._sources = np.array([number[link.source_id] for link in self.relationships], dtype=np.int64)
+        self._targets = np.array([number[link.target_id] for link in self.relationships], dtype=np.int64)
+
+    def everything(self) -> _Part:
+        return _Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
+
+    def entity_ids(self, part: _Part) -> tuple[str, ...]:
+        return tuple(self.entities[n].id for n in part.nodes)  # sorted, since the numbers are
+
+    def id_of(self, part: _Part) -> str:
+        return content_id("community", *self.entity_ids(part))
+
+    def community(self, part: _Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
+        links = [self.relationships[n] for n in part.links]
+        said: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
+        chunk_ids = {chunk_id for record in said for chunk_id in record.chunk_ids}
+        return Community(
+            id=self.id_of(part),
+            level=level,
+            parent_id=parent_id,
+            child_ids=(),
+            entity_ids=self.entity_ids(part),
+            relationship_ids=tuple(link.id for link in links),
+            chunk_ids=tuple(sorted(chunk_ids, key=lambda id: (places.get(id, len(places)), id))),
+        )
+
+
+def _split(part: _Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[_Part]:
+    """The parts that Leiden finds, the largest first; `[part]` when it finds one.
+
+    Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
+    """
+    membership = _leiden(part, weights[part.links], settings.resolution, f"{settings.seed} {name}")
+    count = int(membership.max(initial=0)) + 1
+    if count == 1:
+        return [part]
+    position = np.empty(len(part.nodes), dtype=np.int64)
+    members = _rows_by_group(membership, np.arange(len(part.nodes)), count)
+    for rows in members:
+        position[rows] = np.arange(len(rows))
+    inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
+    own_links = _rows_by_group(membership[part.sources[inside]], inside, count)
+    parts = [
+        _Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
+        for rows, own in zip(members, own_links, strict=True)
+    ]
+    return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
+
+
+def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
+    """`rows` by their group 0 to `count` - 1, in their order."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(1, count))
+    return np.split(rows[order], ends)
+
+
+def _leiden(part: _Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
+    """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
+    if not len(part.links):
+        return np.arange(len(part.nodes))
+    graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
+    with _generator(seed):
+        found = graph.community_leiden(
+            objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
+        )
+    return np.array(found.membership, dtype=np.int64)
+
+
+@contextmanager
+def _generator(seed: str) -> Iterator[None]:
+    """igraph draws from a generator of our own, and from Python's again afterwards; other threads wait.
+
+    A string seed is hashed by `random` itself, the same in every process.
+    """
+    with _generator_lock:
+        igraph.set_random_number_generator(random.Random(seed))
+        try:
+            yield
+        finally:
+            igraph.set_random_number_generator(random)

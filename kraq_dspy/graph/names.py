@@ -1,0 +1,178 @@
+"""When two spellings are one name: keys of names, in any script."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_TRADE_MARKS = str.maketrans("", "", "™®©℠")  # NFKC would turn them into letters
+_ARTICLE = re.compile(r"(?:the|an?)\s+(?=[^\W\d_])")
+_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’ʼ＇]s\b(?!['’]\w)", re.IGNORECASE)
+_APOSTROPHE = re.compile(r"(?<=\w)['’ʼʻ‘`´](?=\w)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DECIMAL = re.compile(r"(?<=\d)[.,:/](?=\d)")
+_ABBREVIATION = re.compile(r"(?<![^\W_])([^\W\d_])\.(?=[^\W\d_](?:\.|\b))")
+_MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
+_KEPT_PUNCTUATION = frozenset("%‰#@")
+_COMMA_INVERTED = re.compile(r"\s*(\w+),\s*((?:[^\W\d_]\.\s*)+)")
+_ACRONYM_BEHIND = re.compile(r"(.+?)\s*\(([^\W\d_]{2,8})\)\s*")
+_TURNABLE = frozenset(("university", "battle", "treaty", "republic", "kingdom", "siege"))
+_FUNCTION_WORDS = frozenset(("of", "the", "in", "at", "for", "de", "del", "du", "des", "la", "le", "von"))
+_ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_DISTINGUISHING = """
+    first second third fourth fifth sixth seventh eighth ninth tenth one two three four five six seven eight nine
+    ten north south east west northern southern eastern western northeast northwest southeast southwest central
+    upper lower new old great greater lesser major minor senior junior sr jr elder younger mr mrs ms miss lady lord
+    king queen prince princess duke duchess sir dame men women boys girls male female man woman father mother son
+    daughter brother sister pre post anti non pro summer winter spring autumn january february march april may june
+    july august september october november december monday tuesday wednesday thursday friday saturday sunday early
+    late former future under over not no
+"""
+_WORDS_THAT_DISTINGUISH = frozenset(_DISTINGUISHING.split())
+
+
+@lru_cache(maxsize=1 << 17)
+def normalise_name(name: str) -> str:
+    """The key under which spellings of one name meet: NFKC, casefolded, without quotes, punctuation, a leading English
+    article, a possessive 's and repeated white space; "&" reads "and".
+
+    Signs that carry meaning stay: "C++", "C#", "5%", "$20", "-3", "1.5". Letters of every script stay with their
+    marks. Never empty for a name that is not blank: a name of punctuation alone is its own key.
+    """
+    text = unicodedata.normalize("NFKC", name.translate(_TRADE_MARKS))
+    text = unicodedata.normalize("NFKC", text.casefold()).strip()
+    bare = text.lstrip("\"'“”‘’«»„‹›「」『』《》〈〉([{ ")
+    text = _ARTICLE.sub("", bare, count=1) if _ARTICLE.match(bare) else text
+    text = _POSSESSIVE.sub("", text)
+    text = _APOSTROPHE.sub("", text)
+    text = _THOUSANDS.sub("", text)
+    text = _ABBREVIATION.sub(r"\1", text)
+    text = _MINUS.sub("\ue000", text)
+    text = _DECIMAL.sub(lambda mark: chr(0xE001 + ".,:/".index(mark.group())), text)
+    text = "".join(_kept(sign) for sign in text.replace("&", " and "))
+    for number, sign in enumerate("-.,:/"):
+        text = text.replace(chr(0xE000 + number), sign)
+    return " ".join(_joined_initials(text.split())) or unicodedata.normalize("NFKC", name).strip() or name
+
+
+def _kept(sign: str) -> str:
+    kind = unicodedata.category(sign)
+    if kind[0] in "LMN" or kind in ("Sm", "Sc", "So", "Co") or sign in _KEPT_PUNCTUATION:
+        return sign
+    return "" if kind == "Cf" else " "
+
+
+def _joined_initials(tokens: list[str]) -> list[str]:
+    """ "j r r tolkien" as "jrr tolkien": initials are written with and without spaces. Cased scripts only."""
+    joined: list[str] = []
+    run = ""
+    for token in tokens:
+        if len(token) == 1 and token.isalpha() and token.upper() != token:
+            run += token
+            continue
+        if run:
+            joined.append(run)
+            run = ""
+        joined.append(token)
+    return [*joined, run] if run else joined
+
+
+def skeletons(name: str) -> frozenset[str]:
+    """What is left of a name without differences that do not tell two things apart; names that share one may be merged.
+
+    Beyond `normalise_name`: accents of Latin letters, spaces and hyphens ("Spider-Man", "Spiderman"), "the" inside,
+    the name's own acronym behind it ("Federal Communications Commission (FCC)"), "Tolkien, J. R. R.", "Treaty of
+    Versailles" and "Versailles Treaty". A name written in small letters alone has another one without the plural s of
+    its last word. Names of fewer than five letters have their key alone: there every letter counts.
+    """
+    plain = _without_own_acronym(_turned(name))
+    tokens = [token for token in normalise_name(plain).split() if token != "the"]
+    if len(tokens) == 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
+        tokens = [tokens[2], tokens[0]]
+    tokens = [_without_accents(token) for token in tokens]
+    if sum(map(len, tokens)) < 5:
+        return frozenset({normalise_name(name)})
+    found = {_compact(tokens)}
+    if name == name.lower() and name != name.upper():
+        found.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
+    return frozenset(found)
+
+
+def _turned(name: str) -> str:
+    """ "Tolkien, J. R. R." begins with the initials; whatever else stands behind a comma ("Paris, France") stays."""
+    found = _COMMA_INVERTED.fullmatch(name)
+    return f"{found.group(2)} {found.group(1)}" if found else name
+
+
+def _without_own_acronym(name: str) -> str:
+    found = _ACRONYM_BEHIND.fullmatch(name)
+    if found and found.group(2).casefold() in initials(normalise_name(found.group(1))):
+        return found.group(1)
+    return name
+
+
+def _singular(token: str) -> str:
+    """Of an English noun of five letters or more; everything else stays as it is."""
+    if len(token) < 5 or not (token.isascii() and token.isalpha()) or not token.endswith("s"):
+        return token
+    if token.endswith(("ss", "us", "is", "ics")):
+        return token
+    if token.endswith("ies"):
+        return token[:-3] + "y"
+    if token.endswith(("ches", "shes", "xes", "sses")):
+        return token[:-2]
+    return token[:-1]
+
+
+def _compact(tokens: list[str]) -> str:
+    """Joined, but with a gap wherever a digit stands at a joint: "1 11" is not "11 1"."""
+    text = ""
+    for token in tokens:
+        if text and (text[-1].isdigit() or token[0].isdigit()):
+            text += " "
+        text += token
+    return text
+
+
+def _without_accents(token: str) -> str:
+    """Latin letters without their accents; marks of other scripts carry meaning and stay."""
+    if token.isascii():
+        return token
+    kept: list[str] = []
+    for sign in unicodedata.normalize("NFD", token):
+        if unicodedata.combining(sign) and kept and kept[-1].isascii():
+            continue
+        kept.append(sign)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+@lru_cache(maxsize=1 << 17)
+def distinguishing_marks(key: str) -> tuple[str, ...]:
+    """The parts of a key in which different things differ: numbers, roman numerals, initials, "north", "junior", ...
+
+    Names whose marks differ are never the same. Sorted; roman numerals as written.
+    """
+    return tuple(
+        sorted(
+            token
+            for token in key.split()
+            if any(sign.isdigit() for sign in token)
+            or token in _WORDS_THAT_DISTINGUISH
+            or (len(token) == 1 and token.isalpha())
+            or _ROMAN.fullmatch(token)
+        )
+    )
+
+
+def initials(key: str) -> frozenset[str]:
+    """The acronyms that a name of two words or more may go by: with and without its function words."""
+    tokens = key.split()
+    content = [token for token in tokens if token not in _FUNCTION_WORDS and token != "and"]
+    if len(content) < 2:
+        return frozenset()
+    return frozenset("".join(token[0] for token in words) for words in (tokens, content))
+
+
+def looks_like_acronym(name: str) -> bool:
+    """ "UBA", "U.S.", "NATO"; not "Uba", nor "1990"."""
+    letters = name.replace(".", "").strip()
+    return 2 <= len(letters) <= 8 and letters.isalpha() and letters.isupper() and letters.lower() != letters
