@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import BudgetExceededError, ServerDownError
+from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
 from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
 
 
@@ -57,7 +57,7 @@ def write_draft(predict: dspy.Module, question: str, task: DraftTask) -> Draft |
     started = perf_counter()
     try:
         prediction = predict(**_inputs(question, task))
-    except DSPyError as error:
+    except (DSPyError, ModelError) as error:
         return _failed(task, error, started)
     return _draft(prediction, task, perf_counter() - started)
 
@@ -67,7 +67,7 @@ async def awrite_draft(predict: dspy.Module, question: str, task: DraftTask) -> 
     started = perf_counter()
     try:
         prediction = await predict.acall(**_inputs(question, task))
-    except DSPyError as error:
+    except (DSPyError, ModelError) as error:
         return _failed(task, error, started)
     return _draft(prediction, task, perf_counter() - started)
 

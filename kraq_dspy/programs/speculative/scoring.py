@@ -20,6 +20,7 @@ from time import perf_counter
 import dspy
 from dspy.utils.exceptions import DSPyError
 
+from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
@@ -78,7 +79,7 @@ class KraqScore(Scorer):
             started = perf_counter()
             try:
                 verdict = self.verify(**_to_verify(question, draft))
-            except DSPyError as error:
+            except (DSPyError, ModelError) as error:
                 return _failed(error, started)
             return _judged(verdict, draft, perf_counter() - started)
 
@@ -89,7 +90,7 @@ class KraqScore(Scorer):
             started = perf_counter()
             try:
                 verdict = await self.verify.acall(**_to_verify(question, draft))
-            except DSPyError as error:
+            except (DSPyError, ModelError) as error:
                 return _failed(error, started)
             return _judged(verdict, draft, perf_counter() - started)
 

@@ -9,7 +9,10 @@ import dspy
 import pytest
 from dspy.lm15 import ServerError
 
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.embedders.instructed import PairEmbedder
 from kraq_dspy.errors import BudgetExceededError, MissingLogprobsError, ModelError
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
@@ -263,6 +266,30 @@ def test_scorers_are_interchangeable(scorer: Scorer, embedder: QuestionIgnored, 
     assert prediction.scorer == scorer.name
     assert set(prediction.scores) == {0, 1, 2, 3, 4, 5}
     assert all(isinstance(draft, Draft) for draft in prediction.drafts)
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_the_embedded_model_and_the_packaged_encoder_answer_from_the_right_passages(how: str) -> None:
+    texts = [
+        "Paris is the capital of France and lies on the Seine.",
+        "Lyon is a city in France, known for its food.",
+        "Berlin is the capital of Germany.",
+        "The Seine flows through Paris to the sea.",
+    ]
+
+    def find(question: str, k: int, **_: Any) -> list[Hit]:
+        return hits_of(texts, question)[:k]
+
+    program = SpeculativeRAG(find, PairEmbedder(), n=4, k=2, m=4)
+    with dspy.context(lm=make_lm(RoleSettings())):
+        if how == "threads":
+            prediction = program(question="What is the capital of France?")
+        else:
+            prediction = asyncio.run(program.acall(question="What is the capital of France?"))
+    assert "Paris" in prediction.answer
+    assert any("capital of France" in hit.chunk.text for hit in prediction.evidence)
+    assert prediction.failures == ()
+    assert all(score.total < math.log(2) for score in prediction.scores.values())
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"m": -1}])
