@@ -16,8 +16,6 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.errors import CorpusError, EncoderMismatchError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import find_communities
-from kraq_dspy.graph.exchange.graphrag_in import read_graphrag
-from kraq_dspy.graph.exchange.triples_in import read_triples
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
@@ -103,6 +101,8 @@ async def aimport_graphrag(folder: str | Path, out: str | Path, **options: Any) 
 
     Takes the options of `abuild_index`. Raises ExchangeError for tables or columns that are missing.
     """
+    from kraq_dspy.graph.exchange.graphrag_in import read_graphrag  # brings pyarrow
+
     imported = read_graphrag(Path(folder))
     builder = _Builder.at(Path(out), **_builder_options(options))
     async with builder:
@@ -129,6 +129,8 @@ async def aimport_triples(path: str | Path, out: str | Path, **options: Any) -> 
 
     Takes the options of `abuild_index`. Raises ExchangeError for columns that are missing.
     """
+    from kraq_dspy.graph.exchange.triples_in import read_triples  # brings pyarrow
+
     imported = read_triples(Path(path))
     builder = _Builder.at(Path(out), **_builder_options(options))
     async with builder:

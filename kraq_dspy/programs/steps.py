@@ -71,6 +71,7 @@ async def bounded_map(work: Callable[[T], Awaitable[R]], items: Iterable[T], con
     """
     source = iter(items)
     running: set[asyncio.Future[R]] = set()
+    done: set[asyncio.Future[R]] = set()
     try:
         while True:
             for item in source:
@@ -85,4 +86,4 @@ async def bounded_map(work: Callable[[T], Awaitable[R]], items: Iterable[T], con
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*running, *done, return_exceptions=True)

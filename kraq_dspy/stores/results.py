@@ -52,11 +52,20 @@ class ResultStore:
             ).fetchone()
         return None if row is None else json.loads(restored(row[0]))
 
-    def save(self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, usage: Usage) -> None:
+    def save(
+        self,
+        stage: str,
+        item_id: str,
+        fingerprint: str,
+        output: Any,
+        *,
+        model: str,
+        usage: Usage | None = None,
+    ) -> None:
         """Keep the output of a finished item, and forget its journal and its failure.
 
-        `output` is a JSON value other than None, or a record. `usage` is what the item took; what its journal has not
-        counted already goes into the ledger.
+        `output` is a JSON value other than None, or a record. `usage` is what the item took, by default what its
+        journal counted; what the journal has not counted goes into the ledger.
         """
         if output is None:
             raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
@@ -69,6 +78,7 @@ class ResultStore:
                     key,
                 ).fetchone()
             )
+            usage = usage or counted
             _enter(connection, stage, model, _excess(usage, counted))
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
