@@ -126,6 +126,9 @@ class QuestionSettings:
 class EncoderSettings:
     """`name` is "minilm" (packaged, offline), a sentence-transformers name or path, or, with `api_base`, a model
     that an OpenAI-compatible endpoint serves. The key is read from the environment variable `api_key_env`.
+
+    `precision` is "fp32", "bf16" (about three times faster on processors that have it), or "auto": bf16 on those, fp32
+    on others.
     """
 
     name: str = "minilm"
@@ -135,9 +138,14 @@ class EncoderSettings:
     passage_prefix: str = ""
     batch_size: int = 64
     threads: int | None = None
+    precision: str = "auto"
 
     def __post_init__(self) -> None:
         _positive(self, "batch_size")
+        if self.threads is not None:
+            _positive(self, "threads")
+        if self.precision not in ("auto", "fp32", "bf16"):
+            raise ConfigError(f'encoder.precision is {self.precision!r}; it must be "auto", "fp32" or "bf16".')
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,55 @@
+"""Sentence encoders behind `ports.Embedder`: packaged or from a folder or hub on this machine, or at an endpoint."""
+
+import dataclasses
+import os
+
+from kraq_dspy.config import EncoderSettings
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.ports import Embedder
+
+
+def load_embedder(settings: EncoderSettings) -> Embedder:
+    """The encoder that the settings name, ready to use.
+
+    Raises MissingExtraError when a package is absent, ModelError when the model is unknown or cannot be reached. An
+    endpoint is not asked before its first text.
+    """
+    if settings.api_base is not None:
+        from kraq_dspy.embedders.endpoint import EndpointEmbedder
+
+        return EndpointEmbedder(
+            settings.name,
+            settings.api_base,
+            api_key=os.environ.get(settings.api_key_env),
+            query_prefix=settings.query_prefix,
+            passage_prefix=settings.passage_prefix,
+            batch_size=settings.batch_size,
+        )
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("torch", "embedded", "The sentence encoder") from error
+    from kraq_dspy.embedders.sentence import SentenceEmbedder
+
+    return SentenceEmbedder(
+        settings.name,
+        query_prefix=settings.query_prefix,
+        passage_prefix=settings.passage_prefix,
+        precision=settings.precision,
+        batch_size=settings.batch_size,
+        threads=settings.threads,
+    )
+
+
+def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
+    """The settings with the precision that "auto" means on this machine.
+
+    An index keeps these, so that it is opened with the same precision on a machine with another processor.
+    """
+    if settings.precision != "auto" or settings.api_base is not None:
+        return settings
+    try:
+        from kraq_dspy.embedders.sentence import precision_of
+    except ImportError as error:
+        raise MissingExtraError("torch", "embedded", "The sentence encoder") from error
+    return dataclasses.replace(settings, precision=precision_of("auto"))

@@ -1,0 +1,110 @@
+"""What a folder in the sentence-transformers layout says of its model.
+
+    modules.json                       the steps: Transformer, Pooling, Normalize, and rarer ones
+    sentence_bert_config.json          max_seq_length, do_lower_case
+    1_Pooling/config.json              how token vectors become one
+    config_sentence_transformers.json  prompts
+
+A folder without modules.json is a plain transformer, which sentence-transformers pools by the mean.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import ModelError
+
+_SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """`pooling` is "mean" or "cls", or None when the model needs the sentence-transformers library itself."""
+
+    path: Path
+    config: Mapping[str, Any]
+    pooling: str | None
+    max_tokens: int | None
+    lower_case: bool
+    prompts: Mapping[str, str]
+
+    @property
+    def query_prompt(self) -> str:
+        return self.prompts.get("query", "")
+
+    @property
+    def passage_prompt(self) -> str:
+        return next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), "")
+
+    def fingerprint(self) -> str:
+        """8 hexadecimal digits that change with the model and not with the place where it lies."""
+        digest = hashlib.blake2b(digest_size=4)
+        for file in sorted(self.path.rglob("*")):
+            if file.suffix == ".json":
+                digest.update(file.read_bytes())
+            elif file.suffix == ".safetensors":
+                size = file.stat().st_size
+                digest.update(str(size).encode())
+                with open(file, "rb") as weights:
+                    digest.update(weights.read(_SAMPLE))
+                    weights.seek(max(0, size - _SAMPLE))
+                    digest.update(weights.read(_SAMPLE))
+        return digest.hexdigest()
+
+
+def read_model_folder(path: Path) -> ModelFolder:
+    """Raises ModelError for a folder that holds no model, or whose descriptions cannot be read."""
+    if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
+        raise ModelError(
+            f"{str(path)!r} holds no sentence encoder: it has neither modules.json nor config.json. Give the folder of "
+            "a saved sentence-transformers or transformers model."
+        )
+    modules = _read(path / "modules.json", default=[{"type": "Transformer", "path": ""}])
+    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    places = {kind: path / str(module["path"]) for kind, module in zip(kinds, modules, strict=True)}
+    transformer = places.get("Transformer", path)
+    config = _read(transformer / "config.json", default={})
+    described = _read(transformer / "sentence_bert_config.json", default={})
+    said = _read(path / "config_sentence_transformers.json", default={})
+    prompts = {name: prompt for name, prompt in (said.get("prompts") or {}).items() if prompt}
+    if said.get("default_prompt_name") in prompts:
+        default = prompts[said["default_prompt_name"]]
+        prompts = {"query": default, "document": default, **prompts}
+    plain = kinds[0] == "Transformer" and set(kinds) <= {"Transformer", "Pooling", "Normalize"} and transformer == path
+    return ModelFolder(
+        path=path,
+        config=config,
+        pooling=_pooling(_read(places["Pooling"] / "config.json", {}) if "Pooling" in places else {})
+        if plain
+        else None,
+        max_tokens=described.get("max_seq_length") or _longest(path, config),
+        lower_case=bool(described.get("do_lower_case", False)),
+        prompts=prompts,
+    )
+
+
+def _pooling(config: Mapping[str, Any]) -> str | None:
+    old = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
+    named = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    modes = [named.get(name, name) for name in old] or config.get("pooling_mode", "mean")
+    mode = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
+    return mode if mode in ("mean", "cls") and config.get("include_prompt", True) else None
+
+
+def _longest(path: Path, config: Mapping[str, Any]) -> int | None:
+    positions = config.get("max_position_embeddings")
+    tokenizer = _read(path / "tokenizer_config.json", default={}).get("model_max_length")
+    known = [limit for limit in (positions, tokenizer) if isinstance(limit, int) and limit < 1 << 31]
+    return min(known) if known else None
+
+
+def _read(path: Path, default: Any) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{str(path)!r} cannot be read ({error}). Save or download the model again.") from error
