@@ -27,6 +27,7 @@ NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECA
 THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
+DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
 """Keys of text about a thing; the thing itself is named by others."""
@@ -135,10 +136,10 @@ def _unfenced(text: str) -> str:
 def _truth(text: str) -> bool:
     if text.strip(" .\"'`*") in ("1", "0"):
         return text.strip(" .\"'`*") == "1"
-    found = {word.lower() in ("true", "yes", "same") for word in TRUTH.findall(text)}
-    first = TRUTH.match(text.lstrip("\"'`*([ "))
-    if first and first[1].lower() in ("true", "yes", "false", "no"):
+    first = DECIDED.match(text.lstrip("\"'`*([ "))
+    if first:
         return first[1].lower() in ("true", "yes")
+    found = {word.lower() in ("true", "yes", "same") for word in TRUTH.findall(text)}
     if len(found) != 1:
         raise UnreadableError(f"{text[:60]!r} is neither true nor false")
     return found.pop()

@@ -10,7 +10,7 @@ from dspy.utils.exceptions import LMConfigurationError, LMUnexpectedError
 
 from kraq_dspy.config import ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
-from kraq_dspy.lms.engine import engines
+from kraq_dspy.lms.engine import AsyncEngine, engines
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.retry import Backoff
 from kraq_dspy.ports import Embedder
@@ -29,6 +29,12 @@ class KraqLM(dspy.LM):
         except LMUnexpectedError as error:
             _raise_own(error)
             raise
+
+    @property
+    def async_engine(self) -> AsyncEngine:
+        """The twin of `engine` for `acall`."""
+        twin: AsyncEngine = self._async_engine_spec
+        return twin
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -110,5 +116,5 @@ class LanguageModels:
 
     async def aclose(self) -> None:
         for lm in self._made.values():
-            await lm._async_engine_spec.aclose()
+            await lm.async_engine.aclose()
         self.close()

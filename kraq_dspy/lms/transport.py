@@ -86,6 +86,7 @@ def _key_of(model: str, variable: str) -> str:
 
 
 def _litellm(settings: RoleSettings) -> Route:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import waits for the network
     try:
         import litellm
     except ImportError as error:

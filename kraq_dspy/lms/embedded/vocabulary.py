@@ -6,7 +6,7 @@ def _set(text: str) -> frozenset[str]:
 
 
 ABBREVIATIONS = _set("""
-    mr mrs ms dr prof st sr jr vs etc inc ltd co corp no vol fig gen col lt sgt capt rev hon gov sen rep pres dept univ
+    mr mrs ms dr prof st sr jr vs no vol fig gen col lt sgt capt rev hon gov sen rep pres dept univ
     approx ca cf eg ie al jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k u.n d.c e.g i.e a.m p.m ph.d
 """)
 
