@@ -694,7 +694,7 @@ def stats_json():
         R += d["requests"]
     firsts = [d["first"] for d in ST.kinds.values() if d["first"]]
     lasts = [d["last"] for d in ST.kinds.values() if d["last"]]
-    span = (max(lasts) - min(firsts)) if firsts else 0.0
+    span = (max(lasts) - min(firsts)) if firsts and lasts else 0.0
     busy = sum(d["busy_s"] for d in ST.kinds.values())
     emb = dict(ST.embed)
     emb["tokens"] = emb["chars"] // 4

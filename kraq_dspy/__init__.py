@@ -4,8 +4,12 @@ The names below are the public ones. They are imported when they are first used,
 """
 
 import importlib
+import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+# Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 if TYPE_CHECKING:
     from kraq_dspy.build import BuildReport, build_index, import_graphrag, import_triples

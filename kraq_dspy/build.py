@@ -1,6 +1,7 @@
 """Builds an index: runs the offline stages over a corpus or an import, keeps every result, resumes where it stopped."""
 
 import asyncio
+import dataclasses
 import itertools
 import logging
 import time
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from kraq_dspy.config import Settings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.load import load_documents
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.errors import CorpusError, EncoderMismatchError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import find_communities
@@ -188,7 +189,9 @@ class _Builder:
         progress: Progress | None,
     ) -> "_Builder":
         settings = settings or Settings()
-        embedder = embedder or load_embedder(settings.encoder)
+        if embedder is None:
+            settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+            embedder = load_embedder(settings.encoder)
         models = models or LanguageModels(settings, embedder=embedder)
         kraq = kraq or KRAQ(settings, embedder)
         return cls(_opened(out, settings, embedder), settings, models, embedder, kraq, progress or SilentProgress())

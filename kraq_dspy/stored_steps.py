@@ -52,10 +52,14 @@ class StoredSteps:
             fingerprint = content_id(key, json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str))
             stored = self.results.find(stage, item.id, fingerprint)
             if stored is not None:
+                failures.clear()
                 return Done(item.id, decode(program, stored), model)
             journal = _WatchedJournal(self.results, self.progress)
             try:
-                with working_on(stage, item.id, journal), dspy.context(lm=lm, adapter=self.adapter):
+                with (
+                    working_on(stage, item.id, journal),
+                    dspy.context(lm=lm, adapter=self.adapter, disable_history=True),
+                ):
                     prediction = await program.acall(**item.inputs)
                 output = encode(program, prediction)
             except KraqError:
@@ -76,6 +80,7 @@ class StoredSteps:
             self.progress.advance(stage)
             if done is not None:
                 yield done
+        failures.check_end()
 
 
 class _WatchedJournal:
@@ -99,20 +104,28 @@ class _FailuresInARow:
     def __init__(self, stage: str, model: str) -> None:
         self.stage = stage
         self.model = model
-        self.count: int | None = 0  # None once an item succeeded
+        self.count = 0
+        self.succeeded = False
+        self.last = ""
 
     def clear(self) -> None:
-        self.count = None
+        self.succeeded = True
 
     def add(self, reason: str) -> None:
-        if self.count is None:
-            return
         self.count += 1
-        if self.count >= GIVE_UP_AFTER:
-            raise ModelError(
-                f"The first {self.count} items of the stage {self.stage!r} all failed with the model {self.model!r}; "
-                f"the last reason: {reason}. Mend that and run the same command again: what was done is kept."
-            )
+        self.last = reason
+        if self.count >= GIVE_UP_AFTER and not self.succeeded:
+            self._give_up(f"The first {self.count} items")
+
+    def check_end(self) -> None:
+        if self.count and not self.succeeded:
+            self._give_up(f"All {self.count} items")
+
+    def _give_up(self, which: str) -> None:
+        raise ModelError(
+            f"{which} of the stage {self.stage!r} failed with the model {self.model!r}; the last reason: {self.last}. "
+            "Mend that and run the same command again: what was done is kept."
+        )
 
 
 def program_key(program: dspy.Module) -> str:

@@ -121,8 +121,8 @@ def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(tmp_path: 
     build_index(changed, tmp_path / "new.kraq", settings=settings(), embedder=embedder)
     assert contents(tmp_path / "old.kraq") == contents(tmp_path / "new.kraq")
     with Index.open(tmp_path / "old.kraq") as index:
-        assert index.chunk_vectors.ids() == index.ids(Chunk)
-        assert index.question_vectors.ids() == index.ids(Question)
+        assert index.chunk_vectors.ids() == set(index.ids(Chunk))
+        assert index.question_vectors.ids() == set(index.ids(Question))
 
 
 def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedder: Any) -> None:
@@ -185,6 +185,9 @@ def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
     documents.write_text(json.dumps([dataclasses.asdict(document) for document in DOCUMENTS]))
     with stand_in(latency_ms=40) as server:
         chosen = served(server.url, concurrency)
+        build_index(DOCUMENTS, tmp_path / "whole.kraq", settings=chosen)
+        equal_prompts = server.stats()["repeated_requests"]
+        server.reset()
         (tmp_path / "settings.json").write_text(json.dumps(chosen.to_dict()))
         command = [
             sys.executable,
@@ -202,7 +205,6 @@ def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
         process.communicate()
         assert process.returncode == -signal.SIGKILL
         subprocess.run(command, check=True, capture_output=True)
-        repeated = server.stats()["repeated_requests"]
+        repeated = server.stats()["repeated_requests"] - equal_prompts
         assert repeated <= concurrency  # those that were in flight, so that no answer was stored
-        build_index(DOCUMENTS, tmp_path / "whole.kraq", settings=chosen)
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")

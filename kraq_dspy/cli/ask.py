@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
-from kraq_dspy.cli.terminal import output, print_json, short
+from kraq_dspy.cli.terminal import output, print_json, printable, short
 
 if TYPE_CHECKING:
     import dspy
@@ -57,7 +57,10 @@ def answer_fields(question: str, program: str, model: str, answer: "dspy.Predict
 def show_answer(question: str, program: str, model: str, answer: "dspy.Prediction", evidence: int = 15) -> None:
     output.print(
         Panel(
-            Text(answer.answer.strip()), title=short(question, 100), subtitle=f"{program}, {model}", title_align="left"
+            Text(printable(answer.answer).strip()),
+            title=short(question, 100),
+            subtitle=f"{program}, {model}",
+            title_align="left",
         )
     )
     for auxiliary in answer.get("auxiliary_questions") or ():

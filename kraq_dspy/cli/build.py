@@ -66,10 +66,17 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
             cells = (f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens))
             spent.add_row(stage, *cells)
         output.print(spent)
-    output.print(Text("models: " + ", ".join(f"{role} {name}" for role, name in report.models.items())))
+    output.print(Text(f"models: {models_in_words(report.models)}"))
     for problem in report.problems:
         errors.print(Text("note: ", style="yellow") + short(problem, 300))
     show_failures(report.failures)
+
+
+def models_in_words(models: dict[str, str]) -> str:
+    """The default model, and the roles that have another one."""
+    default = models.get("default", "none yet")
+    others = [f"{role} {name}" for role, name in models.items() if name != default]
+    return ", ".join([default, *others])
 
 
 def show_failures(failures: "tuple[object, ...]", limit: int = 10) -> None:

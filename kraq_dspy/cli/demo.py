@@ -15,7 +15,7 @@ from kraq_dspy.cli.ask import answer_fields, show_answer
 from kraq_dspy.cli.build import show_report
 from kraq_dspy.cli.terminal import Bars, errors, output, print_json, short
 from kraq_dspy.errors import CorpusError
-from kraq_dspy.records import Community, Question, Summary
+from kraq_dspy.records import Community, Question
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
@@ -88,13 +88,12 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
     index = space.index
     communities = {community.id: community for community in index.all(Community)}
     questions = {question.community_id: question for question in index.all(Question) if question.source == "kraq"}
-    titles = {summary.community_id: summary.title for summary in index.all(Summary)}
 
     def label(community: Community) -> Text:
         question = questions.get(community.id)
-        asked = short(question.text, 110) if question else Text("no question")
-        size = f"  ({len(community.entity_ids)} entities, {len(community.chunk_ids)} passages: "
-        return asked + Text(size, style="dim") + short(titles.get(community.id, ""), 50) + Text(")", style="dim")
+        asked = short(question.text, 90) if question else Text("no question")
+        size = f"  {len(community.entity_ids)} entities, {len(community.chunk_ids)} passages"
+        return asked + Text(size, style="dim")
 
     tree = Tree(f"{len(communities):,} communities")
     broadest = [community for community in communities.values() if community.level == 0]

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
-from kraq_dspy.cli.build import show_failures
+from kraq_dspy.cli.build import models_in_words, show_failures
 from kraq_dspy.cli.terminal import compact, output, print_json, short, two_columns
 
 
@@ -46,7 +46,7 @@ def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
             {
                 "state": state,
                 "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
-                "models": ", ".join(f"{role} {name}" for role, name in manifest.models.items()) or "none yet",
+                "models": models_in_words(manifest.models),
                 "updated": manifest.updated_at,
                 **{name: f"{count:,}" for name, count in counts.items()},
             },

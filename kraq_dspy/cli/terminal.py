@@ -38,8 +38,13 @@ def _plain(value: Any) -> Any:
 
 def short(text: str, length: int) -> Text:
     """One line of at most `length` characters. Never read as markup, and without control characters."""
-    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    line = " ".join(printable(text).split())
     return Text(line if len(line) <= length else line[: length - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 
 def two_columns(title: str, rows: dict[str, Any]) -> Table:
