@@ -221,6 +221,12 @@ def engines(
         embedded = EmbeddedEngine(embedder)
         dealings = Dealings(settings, "the embedded model", meter, backoff)
         return Engine(embedded, dealings), AsyncEngine(InThread(embedded), dealings)
+    if settings.model.startswith("transformers/"):
+        from kraq_dspy.lms.transformers_engine import AsyncTransformersEngine, shared_engine
+
+        local = shared_engine(settings.model.removeprefix("transformers/").partition("#")[0])
+        dealings = Dealings(settings, "this process", meter, backoff)
+        return Engine(local, dealings), AsyncEngine(AsyncTransformersEngine(local), dealings)
     way = route(settings)
     dealings = Dealings(settings, way.where, meter, backoff)
     return Engine(way.sync(), dealings), AsyncEngine(PooledAsync(way.asynchronous), dealings)
