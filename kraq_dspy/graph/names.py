@@ -1,8 +1,11 @@
 """When two spellings are one name: keys of names, in any script."""
 
+import itertools
 import re
 import unicodedata
 from functools import lru_cache
+
+from rapidfuzz.distance import Levenshtein
 
 _TRADE_MARKS = str.maketrans("", "", "™®©℠")  # NFKC would turn them into letters
 _ARTICLE = re.compile(r"(?:the|an?)\s+(?=[^\W\d_])")
@@ -13,9 +16,11 @@ _DECIMAL = re.compile(r"(?<=\d)[.,:/](?=\d)")
 _ABBREVIATION = re.compile(r"(?<![^\W_])([^\W\d_])\.(?=[^\W\d_](?:\.|\b))")
 _MINUS = re.compile(r"(?<!\w)[-−](?=\d)")
 _KEPT_PUNCTUATION = frozenset("%‰#@")
+_HYPHEN = re.compile(r"(?<=[^\W\d_]{2})[-‐‑](?=[^\W\d_]{2})")
 _COMMA_INVERTED = re.compile(r"\s*(\w+),\s*((?:[^\W\d_]\.\s*)+)")
 _ACRONYM_BEHIND = re.compile(r"(.+?)\s*\(([^\W\d_]{2,8})\)\s*")
-_TURNABLE = frozenset(("university", "battle", "treaty", "republic", "kingdom", "siege"))
+_TURNABLE = frozenset(("battle", "treaty", "siege"))  # not "university": Washington has one of each order
+_COUNTRY = re.compile(r"\b(?:U\.\s?S\.|US)(?=\s+\w)|\b(?:U\.\s?K\.|UK)(?=\s+\w)")
 _FUNCTION_WORDS = frozenset(("of", "the", "in", "at", "for", "de", "del", "du", "des", "la", "le", "von"))
 _ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _DISTINGUISHING = """
@@ -80,21 +85,30 @@ def skeletons(name: str) -> frozenset[str]:
     """What is left of a name without differences that do not tell two things apart; names that share one may be merged.
 
     Beyond `normalise_name`: accents of Latin letters, spaces and hyphens ("Spider-Man", "Spiderman"), "the" inside,
-    the name's own acronym behind it ("Federal Communications Commission (FCC)"), "Tolkien, J. R. R.", "Treaty of
-    Versailles" and "Versailles Treaty". A name written in small letters alone has another one without the plural s of
-    its last word. Names of fewer than five letters have their key alone: there every letter counts.
+    the name's own acronym behind it ("Federal Communications Commission (FCC)"), "U.S. Navy", "Tolkien, J. R. R.",
+    "Treaty of Versailles" and "Versailles Treaty". A name written in small letters alone has another one without the
+    plural s of its last word. In short names every letter counts: accents stay in names of five letters
+    ("Paris", "Pâris"), and shorter names have their key alone.
     """
-    plain = _without_own_acronym(_turned(name))
-    tokens = [token for token in normalise_name(plain).split() if token != "the"]
+    plain = _COUNTRY.sub(_in_full, _without_own_acronym(_turned(name)))
+    tokens = [token for token in normalise_name(_HYPHEN.sub("", plain)).split() if token != "the"]
     if len(tokens) == 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
         tokens = [tokens[2], tokens[0]]
-    tokens = [_without_accents(token) for token in tokens]
-    if sum(map(len, tokens)) < 5:
+    length = sum(map(len, tokens))
+    if length < 5:
         return frozenset({normalise_name(name)})
-    found = {_compact(tokens)}
+    if length > 5:
+        tokens = [_without_accents(token) for token in tokens]
+    # "Christ Church" is not Christchurch, nor "West Chester" Westchester: a space between two words counts.
+    two_words = len(tokens) == 2 and plain.lower() != plain.upper()
+    found = {" ".join(tokens) if two_words else _compact(tokens)}
     if name == name.lower() and name != name.upper():
         found.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
     return frozenset(found)
+
+
+def _in_full(country: re.Match[str]) -> str:
+    return "United States" if "S" in country.group() else "United Kingdom"
 
 
 def _turned(name: str) -> str:
@@ -124,12 +138,11 @@ def _singular(token: str) -> str:
 
 
 def _compact(tokens: list[str]) -> str:
-    """Joined, but with a gap wherever a digit stands at a joint: "1 11" is not "11 1"."""
+    """Joined, but with a gap beside numbers and single letters: "1 11" is not "11 1", nor "A-side" aside."""
     text = ""
-    for token in tokens:
-        if text and (text[-1].isdigit() or token[0].isdigit()):
-            text += " "
-        text += token
+    for before, token in itertools.pairwise(["", *tokens]):
+        gap = before and (before[-1].isdigit() or token[0].isdigit() or 1 in (len(before), len(token)))
+        text += f" {token}" if gap else token
     return text
 
 
@@ -170,6 +183,29 @@ def initials(key: str) -> frozenset[str]:
     if len(content) < 2:
         return frozenset()
     return frozenset("".join(token[0] for token in words) for words in (tokens, content))
+
+
+def differ_by_a_slip(first: str, second: str) -> bool:
+    """Whether two keys of three words or more are alike but for one letter inside one long word: "Deursen", "Deusen".
+
+    The slip is one letter more, less or other, behind the first three and before the last two of a word of six letters
+    or more. At the ends of words such a difference means something ("Korea", "Korean"; "Henry", "McHenry").
+    """
+    a, b = first.split(), second.split()
+    if len(a) != len(b) or len(a) < 3:
+        return False
+    differing = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
+    if len(differing) != 1:
+        return False
+    (x, y), *_ = differing
+    long_words = len(x) >= 5 and len(y) >= 5 and max(len(x), len(y)) >= 6 and (x + y).isalpha()
+    return long_words and x[:3] == y[:3] and x[-2:] == y[-2:] and Levenshtein.distance(x, y, score_cutoff=1) == 1
+
+
+def is_capitalised(name: str) -> bool:
+    """Every word of four letters or more begins with a capital, and so does the name."""
+    words = [word for word in re.split(r"[\s-]+", name) if word[:1].isalpha()]
+    return bool(words) and all(word[0].isupper() for word in words if len(word) > 3 or word is words[0])
 
 
 def looks_like_acronym(name: str) -> bool:

@@ -3,8 +3,9 @@
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
 into one node, and no later step can take them apart. Similarity alone is no proof: of the pairs in real extractions
 whose spelling is 0.92 alike or more, most are two things ("Prussian", "Russian"; "Las Vegas", "Last Vegas"). So two
-names merge unasked only where what differs never tells things apart (`names.skeletons`: accents, spaces, hyphens). The
-other pairs with at least `ResolveSettings.similarity` are doubtful candidates, which only a confirmation merges; so are
+names merge unasked only where what differs does not tell things apart: `names.skeletons` (accents, spaces, hyphens),
+and, from the threshold on, `names.differ_by_a_slip` (one letter in a proper name of three words or more). The other
+pairs with at least `ResolveSettings.similarity` are doubtful candidates, which only a confirmation merges; so are
 acronyms and a single word in which one longer name ends. Names that differ in a number, a roman numeral or a word such
 as "north" or "junior" are never the same.
 
@@ -23,8 +24,10 @@ from rapidfuzz import fuzz, process
 
 from kraq_dspy.config import ResolveSettings
 from kraq_dspy.graph.names import (
+    differ_by_a_slip,
     distinguishing_marks,
     initials,
+    is_capitalised,
     looks_like_acronym,
     normalise_name,
     skeletons,
@@ -211,7 +214,9 @@ def _spelled_alike(keys: Sequence[str], groups: Mapping[str, _Group], threshold:
             if (a, b) in done or distinguishing_marks(a) != distinguishing_marks(b):
                 continue
             done.add((a, b))
-            yield _candidate(groups, a, b, "lexical", similarities[row, column] / 100)
+            names = groups[a].name, groups[b].name
+            certain = differ_by_a_slip(a, b) and all(map(is_capitalised, names))
+            yield _candidate(groups, a, b, "lexical", similarities[row, column] / 100, certain=certain)
 
 
 def _blocks(keys: Sequence[str]) -> Iterator[list[str]]:
@@ -239,7 +244,7 @@ def _acronyms(keys: Sequence[str], groups: Mapping[str, _Group]) -> Iterator[Mer
     acronyms = {key.replace(" ", ""): key for key in keys if looks_like_acronym(groups[key].name)}
     expansions: dict[str, list[str]] = defaultdict(list)
     for key in keys:
-        if _is_capitalised(groups[key].name):
+        if is_capitalised(groups[key].name):
             for short in initials(key) & acronyms.keys():
                 expansions[short].append(key)
     for short, names in sorted(expansions.items()):
@@ -257,23 +262,17 @@ def _parts(keys: Sequence[str], groups: Mapping[str, _Group]) -> Iterator[MergeC
             for token in {tokens[0], tokens[-1]}:
                 longer[token].append(key)
     for key in keys:
-        if " " in key or len(longer[key]) != 1 or not _is_capitalised(groups[key].name):
+        if " " in key or len(longer[key]) != 1 or not is_capitalised(groups[key].name):
             continue
         (whole,) = longer[key]
         short, full = groups[key], groups[whole]
         fits = (
             not (_LINKING & set(whole.split()))
             and re.fullmatch(r"[^\W\d]+(?: [^\W\d]+){1,2}", full.name)
-            and _is_capitalised(full.name)
+            and is_capitalised(full.name)
         )
         if fits and whole.endswith(key) and short.type == full.type and not distinguishing_marks(whole):
             yield _candidate(groups, key, whole, "part", fuzz.ratio(key, whole) / 100)
-
-
-def _is_capitalised(name: str) -> bool:
-    """Every word of four letters or more begins with a capital, and so does the name."""
-    words = [word for word in re.split(r"[\s-]+", name) if word[:1].isalpha()]
-    return bool(words) and all(word[0].isupper() for word in words if len(word) > 3 or word is words[0])
 
 
 def _meant_alike(

@@ -1,0 +1,164 @@
+import gzip
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraq_dspy.config import ResolveSettings
+from kraq_dspy.graph.names import distinguishing_marks, normalise_name
+from kraq_dspy.graph.resolve import (
+    MergeCandidate,
+    NameCount,
+    Resolution,
+    entity_id_of,
+    propose_merges,
+    resolve_entities,
+)
+
+SETTINGS = ResolveSettings()
+
+
+def counted(**names: int) -> list[NameCount]:
+    return [NameCount(name.replace("_", " "), "", count) for name, count in names.items()]
+
+
+def certain(names: list[NameCount]) -> list[MergeCandidate]:
+    return [candidate for candidate in propose_merges(names, SETTINGS) if candidate.certain]
+
+
+def resolved(names: list[NameCount]) -> Resolution:
+    return resolve_entities(names, certain(names))
+
+
+def test_the_most_frequent_spelling_is_kept_and_every_merge_says_why() -> None:
+    names = [NameCount("The Beehive", "", 1), NameCount("Beehive", "", 3), NameCount("BEEHIVE", "", 1)]
+    resolution = resolve_entities(names)
+    assert resolution.names == {"beehive": ("Beehive", "The Beehive", "BEEHIVE")}
+    assert [(m.kept_name, m.merged_name, m.method, m.similarity) for m in resolution.merges] == [
+        ("Beehive", "BEEHIVE", "normalised", 1.0),
+        ("Beehive", "The Beehive", "normalised", 1.0),
+    ]
+    assert {merge.entity_id for merge in resolution.merges} == {entity_id_of("beehive")}
+
+
+def test_ties_go_to_the_longer_then_to_the_alphabetically_first() -> None:
+    names = [NameCount("Kim Il Sung", "", 2), NameCount("the Kim Il-sung", "", 2), NameCount("KIM IL SUNG", "", 2)]
+    assert resolve_entities(names).names == {"kim il sung": ("the Kim Il-sung", "KIM IL SUNG", "Kim Il Sung")}
+
+
+def test_names_that_are_alike_but_two_things_are_never_merged_unasked() -> None:
+    names = counted(
+        Prussian=3, Russian=4, Las_Vegas=2, Last_Vegas=1, World_War_I=5, World_War_II=5, Henry_County=1,
+        McHenry_County=1, Victoria=1, Victorian=1, Scrooge=9, Ebenezer_Scrooge=4, North_Korea=2, South_Korea=2,
+    )  # fmt: skip
+    assert resolved(names).merges == ()
+
+
+def test_names_with_other_numbers_or_directions_are_not_even_proposed() -> None:
+    names = counted(
+        summer_olympics_of_1988=1, summer_olympics_of_1992=1, Richard_III_of_England=1, Richard_II_of_England=1,
+        North_Carolina_University=1, South_Carolina_University=1,
+    )  # fmt: skip
+    assert propose_merges(names, ResolveSettings(similarity=0.5)) == []
+
+
+def test_an_acronym_is_proposed_for_the_names_it_may_stand_for_and_merged_only_when_accepted() -> None:
+    names = counted(UBA=5, Universidad_de_Buenos_Aires=2, Boston=1)
+    (candidate,) = propose_merges(names, SETTINGS)
+    assert (candidate.first, candidate.second, candidate.method, candidate.certain) == (
+        "UBA", "Universidad de Buenos Aires", "acronym", False,
+    )  # fmt: skip
+    assert resolve_entities(names).key_of("UBA") == "uba"
+    accepted = resolve_entities(names, [candidate])
+    assert accepted.key_of("universidad de buenos aires") == accepted.key_of("U.B.A.") == "uba"
+    assert [merge.method for merge in accepted.merges] == ["confirmed"]
+
+
+def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:
+    names = counted(UBA=5, Universidad_de_Buenos_Aires=2, United_Bank_of_Africa=2)
+    accepted = propose_merges(names, SETTINGS)
+    assert len(accepted) == 2
+    assert resolve_entities(names, accepted).merges == ()
+
+
+def test_a_single_word_is_proposed_for_the_one_name_that_ends_in_it() -> None:
+    names = counted(Scrooge=9, Ebenezer_Scrooge=4, Smith=3, John_Smith=1, Mary_Smith=1)
+    assert [(c.first, c.second, c.method) for c in propose_merges(names, SETTINGS)] == [
+        ("Ebenezer Scrooge", "Scrooge", "part")
+    ]
+
+
+def test_meaning_proposes_what_spelling_cannot(keyword_embedder: Any) -> None:
+    names = counted(Burma=2, Republic_of_the_Union_of_Burma=1, Peru=1)
+    atlas = keyword_embedder("burma", "peru")
+    assert [(c.first, c.second, c.method) for c in propose_merges(names, SETTINGS, atlas)] == [
+        ("Burma", "Republic of the Union of Burma", "semantic")
+    ]
+    assert propose_merges(names, replace(SETTINGS, semantic=False), atlas) == []
+
+
+def test_a_slip_in_a_long_proper_name_is_merged_from_the_threshold_on() -> None:
+    names = counted(Abraham_Pietersen_van_Deursen=4, Abraham_Pietersen_van_Deusen=1)
+    (merge,) = resolved(names).merges
+    assert (merge.kept_name, merge.method, merge.similarity) == ("Abraham Pietersen van Deursen", "lexical", 0.9825)
+    assert propose_merges(names, replace(SETTINGS, similarity=0.99)) == []
+
+
+def test_blank_names_are_left_out() -> None:
+    assert resolve_entities([NameCount(" ", "", 1), NameCount("", "", 3)]) == Resolution()
+
+
+WORDS = ["The", "of", "Beehive", "Bee-Hive", "Québec", "Quebec", "city", "cities", "II", "1990", "UBA", "(UBA)", "U.S."]
+names_of_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+mentions = st.dictionaries(names_of_words | st.text(max_size=8), st.integers(1, 5), max_size=25)
+
+
+@given(mentions, st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_the_order_of_the_names_does_not_matter(counts: dict[str, int], rng: random.Random) -> None:
+    names = [NameCount(name, "", count) for name, count in counts.items()]
+    shuffled = rng.sample(names, len(names))
+    assert propose_merges(shuffled, SETTINGS) == propose_merges(names, SETTINGS)
+    accepted = propose_merges(names, SETTINGS)  # as if the model had confirmed everything
+    assert resolve_entities(shuffled, rng.sample(accepted, len(accepted))) == resolve_entities(names, accepted)
+
+
+@given(mentions)
+@settings(max_examples=150, deadline=None)
+def test_resolving_the_kept_names_again_changes_nothing(counts: dict[str, int]) -> None:
+    names = [NameCount(name, "", count) for name, count in counts.items()]
+    first = resolved(names)
+    totals = Counter({kept[0]: sum(counts[name] for name in kept) for kept in first.names.values()})
+    again = resolved([NameCount(name, "", count) for name, count in totals.items()])
+    assert again.merges == ()
+    assert set(again.names) == set(first.names)
+
+
+@given(mentions)
+@settings(max_examples=100, deadline=None)
+def test_every_name_belongs_to_exactly_one_entity(counts: dict[str, int]) -> None:
+    names = [NameCount(name, "", count) for name, count in counts.items()]
+    spellings = [name for kept in resolved(names).names.values() for name in kept]
+    assert sorted(spellings) == sorted(name for name in counts if name.strip())
+
+
+def test_of_the_names_that_a_model_extracted_from_wikipedia_those_that_merge_mean_one_thing(shared_data: Path) -> None:
+    counts: Counter[str] = Counter()
+    with gzip.open(shared_data / "musique" / "triples.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            counts.update(row["entities"])
+            counts.update(end for triple in row["triples"] for end in (triple[0], triple[2]))
+    resolution = resolved([NameCount(name, "", count) for name, count in counts.items()])
+    merged = {(merge.kept_name, merge.merged_name) for merge in resolution.merges if merge.method == "lexical"}
+    assert ("Bharatiya Janta Party", "Bharatiya Janata Party") in merged  # the corpus has the slip more often
+    assert ("Versailles Treaty", "Treaty of Versailles") in merged
+    for kept, other in merged:
+        assert distinguishing_marks(normalise_name(kept)) == distinguishing_marks(normalise_name(other)), (kept, other)
+    assert resolution.key_of("Indian") != resolution.key_of("Indiana")
+    assert resolution.key_of("Kent County") != resolution.key_of("Kent")
+    assert 200 < len(resolution.merges) < 500
