@@ -37,6 +37,9 @@ OF_ONE = {
     "event": ("What happened at {a}?", "Who took part in {a}?", "Why does {a} matter?"),
     "": ("What is {a}?", "What is {a} known for?", "Why does {a} matter?"),
 }
+# A question finds the passages of all that it names, so naming the members beats naming a centre: docs/results.md.
+OF_MANY = "What connects {a}?"
+MANY = 3
 CHINESE = ("{a}和{b}有什么关系？", "{a}以什么闻名？")
 
 
@@ -46,6 +49,9 @@ def question_about(summary: str) -> str:
     title, _, body = summary.strip().partition("\n")
     if not body:
         title, body = "", title
+    members = _names_in_title(title)
+    if len(members) >= MANY:
+        return OF_MANY.format(a=f"{', '.join(members[:-1])} and {members[-1]}")
     parts = sentences(body)
     return _question(_by_weight(title, parts, body), parts, int(content_id(summary)[:8], 16), pairs=False)
 
@@ -77,16 +83,21 @@ def _question(names: list[str], parts: list[str], dice: int, *, pairs: bool) -> 
     return forms[dice // 5 % len(forms)].format(a=first)
 
 
+def _names_in_title(title: str) -> list[str]:
+    """Names may have commas in them, so our own summaries part them by semicolons; those of others may not."""
+    return [name for name in re.split(r"; " if "; " in title else r", | and ", title) if name]
+
+
 def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
     """Names by how often they are said; those of the title count double, and the earlier the better."""
     if not has_capitals(body):
         return frequent_terms(f"{title}\n{body}") or ([title] if title else [])
     counts: Counter[str] = Counter()
-    known = frozenset(re.split(r", | and ", title))
+    known = frozenset(_names_in_title(title))
     for number, part in enumerate(parts):
         for name in names_in(part, known):
             counts[name] += 3 if number == 0 else 2
-    for place, name in enumerate(re.split(r", | and ", title)):
+    for place, name in enumerate(_names_in_title(title)):
         name = re.sub(r"\s*\([^)]*\)$", "", name)
         if name and name in body:
             counts[name] += max(4, 14 - 3 * place)

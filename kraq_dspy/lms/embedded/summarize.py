@@ -13,6 +13,9 @@ STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
 MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
 
 
+TITLE_NAMES = 8  # the members linked most often inside the community; the question is made from them
+
+
 def merged_description(name: str, descriptions: list[str]) -> str:
     """Up to five sentences: one that defines the name first, then each that says something new."""
     parts = distinct(sentence for text in descriptions for sentence in sentences(text))
@@ -26,22 +29,21 @@ def community_summary(elements: list[str]) -> dict[str, object]:
     names: Counter[str] = Counter()
     facts: list[str] = []
     links: list[tuple[str, str]] = []
-    for number, element in enumerate(elements):
+    for element in elements:
         link, member = LINK.match(element), MEMBER.match(element)
-        weight = max(1, 4 - number // 3)
         if link:
-            names.update({link["source"].strip(): weight, link["target"].strip(): weight})
+            names.update([link["source"].strip(), link["target"].strip()])
             links.append(
                 (f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}", link["said"] or "")
             )
             facts += sentences(link["said"] or "")
         elif member:
-            names[member["name"].strip()] += weight
+            names[member["name"].strip()] += 0
             facts += sentences(member["said"] or "")
         else:
             facts += sentences(element)
     facts = distinct(facts)
-    top = [name for name, _ in names.most_common(3)] or _names_of(facts)[:3]
+    top = [name for name, _ in names.most_common(TITLE_NAMES)] or _names_of(facts)[:TITLE_NAMES]
     chosen = central(facts, 5, leading=top[0] if top else "")
     findings = [{"summary": head, "explanation": clipped(said or head)} for head, said in links if said][:5]
     if not findings:
@@ -84,4 +86,5 @@ def _names_of(parts: list[str]) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    """Parted by semicolons, since names may have commas in them."""
+    return "; ".join(names)

@@ -153,7 +153,7 @@ def test_a_community_is_named_after_its_centre() -> None:
             "Acme | led by | Anna Smith: Anna Smith leads Acme since 1990.",
         ]
     )
-    assert fields["title"] == "Acme and Anna Smith"
+    assert fields["title"] == "Acme; Anna Smith"
     assert str(fields["summary"]).startswith("Acme is a company in Rome.")
     assert fields["findings"] == [
         {"summary": "Acme led by Anna Smith", "explanation": "Anna Smith leads Acme since 1990."}
