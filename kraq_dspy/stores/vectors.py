@@ -430,9 +430,10 @@ class _Words:
     """Text as BM25 term weights: (indices, values), or None for a text without words."""
 
     def __init__(self, language: str) -> None:
-        from qdrant_edge import Bm25, Bm25Config
+        from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
-        self._model = Bm25(Bm25Config(language=language))
+        # The tokenizer by words takes a sentence of Chinese or Japanese for one word.
+        self._model = Bm25(Bm25Config(language=language, tokenizer=TokenizerType.Multilingual, ascii_folding=True))
 
     def of_document(self, text: str) -> tuple[list[int], list[float]] | None:
         return self._weights(self._model.embed_document, text)

@@ -106,6 +106,14 @@ def test_words_find_only_points_that_have_one_of_them_and_the_shorter_text_first
     assert store.search_text("", 5) == []
 
 
+def test_words_are_found_in_scripts_without_spaces_and_without_their_accents(store: VectorStore) -> None:
+    tokyo, zurich = content_id("tokyo"), content_id("zurich")
+    store.upsert([tokyo, zurich], unit([1, 0, 0], [1, 0, 0]), ["東京は日本の首都です。", "Zürich lies on a lake"])
+
+    assert [one for one, _ in store.search_text("日本の首都", 5)] == [tokyo]
+    assert [one for one, _ in store.search_text("zurich", 5)] == [zurich]
+
+
 def test_a_rare_word_outweighs_a_common_one(store: VectorStore) -> None:
     assert names(store.search_text("cat swims", 5))[0] == "fish"
 
