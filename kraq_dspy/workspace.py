@@ -67,9 +67,9 @@ class Workspace:
         """One of RETRIEVERS. Raises ConfigError for another name."""
         return _named(RETRIEVERS, name, "retriever")(self)
 
-    def questions(self) -> NearestQuestions:
-        """Finds the index's questions nearest to a text."""
-        return NearestQuestions(self.index, self.index.question_vectors, self.embedder)
+    def questions(self, source: str = "kraq") -> NearestQuestions:
+        """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
+        return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
 
     def program(self, name: str = "combined", retriever: str = "dense", **arguments: Any) -> dspy.Module:
         """One of PROGRAMS over one of RETRIEVERS, answered by the model of the role "answerer".
