@@ -2,19 +2,26 @@
 
 from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
 from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
+from kraq_dspy.programs.retrievers.community_bridge import CommunityBridgeRetriever, QuestionCommunities
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
 from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
+from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 
 __all__ = [
     "BM25Retriever",
     "CombinedHits",
     "CombinedRetriever",
+    "CommunityBridgeRetriever",
     "DenseRetriever",
     "FusionRetriever",
     "HybridRetriever",
     "MMRRetriever",
     "NearestQuestions",
+    "PageRankRetriever",
+    "PassageGraph",
+    "QuestionCommunities",
+    "passage_graph",
     "share_budget",
 ]

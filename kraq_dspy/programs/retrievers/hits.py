@@ -1,10 +1,11 @@
 """What every retriever does at its two ends: refuse what makes no sense, and turn ids and scores into hits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
-from kraq_dspy.ports import ChunkSource
-from kraq_dspy.records import Hit
+from kraq_dspy.ports import ChunkSource, Filters
+from kraq_dspy.records import Chunk, Hit
 
 Scored = list[tuple[str, float]]
 """Chunk ids with scores, best first."""
@@ -37,3 +38,26 @@ def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str
 def best_first(scores: dict[str, float], k: int) -> Scored:
     """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer."""
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+
+
+def falling(hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits in the same order, none with a higher score than the one before it."""
+    lowered: list[Hit] = []
+    for hit in hits:
+        limit = lowered[-1].score if lowered else hit.score
+        lowered.append(hit if hit.score <= limit else replace(hit, score=limit))
+    return lowered
+
+
+def matches(chunk: Chunk, filters: Filters | None) -> bool:
+    """Whether a chunk meets all `filters`, as the stores see it: 1 and 1.0 are equal, 1 and True are not."""
+    known = {**chunk.metadata, "document_id": chunk.document_id}
+    for key, wanted in (filters or {}).items():
+        values = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+        if key not in known or not any(_equal(known[key], value) for value in values):
+            return False
+    return True
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(one == other and isinstance(one, bool) == isinstance(other, bool))

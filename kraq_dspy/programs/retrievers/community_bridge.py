@@ -1,0 +1,129 @@
+"""The community bridge: from passages already found to the others of their communities, without a model or a search.
+
+A question with several steps names only the first of them, and the passages of the later ones do not resemble it. But
+they share a community with those of the first. So the communities of the first passages are ordered by how near their
+representative question is to the user's, and their other passages take the rest of the budget.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Filters, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, falling, matches
+from kraq_dspy.records import Hit, Question
+
+
+class QuestionCommunities:
+    """A `CommunityMap` in memory, from each community's chunk ids and the stored questions.
+
+    A question that is marked as a duplicate is stood for by its original.
+    """
+
+    def __init__(self, chunk_ids: Mapping[str, Sequence[str]], questions: Iterable[Question]) -> None:
+        self._chunk_ids = {community_id: tuple(ids) for community_id, ids in chunk_ids.items()}
+        self._communities: dict[str, list[str]] = {}
+        for community_id in sorted(self._chunk_ids):
+            for chunk_id in dict.fromkeys(self._chunk_ids[community_id]):
+                self._communities.setdefault(chunk_id, []).append(community_id)
+        self._questions = {
+            question.community_id: question.duplicate_of or question.id
+            for question in questions
+            if question.community_id is not None
+        }
+
+    def communities_of(self, chunk_ids: Sequence[str]) -> list[list[str]]:
+        return [list(self._communities.get(chunk_id, ())) for chunk_id in chunk_ids]
+
+    def chunk_ids(self, community_id: str) -> tuple[str, ...]:
+        return self._chunk_ids[community_id]
+
+    def question_id(self, community_id: str) -> str | None:
+        return self._questions.get(community_id)
+
+
+class CommunityBridgeRetriever(Retrieving):
+    """Spends the share `share` of the budget on `retrieve`, the rest on what its hits' communities hold.
+
+    Of the communities of those first hits, the `n_communities` whose question is most similar to the user's are opened;
+    their passages that are new, nearest to the question first, follow as `why` "bridge". Where they are too few,
+    further hits of `retrieve` fill up. Communities without a question stay closed. `question_vectors` and
+    `chunk_vectors` are the stores of the stored questions and of the chunks, both under `embedder`.
+
+    The score of a bridged hit is its cosine to the question, but no more than that of the hit before it, so that
+    scores fall although `retrieve` may have a scale of its own.
+    """
+
+    def __init__(
+        self,
+        retrieve: Retriever,
+        communities: CommunityMap,
+        question_vectors: VectorStore,
+        chunk_vectors: VectorStore,
+        chunks: ChunkSource,
+        embedder: Embedder,
+        *,
+        share: float = 0.5,
+        n_communities: int = 5,
+    ) -> None:
+        if not 0 < share <= 1:
+            raise ValueError(f"share is {share}; expected the first hits' share of the budget, above 0 and at most 1.")
+        if n_communities < 1:
+            raise ValueError(f"n_communities is {n_communities}; expected 1 or more.")
+        self.retrieve = retrieve
+        self.communities = communities
+        self.question_vectors = question_vectors
+        self.chunk_vectors = chunk_vectors
+        self.chunks = chunks
+        self.embedder = embedder
+        self.share = share
+        self.n_communities = n_communities
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        ranking = self.retrieve(question, k, exclude=exclude, filters=filters, vector=vector)
+        first = ranking[: math.ceil(self.share * k)]
+        found = {hit.chunk.id for hit in first}
+        bridged = self._bridged(question, [hit.chunk.id for hit in first], {*exclude, *found}, filters, vector)
+        hits = [*first, *bridged[: k - len(first)]]
+        found = {hit.chunk.id for hit in hits}
+        hits += [hit for hit in ranking if hit.chunk.id not in found][: k - len(hits)]
+        return falling(hits)
+
+    def _bridged(
+        self, question: str, first: Sequence[str], known: Collection[str], filters: Filters | None, vector: Vectors
+    ) -> list[Hit]:
+        question_of: dict[str, str] = {}  # question id by community, of those that hold anything new
+        for community_id in dict.fromkeys(
+            c for communities in self.communities.communities_of(first) for c in communities
+        ):
+            question_id = self.communities.question_id(community_id)
+            if question_id is not None and any(c not in known for c in self.communities.chunk_ids(community_id)):
+                question_of[community_id] = question_id
+        nearest = self._nearest(question_of, self.n_communities, vector)
+        new = {c for community_id in nearest for c in self.communities.chunk_ids(community_id)}.difference(known)
+        chunks = [chunk for chunk in self.chunks.chunks_by_id(sorted(new)) if matches(chunk, filters)]
+        if not chunks:
+            return []
+        cosines = self.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ vector
+        by_id = {chunk.id: chunk for chunk in chunks}
+        scored = best_first(dict(zip(by_id, cosines.tolist(), strict=True)), len(chunks))
+        return [Hit(by_id[chunk_id], score, question, "bridge") for chunk_id, score in scored]
+
+    def _nearest(self, question_of: Mapping[str, str], n: int, vector: Vectors) -> list[str]:
+        """The `n` communities whose questions are most similar to `vector`."""
+        if not question_of:
+            return []
+        asked = sorted(set(question_of.values()))
+        similarity = dict(zip(asked, (self.question_vectors.vectors(asked) @ vector).tolist(), strict=True))
+        scored = {community_id: similarity[question_id] for community_id, question_id in question_of.items()}
+        return [community_id for community_id, _ in best_first(scored, n)]

@@ -1,0 +1,182 @@
+"""The contract of `ports.Retriever`, which every retriever passes."""
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kraq_dspy.ports import Retriever, Vectors
+from kraq_dspy.programs.retrievers import (
+    BM25Retriever,
+    CombinedRetriever,
+    CommunityBridgeRetriever,
+    DenseRetriever,
+    FusionRetriever,
+    HybridRetriever,
+    MMRRetriever,
+    NearestQuestions,
+    PageRankRetriever,
+    QuestionCommunities,
+    passage_graph,
+)
+
+QUESTION = "Which river has a bridge to a castle with music?"
+
+
+def dense(library: Any) -> DenseRetriever:
+    return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+
+
+def nearest(library: Any) -> NearestQuestions:
+    return NearestQuestions(library.records, library.question_vectors, library.embedder)
+
+
+def bridge(library: Any) -> CommunityBridgeRetriever:
+    chunks_of = {
+        "about bridges": ["elbe", "span", "gate"],
+        "about castles": ["gate", "keep", "hall"],
+        "castles again": ["keep", "rhine"],
+        "about music": ["hall", "song", "tune", "blank"],
+    }
+    communities = QuestionCommunities(
+        {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
+        library.records.questions.values(),
+    )
+    return CommunityBridgeRetriever(
+        dense(library), communities, library.question_vectors, library.chunk_vectors, library.records, library.embedder
+    )
+
+
+def pagerank(library: Any) -> PageRankRetriever:
+    mentions = [
+        (library.id(name), entity)
+        for name, entities in {
+            "rhine": ["river"],
+            "elbe": ["river", "bridge"],
+            "span": ["bridge"],
+            "gate": ["bridge", "castle"],
+            "keep": ["castle"],
+            "hall": ["castle", "music"],
+            "song": ["music"],
+            "tune": ["music", "river"],
+        }.items()
+        for entity in entities
+    ]
+    graph = passage_graph(library.records.chunks, mentions, [("castle", "music", 2.0)])
+    return PageRankRetriever(dense(library), graph, library.records)
+
+
+RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
+    "dense": dense,
+    "bm25": lambda library: BM25Retriever(library.records, library.chunk_vectors),
+    "hybrid": lambda library: HybridRetriever(library.records, library.chunk_vectors, library.embedder),
+    "hybrid, small pool": lambda library: HybridRetriever(
+        library.records, library.chunk_vectors, library.embedder, pool=1
+    ),
+    "fusion": lambda library: FusionRetriever(
+        [dense(library), BM25Retriever(library.records, library.chunk_vectors)], pool=3
+    ),
+    "mmr": lambda library: MMRRetriever(dense(library), library.chunk_vectors, library.embedder, pool=4),
+    "combined": lambda library: CombinedRetriever(dense(library), nearest(library)),
+    "combined, strict": lambda library: CombinedRetriever(dense(library), nearest(library), n=3, strict=True),
+    "combined over hybrid": lambda library: CombinedRetriever(
+        HybridRetriever(library.records, library.chunk_vectors, library.embedder), nearest(library), n=3, alpha=0.2
+    ),
+    "combined in combined": lambda library: CombinedRetriever(
+        CombinedRetriever(dense(library), nearest(library)), nearest(library)
+    ),
+    "bridge": bridge,
+    "pagerank": pagerank,
+}
+
+
+@pytest.fixture(params=RETRIEVERS)
+def retrieve(request: pytest.FixtureRequest, library: Any) -> Retriever:
+    return RETRIEVERS[request.param](library)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 8, 9, 50])
+def test_at_most_k_passages_and_none_twice(retrieve: Retriever, k: int) -> None:
+    ids = [hit.chunk.id for hit in retrieve(QUESTION, k)]
+    assert min(k, 9) // 2 <= len(ids) <= k  # strict budgets lose what the paper's floors cut off
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("k", [1, 4, 50])
+def test_scores_fall_among_the_hits_of_one_query(retrieve: Retriever, k: int) -> None:
+    hits = retrieve(QUESTION, k)
+    for query in {hit.query for hit in hits}:
+        scores = [hit.score for hit in hits if hit.query == query]
+        assert all(earlier >= later for earlier, later in pairwise(scores))
+
+
+def test_every_hit_says_what_found_it_and_why(retrieve: Retriever) -> None:
+    for hit in retrieve(QUESTION, 9):
+        assert hit.query
+        assert hit.why
+        assert isinstance(hit.score, float)
+        assert (hit.query == QUESTION) or hit.why == "auxiliary"
+
+
+def test_excluded_passages_do_not_come_back(retrieve: Retriever, library: Any) -> None:
+    best = [hit.chunk.id for hit in retrieve(QUESTION, 3)]
+    rest = [hit.chunk.id for hit in retrieve(QUESTION, 9, exclude=best)]
+    assert rest
+    assert not set(best) & set(rest)
+    assert retrieve(QUESTION, 3, exclude=set(library.records.chunks)) == []
+
+
+def test_hits_match_the_filters(retrieve: Retriever) -> None:
+    hits = retrieve(QUESTION, 9, filters={"document_id": ["doc-g", "doc-s", "doc-h"]})
+    assert {hit.chunk.document_id for hit in hits} <= {"doc-g", "doc-s", "doc-h"}
+    assert hits
+    assert {hit.chunk.document_id for hit in retrieve(QUESTION, 9, filters={"document_id": "doc-g"})} == {"doc-g"}
+    assert retrieve(QUESTION, 9, filters={"document_id": "absent"}) == []
+
+
+def test_filters_and_exclusion_hold_together(retrieve: Retriever, library: Any) -> None:
+    hits = retrieve(QUESTION, 9, exclude=[library.id("song")], filters={"document_id": ["doc-g", "doc-s"]})
+    assert set(library.names(hits)) == {"gate", "span"}
+
+
+def test_the_same_question_gets_the_same_answer_also_when_passages_tie(retrieve: Retriever) -> None:
+    for question in (QUESTION, "castle", "music and bridge"):
+        first = retrieve(question, 4)
+        assert all(retrieve(question, 4) == first for _ in range(3))
+
+
+def test_sixteen_threads_may_share_it(retrieve: Retriever) -> None:
+    questions = [f"{QUESTION} {word}" for word in ("river", "bridge", "castle", "music")] * 16
+    expected = [retrieve(question, 5) for question in questions]
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(lambda question: retrieve(question, 5), questions)) == expected
+
+
+def test_the_question_vector_may_come_with_the_question(retrieve: Retriever, library: Any) -> None:
+    vector: Vectors = library.embedder.encode_queries([QUESTION])[0]
+    assert retrieve(QUESTION, 5, vector=vector) == retrieve(QUESTION, 5)
+    assert np.array_equal(vector, library.embedder.encode_queries([QUESTION])[0])
+
+
+def test_an_unknown_word_is_no_error(retrieve: Retriever) -> None:
+    assert len(retrieve("Xylophones?", 4)) <= 4
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_below_one_is_refused(retrieve: Retriever, k: int) -> None:
+    with pytest.raises(ValueError, match="expected 1 or more"):
+        retrieve(QUESTION, k)
+
+
+@pytest.mark.parametrize("question", ["", " \n"])
+def test_an_empty_question_is_refused(retrieve: Retriever, question: str) -> None:
+    with pytest.raises(ValueError, match="expected some text"):
+        retrieve(question, 3)
+
+
+def test_a_copy_shares_the_stores_it_reads(retrieve: Retriever) -> None:
+    assert copy.deepcopy(retrieve) is retrieve
