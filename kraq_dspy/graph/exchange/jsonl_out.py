@@ -1,0 +1,60 @@
+"""Writes records as JSON lines, one file for each kind."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Failure,
+    Merge,
+    Question,
+    Relationship,
+    Summary,
+)
+
+FILES: dict[type[Any], str] = {
+    Document: "documents.jsonl",
+    Chunk: "chunks.jsonl",
+    Extraction: "extractions.jsonl",
+    Entity: "entities.jsonl",
+    Relationship: "relationships.jsonl",
+    Claim: "claims.jsonl",
+    Merge: "merges.jsonl",
+    Community: "communities.jsonl",
+    Summary: "summaries.jsonl",
+    Question: "questions.jsonl",
+    Failure: "failures.jsonl",
+}
+
+
+def write_jsonl(folder: Path, kind: type[Any], records: Iterable[Any]) -> Path:
+    """The file of `kind` in `folder`, which is made: UTF-8, a record per line, its fields in their order.
+
+    Records are written as they come; the file appears, or is replaced, when all are. Raises ValueError for a kind that
+    is no record, TypeError for a record of another kind.
+    """
+    if kind not in FILES:
+        raise ValueError(f"{kind!r} is no kind of record; known: {', '.join(each.__name__ for each in FILES)}.")
+    path = folder / FILES[kind]
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        with draft.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as lines:
+            for record in records:
+                if not isinstance(record, kind):
+                    raise TypeError(f"{record!r} is no {kind.__name__}.")
+                json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
+                lines.write("\n")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
