@@ -202,9 +202,9 @@ def test_sixteen_threads_search_while_one_writes(store: VectorStore) -> None:
 
     def search() -> set[str]:
         start.wait()
-        best = set()
-        while not done.is_set():
-            best.add(names(store.search(unit([1, 0, 0]), 1, filters={"document_id": "d1"})[0])[0])
+        best: set[str] = set()
+        while not (best and done.is_set()):
+            best.update(names(store.search(unit([1, 0, 0]), 1, filters={"document_id": "d1"})[0]))
         return best
 
     with ThreadPoolExecutor(16) as pool:
