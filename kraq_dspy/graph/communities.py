@@ -42,12 +42,12 @@ def find_communities(
 
     Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
     """
-    graph = _WholeGraph(entities, relationships)
+    graph = NumberedGraph(entities, relationships)
     if not graph.entities:
         return []
     places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
     found: list[Community] = []
-    waiting: list[tuple[_Part, int, str | None]] = [
+    waiting: list[tuple[Part, int, str | None]] = [
         (part, 0, None) for part in _split(graph.everything(), graph.weights, settings, name="")
     ]
     while waiting:
@@ -94,7 +94,7 @@ def _report(found: Sequence[Community], settings: CommunitySettings) -> None:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """Some entities and the relationships among them.
 
     `nodes` are numbers in the whole graph, ascending; `links` are numbers of relationships, and `sources` and `targets`
@@ -107,7 +107,7 @@ class _Part:
     targets: Ints
 
 
-class _WholeGraph:
+class NumberedGraph:
     """Entities and relationships by number, in the order of their ids."""
 
     def __init__(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
@@ -126,16 +126,16 @@ class _WholeGraph:
         self._sources = np.array([number[link.source_id] for link in self.relationships], dtype=np.int64)
         self._targets = np.array([number[link.target_id] for link in self.relationships], dtype=np.int64)
 
-    def everything(self) -> _Part:
-        return _Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
+    def everything(self) -> Part:
+        return Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
 
-    def entity_ids(self, part: _Part) -> tuple[str, ...]:
+    def entity_ids(self, part: Part) -> tuple[str, ...]:
         return tuple(self.entities[n].id for n in part.nodes)  # sorted, since the numbers are
 
-    def id_of(self, part: _Part) -> str:
+    def id_of(self, part: Part) -> str:
         return content_id("community", *self.entity_ids(part))
 
-    def community(self, part: _Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
+    def community(self, part: Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
         links = [self.relationships[n] for n in part.links]
         said: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
         chunk_ids = {chunk_id for record in said for chunk_id in record.chunk_ids}
@@ -150,12 +150,17 @@ class _WholeGraph:
         )
 
 
-def _split(part: _Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[_Part]:
+def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
     """The parts that Leiden finds, the largest first; `[part]` when it finds one.
 
     Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
     """
     membership = _leiden(part, weights[part.links], settings.resolution, f"{settings.seed} {name}")
+    return parts_by(membership, part)
+
+
+def parts_by(membership: Ints, part: Part) -> list[Part]:
+    """`part` by the numbers of its nodes' communities (0 to n - 1, none missing), the largest first."""
     count = int(membership.max(initial=0)) + 1
     if count == 1:
         return [part]
@@ -166,7 +171,7 @@ def _split(part: _Part, weights: NDArray[np.float64], settings: CommunitySetting
     inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
     own_links = _rows_by_group(membership[part.sources[inside]], inside, count)
     parts = [
-        _Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
+        Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
         for rows, own in zip(members, own_links, strict=True)
     ]
     return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
@@ -179,7 +184,7 @@ def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
     return np.split(rows[order], ends)
 
 
-def _leiden(part: _Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
+def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
     """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
     if not len(part.links):
         return np.arange(len(part.nodes))

@@ -195,7 +195,7 @@ class _Texts:
         for id, document in documents.items():
             places = {unit_id: document.text.find(text) for unit_id, text in units[id]}
             if min(places.values(), default=-1) >= 0:
-                units[id].sort(key=lambda unit: places[unit[0]])  # noqa: B023
+                units[id].sort(key=lambda unit: places[unit[0]])
             ids = [unit_id for unit_id, _ in units[id]]
             whole, chunks, kept = document_of_passages(document, [text for _, text in units[id]])
             if document.text and not kept:

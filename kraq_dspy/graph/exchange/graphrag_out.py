@@ -31,7 +31,7 @@ def write_graphrag(
     summaries: Sequence[Summary] = (),
     questions: Sequence[Question] = (),
 ) -> list[Path]:
-    """The paths of the tables written into `folder`, which is made; tables that are there are replaced, each at once."""
+    """The paths of the tables written into `folder`, which is made; each table that is there is replaced at once."""
     numbers = {community.id: number for number, community in enumerate(communities)}
     names = {entity.id: entity.name for entity in entities}
     degrees = {entity.id: entity.degree for entity in entities}
@@ -140,7 +140,7 @@ def _place(community: Community, numbers: Mapping[str, int]) -> Row:
     return {
         "community": numbers[community.id],
         "level": community.level,
-        "parent": numbers[community.parent_id] if community.parent_id in numbers else -1,
+        "parent": numbers.get(community.parent_id or "", -1),
         "children": [numbers[child_id] for child_id in community.child_ids if child_id in numbers],
         "period": "",
         "size": len(community.entity_ids),
