@@ -5,6 +5,7 @@ inverse document frequency) and its payload as tags. Both satisfy `ports.VectorS
 """
 
 import json
+import logging
 import os
 import shutil
 import threading
@@ -30,11 +31,16 @@ if TYPE_CHECKING:
     import qdrant_edge
     from qdrant_client import QdrantClient
 
+logger = logging.getLogger(__name__)
+
 BATCH = 1000
 """Points written at once; a killed process leaves whole batches."""
 
 HNSW_ABOVE = 50_000
 """Points from which `EdgeVectorStore.optimize` builds a graph; below it the exact search is fast enough."""
+
+SPARE_BYTES = 64 << 20
+"""Disk space that must stay free: Edge maps its files into memory, and a full disk would kill the process."""
 
 _DENSE, _SPARSE, _TAGS = "dense", "bm25", "tags"
 _SPARE = 8  # hits asked for beyond k, so that ties at the end can be seen
@@ -87,6 +93,7 @@ class EdgeVectorStore:
                 if texts is not None and (weights := self._words.of_document(texts[i])):
                     vector[_SPARSE] = edge.SparseVector(indices=weights[0], values=weights[1])
                 points.append(edge.Point(ids[i], vector, {_TAGS: tags_of(payloads[i]) if payloads else []}))
+            self._require_space(rows[start:end].nbytes)
             with self._write_lock, self._errors():
                 self._shard.update(edge.UpdateOperation.upsert_points(points))
 
@@ -165,13 +172,22 @@ class EdgeVectorStore:
             self._shard.optimize()
 
     def close(self) -> None:
-        """Flush and let other processes in. May be called twice."""
+        """Let other processes in. May be called twice.
+
+        A flush that fails (full disk) is only logged: Edge's log has what was written, and is replayed when the store
+        is opened again.
+        """
         with self._write_lock:
-            if not self._closed:
-                self._closed = True
+            if self._closed:
+                return
+            try:
                 with self._errors():
                     self._shard.flush()
-                    self._shard.close()
+            except IndexStateError as error:
+                logger.warning("Closing without a flush. %s", error)
+            self._closed = True
+            with self._errors():
+                self._shard.close()
 
     def _create(self) -> None:
         """Under another name first: a process killed half-way leaves nothing that looks like a shard."""
@@ -181,11 +197,22 @@ class EdgeVectorStore:
         with self._errors():
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
+        self._require_space(0)
+        with self._errors():
             shard = edge.EdgeShard.create(str(new), self._config())
             shard.update(edge.UpdateOperation.create_field_index(_TAGS, edge.PayloadSchemaType.Keyword))
             shard.flush()
             shard.close()
             os.replace(new, self._path)
+
+    def _require_space(self, n_bytes: int) -> None:
+        """Room for the vectors in the shard and in its log, with as much for words and payloads."""
+        free = shutil.disk_usage(self._path.parent).free
+        if free < SPARE_BYTES + 4 * n_bytes:
+            raise IndexStateError(
+                f"The disk with {str(self._path)!r} is full: {free >> 20} MiB are free, and vectors are only written "
+                f"while more than {SPARE_BYTES >> 20} are. Free some space and go on; what was written before is kept."
+            )
 
     def _load(self) -> "qdrant_edge.EdgeShard":
         import qdrant_edge as edge
@@ -237,7 +264,8 @@ class EdgeVectorStore:
                 ) from error
             raise IndexStateError(
                 f"The vectors in {str(self._path)!r}: {error}. If the disk is full or the folder cannot be written, "
-                "mend that and go on; if they are damaged, delete that folder: the next build makes them again."
+                "mend that and open the index again; if they are damaged, delete that folder: the next build makes "
+                "them again."
             ) from error
 
 

@@ -379,13 +379,18 @@ def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> Non
     assert index.count(Chunk) == 1000
 
 
+HEAD = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.stores.index import Index
+"""
+
+
 def run(code: str, *arguments: object) -> subprocess.Popen[str]:
-    head = (
-        "import sys, time\nimport numpy as np\nfrom pathlib import Path\n"
-        "from kraq_dspy.records import Chunk, content_id\nfrom kraq_dspy.stores.index import Index\n"
-    )
     return subprocess.Popen(
-        [sys.executable, "-c", head + code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAD + code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
     )
 
 
@@ -541,3 +546,53 @@ def test_an_index_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_wr
     assert "Permission denied" in no_write
     assert "must exist and be writable" in no_write
     assert "Permission denied" in no_create
+
+
+FULL_DISK = """
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import IndexStateError
+ballast = Path(sys.argv[1]) / "ballast"
+ballast.write_bytes(bytes(20 << 20))
+index = Index.create(sys.argv[1] + "/x.kraq", Settings(), encoder_name="e", encoder_dimension=384)
+
+def fill_vectors():
+    for batch in range(1000):
+        ids = [content_id(f"{batch}-{i}") for i in range(500)]
+        index.chunk_vectors.upsert(ids, np.ones((500, 384), np.float32), ["some words"] * 500)
+
+def fill_records():
+    for batch in range(1000):
+        index.add([Chunk(content_id(f"{batch}-{i}"), "d", i, 0, 1, "x" * 20000, 1) for i in range(100)])
+
+for fill in fill_vectors, fill_records:
+    try:
+        fill()
+    except IndexStateError as error:
+        print(error, flush=True)
+n_vectors, n_chunks = index.chunk_vectors.count(), index.count(Chunk)
+index.close()
+ballast.unlink()
+with Index.open(sys.argv[1] + "/x.kraq") as index:
+    print(n_vectors > 1000, n_vectors == index.chunk_vectors.count(), n_vectors % 500)
+    print(n_chunks > 100, n_chunks == index.count(Chunk), n_chunks % 100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
+def test_a_full_disk_stops_writes_with_a_clear_error_and_leaves_a_usable_index(tmp_path: Path) -> None:
+    in_small_disk = 'mount -t tmpfs -o size=150m tmpfs "$0" && exec "$@"'
+    head = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", in_small_disk, str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*head, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+
+    process = subprocess.run(
+        [*head, sys.executable, "-c", HEAD + FULL_DISK, str(tmp_path)], capture_output=True, text=True
+    )
+
+    assert process.returncode == 0, process.stderr
+    vectors, records, vectors_kept, records_kept = process.stdout.splitlines()
+    assert "is full" in vectors
+    assert "Free some space and go on" in vectors
+    assert "The disk is full: free some space and go on" in records
+    assert vectors_kept == "True True 0"
+    assert records_kept == "True True 0"
