@@ -75,7 +75,7 @@ class ResolveSettings:
     similarity: float = 0.92
     semantic: bool = True
     confirm: bool = False
-    description_tokens: int = 200
+    description_tokens: int = 300
 
     def __post_init__(self) -> None:
         _share(self, "similarity")
@@ -105,7 +105,7 @@ class SummarySettings:
     """`input_tokens` limits what the model sees of one community. Communities with fewer than `min_entities` entities
     get neither summary nor question; they stay in the partition."""
 
-    input_tokens: int = 1500
+    input_tokens: int = 600
     min_entities: int = 2
 
     def __post_init__(self) -> None:

@@ -2,15 +2,19 @@
 
 KRAQ paper, section 2 and thesis, chapter 3: entities and relationships come highest degree first until the model's
 input limit; where the elements of a larger community do not fit, its largest sub-communities are replaced by their own
-summaries, bottom-up. We differ in one thing: a description that was already shown is not shown again, since extractors
-repeat a sentence for each element that it names.
+summaries, bottom-up. We differ in one thing: a description most of whose words were already shown in the same order is
+left out, since extractors repeat a sentence for each element that it names.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
+
+_WORD = re.compile(r"\w+")
+_REPEATED = 0.6  # share of a description's word triples from which on it counts as said
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def _lines(
         return graph.entities[entity_id].degree
 
     links.sort(key=lambda link: (-degree(link.source_id) - degree(link.target_id), -link.weight, link.id))
-    said: set[str] = set()
+    said: set[tuple[str, ...]] = set()
     lines: list[str] = []
     shown: set[str] = set()
 
@@ -123,10 +127,20 @@ def _lines(
     return lines
 
 
-def _with_description(head: str, descriptions: Sequence[str], said: set[str]) -> str:
-    new = [text for text in dict.fromkeys(descriptions) if text and text not in said]
-    said.update(new)
+def _with_description(head: str, descriptions: Sequence[str], said: set[tuple[str, ...]]) -> str:
+    """The line of an element; `said` holds the word triples shown so far."""
+    new = []
+    for text in descriptions:
+        triples = _word_triples(text)
+        if triples and len(triples - said) > len(triples) * (1 - _REPEATED):
+            new.append(text)
+            said |= triples
     return f"{head}: {' '.join(new)}" if new else head
+
+
+def _word_triples(text: str) -> set[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    return {tuple(words[place : place + 3]) for place in range(max(1, len(words) - 2))} if words else set()
 
 
 def _fitted(lines: Sequence[str], limit: int) -> list[str]:

@@ -33,7 +33,7 @@ class ExtractGraph(dspy.Module):
         found = _Found()
         found.add(self.extract(passage=passage))
         for _ in range(self.gleanings):
-            if not found.add(self.glean(passage=passage, found=found.lines())):
+            if not found.add(self.glean(passage=passage, found=found.outline())):
                 break
         return found.prediction()
 
@@ -41,7 +41,7 @@ class ExtractGraph(dspy.Module):
         found = _Found()
         found.add(await self.extract.acall(passage=passage))
         for _ in range(self.gleanings):
-            if not found.add(await self.glean.acall(passage=passage, found=found.lines())):
+            if not found.add(await self.glean.acall(passage=passage, found=found.outline())):
                 break
         return found.prediction()
 
@@ -68,10 +68,14 @@ class _Found:
                 self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
         return len(self.entities) + len(self.relationships) + len(self.claims) > before
 
-    def lines(self) -> list[str]:
-        """Names, then links as "source > target": all that the next round needs to know."""
-        pairs = dict.fromkeys(f"{link.source} > {link.target}" for link in self.relationships.values())
-        return [*(entity.name for entity in self.entities.values()), *pairs]
+    def outline(self) -> str:
+        """One line for each entity, with what it is linked to: all that the next round needs to know."""
+        targets: dict[str, list[str]] = {entity.name: [] for entity in self.entities.values()}
+        for link in self.relationships.values():
+            targets.setdefault(link.source, []).append(link.target)
+        return "\n".join(
+            f"{name} > {', '.join(dict.fromkeys(linked))}" if linked else name for name, linked in targets.items()
+        )
 
     def prediction(self) -> dspy.Prediction:
         def kept(records: Iterable[Any]) -> tuple[Any, ...]:

@@ -6,10 +6,10 @@ from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelation
 
 
 class ExtractElements(dspy.Signature):
-    """Read the passage and list the entities it names, how they are related, and the facts it states about them.
+    """List the entities that the passage names, how they are related, and the facts it states about them.
 
-    Name an entity in full, as the passage first does, and resolve pronouns to that name. Relationships and claims
-    refer to listed entities only. Describe each from the passage alone, in its language, in one sentence.
+    Name an entity in full, and use that name for pronouns, relationships and claims. Describe from the passage alone,
+    in its language, in one sentence.
     """
 
     passage: str = dspy.InputField()

@@ -6,14 +6,12 @@ from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelation
 
 
 class FindMissedElements(dspy.Signature):
-    """A first reading found the listed names and links in the passage. Say what it missed, and list only that.
-
-    Look for entities without a line, links between listed entities, and facts that matter to the passage's point.
-    Empty lists are right when nothing of weight is missing.
+    """A first reading found the entities below ("entity > what it is linked to"). List only what it missed: entities
+    without a line, links between them, facts that matter to the passage's point. Empty lists are right if nothing did.
     """
 
     passage: str = dspy.InputField()
-    found: list[str] = dspy.InputField()
+    found: str = dspy.InputField()
     missing: str = dspy.OutputField(desc="what was overlooked and why it matters, in one sentence")
     entities: list[ExtractedEntity] = dspy.OutputField()
     relationships: list[ExtractedRelationship] = dspy.OutputField()

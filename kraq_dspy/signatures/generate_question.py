@@ -4,10 +4,7 @@ import dspy
 
 
 class GenerateQuestion(dspy.Signature):
-    """Ask the one question about the summary's main topic that a curious person would ask in conversation.
-
-    Keep it short and simple, name what it is about, and ask for one thing that the summary can answer.
-    """
+    """Ask what a curious person would ask about the summary's main topic: short, conversational, one thing, by name."""
 
     summary: str = dspy.InputField()
     question: str = dspy.OutputField()

@@ -6,11 +6,10 @@ from kraq_dspy.records import Finding
 
 
 class SummarizeCommunity(dspy.Signature):
-    """Summarise a group of related entities for a reader who has not seen them.
+    """Summarise a group of related entities from its elements alone, which come most important first.
 
-    The elements come in order of importance. Begin with what the group centres on, name the key members and how they
-    are related, and use the elements alone. The summary has at most five sentences; findings are the facts most worth
-    knowing, at most five, none said twice.
+    Begin with what the group centres on, then the key members and how they are related: at most five sentences.
+    Findings are the facts most worth knowing, at most five, none said twice.
     """
 
     elements: list[str] = dspy.InputField()

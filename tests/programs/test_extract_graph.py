@@ -42,7 +42,7 @@ def test_the_second_round_sees_names_and_links_but_not_their_descriptions() -> N
     with dspy.context(lm=lm):
         ExtractGraph(gleanings=1)(passage="Ada worked with Babbage.")
     prompt = lm.history[-1]["messages"][-1]["content"]
-    assert "Ada > Babbage" in prompt
+    assert "Ada > Babbage\nBabbage" in prompt
     assert "A mathematician." not in prompt
 
 

@@ -151,7 +151,7 @@ def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"entities", "relationships", "claims"}),): lambda engine, task: first_reading(task.text("passage")),
     (frozenset({"missing", "entities", "relationships", "claims"}), "found"): lambda engine, task: second_reading(
-        task.text("passage"), task.texts("found")
+        task.text("passage"), task.text("found")
     ),
     (frozenset({"same"}),): lambda engine, task: {"same": same_thing(task.text("first"), task.text("second"))},
     (frozenset({"description"}),): lambda engine, task: {

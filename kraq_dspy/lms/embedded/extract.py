@@ -32,12 +32,15 @@ def first_reading(passage: str) -> dict[str, object]:
     return _fields(reading, names, links, claims)
 
 
-def second_reading(passage: str, found: list[str]) -> dict[str, object]:
-    """Output fields of FindMissedElements: what is not among `found` ("name", "source > target")."""
+def second_reading(passage: str, found: str) -> dict[str, object]:
+    """Output fields of FindMissedElements: what is not in `found`, whose lines are "name" or "name > target, ..."."""
     reading = read(passage)
-    known = {line.casefold() for line in found}
+    known: dict[str, str] = {}
+    for line in found.casefold().splitlines():
+        name, _, targets = line.partition(" > ")
+        known[name] = f"{known.get(name, '')}, {targets},"
     names = [name for name in reading.entities if name.casefold() not in known]
-    links = [link for link in reading.links if f"{link[0]} > {link[1]}".casefold() not in known]
+    links = [link for link in reading.links if f", {link[1].casefold()}," not in known.get(link[0].casefold(), "")]
     claims = [claim for claim in reading.claims if claim[0] in names]
     fields = _fields(reading, names, links, claims)
     said = f"The first reading left out {', '.join(names[:3])}." if names else "Nothing of weight is missing."

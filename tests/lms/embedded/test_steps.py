@@ -96,11 +96,11 @@ def test_gleaning_gives_what_the_first_reading_left_out_and_then_nothing() -> No
     passage = " ".join(f"Person {chr(65 + i)}lan met Town {chr(65 + i)}burg." for i in range(16))
     first = first_reading(passage)
     found = [e["name"] for e in first["entities"]] + [f"{r['source']} > {r['target']}" for r in first["relationships"]]  # type: ignore[attr-defined]
-    second = second_reading(passage, found)
+    second = second_reading(passage, "\n".join(found))
     assert len(second["entities"]) == 32 - len(first["entities"])  # type: ignore[arg-type]
     again = found + [e["name"] for e in second["entities"]]  # type: ignore[attr-defined]
     again += [f"{r['source']} > {r['target']}" for r in second["relationships"]]  # type: ignore[attr-defined]
-    third = second_reading(passage, again)
+    third = second_reading(passage, "\n".join(again))
     assert (third["entities"], third["relationships"], third["claims"]) == ([], [], [])
 
 
