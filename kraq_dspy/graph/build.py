@@ -88,7 +88,13 @@ def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:
 
 
 def join_descriptions(descriptions: Iterable[str]) -> str:
-    """The sentences of `descriptions` in order, without those that were said before or that another one contains."""
+    """The sentences of `descriptions` in order, without those that were said before or that another one contains.
+
+    A single description stays as it is.
+    """
+    descriptions = [text for text in dict.fromkeys(each.strip() for each in descriptions) if text]
+    if len(descriptions) < 2:
+        return "".join(descriptions)
     sentences: dict[str, str] = {}
     for description in descriptions:
         for sentence in _sentences(description):

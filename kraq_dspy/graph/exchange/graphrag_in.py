@@ -8,7 +8,7 @@ GraphRAG's levels are no partition: entities outside the communities of level 0 
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,7 +209,7 @@ class _Texts:
 def _owner(row: Row) -> tuple[str, str]:
     """(id, title) of the document of a text unit; units without either are documents of their own."""
     title = text_of(row.get("title"))
-    ids = texts_of(row.get("document_ids"))
+    ids = _as_list(row.get("document_ids"))
     return text_of(row.get("document_id")) or (ids[0] if ids else "") or title or text_of(row["id"]), title
 
 
@@ -248,11 +248,12 @@ class _Edge:
 
 
 class _GraphRecords:
-    """Entities by the key of their title, and what links them; `entity_ids` by GraphRAG's ids."""
+    """Entities by the key of their title, and what links them; `entity_ids` are ours by GraphRAG's."""
 
     def __init__(self, texts: _Texts, problems: Counter[str]) -> None:
         self.claims: list[Claim] = []
         self.entity_ids: dict[str, str] = {}
+        self.ids_of_titles: dict[str, str] = {}
         self._nodes: dict[str, _Node] = {}
         self._edges: dict[tuple[str, str, str], _Edge] = {}
         self._chunk_ids = texts.chunk_ids
@@ -269,14 +270,16 @@ class _GraphRecords:
             if key in self._nodes:
                 self._problems["entities share their normalised title with another one and were merged with it"] += 1
             node = self._nodes.setdefault(key, _Node())
-            for name in dict.fromkeys([title, *texts_of(_as_list(row.get("names")))]):
+            for name in dict.fromkeys([title, *_as_list(row.get("names"))]):
                 node.names[name] += 1 + (name == title)  # the title goes first
             if kind := text_of(row.get("type")).strip():
                 node.types[kind] += 1
             if description := text_of(row.get("description")).strip():
                 node.descriptions[description] = None
             node.chunk_ids |= self._known_chunks(row)
-            self.entity_ids[text_of(row.get("id")) or title] = entity_id_of(key)
+            id = text_of(row.get("id")) or title
+            self.entity_ids[id] = entity_id_of(key)
+            self.ids_of_titles.setdefault(title, id)
 
     def read_relationships(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -335,7 +338,7 @@ class _GraphRecords:
             neighbours[target].add(source)
         made = []
         for key, node in self._nodes.items():
-            names = tuple(sorted(node.names, key=lambda name: (-node.names[name], name)))
+            names = tuple(name for name, _ in node.names.most_common())
             made.append(
                 Entity(
                     id=entity_id_of(key),
@@ -453,37 +456,56 @@ def _communities(
 
 def _groups(tables: _Tables, graph: _GraphRecords, problems: Counter[str]) -> dict[str, _Group]:
     groups: dict[str, _Group] = {}
+    members: dict[str, list[str]] = defaultdict(list)  # GraphRAG's ids
     has_parents = has_members = False
     for row in tables.rows("communities", [("community", "id"), "level"]):
         number = _number(row["community"] if row.get("community") is not None else row["id"])
         has_parents |= "parent" in row
         has_members |= "entity_ids" in row
-        ids = texts_of(row.get("entity_ids"))
+        if number in groups:
+            problems["communities have the number of an earlier one and were merged with it"] += 1
+        groups.setdefault(number, _Group(int(number_of(row["level"], 0)), _number(row.get("parent")), set()))
+        members[number] += texts_of(row.get("entity_ids"))
+    if groups and not has_members:
+        members = _members_of_nodes(tables, graph)
+    stand_for = _stand_for(graph.entity_ids, members)
+    for number, ids in members.items():
         lost = sum(id not in graph.entity_ids for id in ids)
         if lost:
             problems["references of communities to entities that do not exist were dropped"] += lost
         if number in groups:
-            problems["communities have the number of an earlier one and were merged with it"] += 1
-        group = groups.setdefault(number, _Group(int(number_of(row["level"], 0)), _number(row.get("parent")), set()))
-        group.entity_ids |= {graph.entity_ids[id] for id in ids if id in graph.entity_ids}
-    if groups and not has_members:
-        _take_members_of_nodes(tables, groups, set(graph.entity_ids.values()))
+            groups[number].entity_ids = {stand_for[id] for id in ids if id in stand_for}
     if not has_parents:
         _guess_parents(groups)
     return groups
 
 
-def _take_members_of_nodes(tables: _Tables, groups: dict[str, _Group], known: Collection[str]) -> None:
+def _stand_for(entity_ids: Mapping[str, str], members: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Our entity ids by those of GraphRAG; of titles that were merged, only the first that is in a community counts.
+
+    The others would put one entity into several communities of a level.
+    """
+    used = {id for ids in members.values() for id in ids}
+    first: dict[str, str] = {}
+    for id, entity_id in entity_ids.items():
+        if id in used:
+            first.setdefault(entity_id, id)
+    return {id: entity_id for entity_id, id in first.items()}
+
+
+def _members_of_nodes(tables: _Tables, graph: _GraphRecords) -> dict[str, list[str]]:
+    """GraphRAG's entity ids by community, for tables that have them with the nodes."""
     if not tables.has("nodes"):
         raise ExchangeError(
             f"{tables.paths['communities'].name!r} lacks the column 'entity_ids', and there is no table "
             "'create_final_nodes' that says which entities are in a community."
         )
+    members: dict[str, list[str]] = defaultdict(list)
     for row in tables.rows("nodes", ["title", "community"]):
-        group = groups.get(_number(row["community"]))
-        entity_id = entity_id_of(normalise_name(text_of(row["title"])))
-        if group and entity_id in known:
-            group.entity_ids.add(entity_id)
+        title = text_of(row["title"])
+        if number := _number(row["community"]):
+            members[number].append(graph.ids_of_titles.get(title, title))
+    return members
 
 
 def _guess_parents(groups: dict[str, _Group]) -> None:
