@@ -1,4 +1,4 @@
-"""The endpoint embedder against a small server made here, and against the load server beside the checkout."""
+"""The endpoint embedder against a small server made here, and against the load server of the benchmarks."""
 
 import base64
 import copy
@@ -25,7 +25,8 @@ from kraq_dspy.embedders.endpoint import EndpointEmbedder
 from kraq_dspy.errors import ModelError
 
 Reply = tuple[int, Any, dict[str, str]]
-LOAD_SERVER = Path(__file__).resolve().parents[3] / "shared" / "tools" / "llm_server.py"
+CHECKOUT = Path(__file__).resolve().parents[2]
+LOAD_SERVERS = [CHECKOUT / "benchmarks" / "llm_server.py", CHECKOUT.parent / "shared" / "tools" / "llm_server.py"]
 
 
 class Server:
@@ -288,12 +289,13 @@ def test_a_copied_program_shares_its_embedder(server: Server) -> None:
 @pytest.fixture(scope="module")
 def load_server() -> Iterator[str]:
     """The stand-in server, a process of its own, which answers 20 % of the requests with 429."""
-    if not LOAD_SERVER.is_file():
-        pytest.skip("needs ../shared/tools/llm_server.py, which is not part of the project")
+    program = next(filter(Path.is_file, LOAD_SERVERS), None)
+    if program is None:
+        pytest.skip("needs the load server benchmarks/llm_server.py")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(LOAD_SERVER), "--port", str(port)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, str(program), "--port", str(port)], stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     for _ in range(200):
         try:

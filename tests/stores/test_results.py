@@ -97,6 +97,13 @@ def test_the_ledger_counts_every_answer_once_also_those_of_failed_and_pruned_ite
     assert results.usage() == {("extract", "m"): Usage(calls=3, prompt_tokens=300, completion_tokens=30)}
 
 
+def test_a_result_counts_by_default_what_its_journal_counted(results: ResultStore) -> None:
+    remember(results, "c1", "first")
+    results.save("extract", "c1", "f", 1, model="m")
+
+    assert results.usage() == {("extract", "m"): ONE_CALL}
+
+
 def test_the_ledger_counts_what_was_asked_without_a_journal(results: ResultStore) -> None:
     results.save("summarize", "c1", "f", "text", model="embedded", usage=Usage(calls=2))
     remember(results, "c1", "first")
