@@ -189,15 +189,19 @@ def differ_by_a_slip(first: str, second: str) -> bool:
     """Whether two keys of three words or more are alike but for one letter inside one long word: "Deursen", "Deusen".
 
     The slip is one letter more, less or other, behind the first three and before the last two of a word of six letters
-    or more. At the ends of words such a difference means something ("Korea", "Korean"; "Henry", "McHenry").
+    or more. At the ends of words such a difference means something ("Korea", "Korean"; "Henry", "McHenry"). The word is
+    neither the first nor behind an "of": there it is the one that names the thing ("Colton" and "Colyton Grammar
+    School" are two), and two of the other words have four letters or more.
     """
     a, b = first.split(), second.split()
-    if len(a) != len(b) or len(a) < 3:
+    differing = [place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    if len(a) != len(b) or len(differing) != 1:
         return False
-    differing = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
-    if len(differing) != 1:
+    (place,) = differing
+    others = [word for word in a[:place] + a[place + 1 :] if len(word) > 3 and word not in _FUNCTION_WORDS]
+    if place == 0 or a[place - 1] in _FUNCTION_WORDS or len(others) < 2:
         return False
-    (x, y), *_ = differing
+    x, y = a[place], b[place]
     long_words = len(x) >= 5 and len(y) >= 5 and max(len(x), len(y)) >= 6 and (x + y).isalpha()
     return long_words and x[:3] == y[:3] and x[-2:] == y[-2:] and Levenshtein.distance(x, y, score_cutoff=1) == 1
 
