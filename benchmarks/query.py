@@ -42,7 +42,8 @@ class NoEncoder:
 
 def unit_rows(count: int, seed: int) -> Vectors:
     rows = np.random.default_rng(seed).standard_normal((count, DIMENSION), dtype=np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
 
 
 def fill(index: Index, n_chunks: int, n_questions: int) -> None:

@@ -207,7 +207,8 @@ class _Builder:
         """Documents and their chunks as the corpus has them now; what it no longer has goes."""
         self.progress.start("load", None)
         self.index.results.prune("load", ())
-        known_documents, known_chunks = set(), set()
+        known_documents: set[str] = set()
+        known_chunks: set[str] = set()
         for batch in _batches(documents):
             kept = [item for item in batch if isinstance(item, Document)]
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]

@@ -65,7 +65,8 @@ class Workspace:
 
     def retriever(self, name: str = "dense") -> Retriever:
         """One of RETRIEVERS. Raises ConfigError for another name."""
-        return _named(RETRIEVERS, name, "retriever")(self)
+        retriever: Retriever = _named(RETRIEVERS, name, "retriever")(self)
+        return retriever
 
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""

@@ -1,13 +1,13 @@
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import pytest
 
 from kraq_dspy.programs.steps import bounded_map
 
 
-async def collect(work: object, items: object, concurrency: int) -> list[int]:
-    return [result async for result in bounded_map(work, items, concurrency)]  # type: ignore[arg-type]
+async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
+    return [result async for result in bounded_map(work, items, concurrency)]
 
 
 def test_no_more_than_the_bound_runs_at_once() -> None:
