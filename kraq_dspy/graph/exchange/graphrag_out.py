@@ -243,8 +243,26 @@ def _write(path: Path, schema: "pyarrow.Schema", rows: Sequence[Row]) -> Path:
         with pyarrow.parquet.ParquetWriter(draft, schema) as writer:
             for start in range(0, len(rows), 4096):
                 part = [{**row, "human_readable_id": start + n} for n, row in enumerate(rows[start : start + 4096])]
-                writer.write_table(pa.Table.from_pylist(part, schema=schema))
+                writer.write_table(_table(part, schema))
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def _table(rows: Sequence[Row], schema: "pyarrow.Schema") -> "pyarrow.Table":
+    """Half characters (lone surrogates), which parquet's UTF-8 does not have, become question marks."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except UnicodeEncodeError:
+        return pa.Table.from_pylist([_writable(row) for row in rows], schema=schema)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {key: _writable(each) for key, each in value.items()}
+    return [_writable(each) for each in value] if isinstance(value, list) else value

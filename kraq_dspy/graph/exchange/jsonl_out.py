@@ -37,7 +37,8 @@ FILES: dict[type[Any], str] = {
 
 
 def write_jsonl(folder: Path, kind: type[Any], records: Iterable[Any]) -> Path:
-    """The file of `kind` in `folder`, which is made: UTF-8, a record per line, its fields in their order.
+    """The file of `kind` in `folder`, which is made: UTF-8, a record per line, its fields in their order; half
+    characters (lone surrogates), which UTF-8 does not have, become question marks.
 
     Records are written as they come; the file appears, or is replaced, when all are. Raises ValueError for a kind that
     is no record, TypeError for a record of another kind.
@@ -48,7 +49,7 @@ def write_jsonl(folder: Path, kind: type[Any], records: Iterable[Any]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.tmp")
     try:
-        with draft.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as lines:
+        with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
             for record in records:
                 if not isinstance(record, kind):
                     raise TypeError(f"{record!r} is no {kind.__name__}.")

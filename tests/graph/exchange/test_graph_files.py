@@ -1,12 +1,15 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
+import pyarrow.parquet
 import pytest
 
 from kraq_dspy.graph.exchange.graphml_out import write_graphml
+from kraq_dspy.graph.exchange.graphrag_out import write_graphrag
 from kraq_dspy.graph.exchange.jsonl_out import FILES, write_jsonl
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
@@ -98,3 +101,14 @@ def test_networkx_has_the_records_as_attributes() -> None:
         "predicate": "visits", "description": "Ann visits.", "weight": 2.5, "chunk_ids": ("c1",),
     }  # fmt: skip
     assert sorted(graph["a"]["b"]) == ["r1", "r2"]
+
+
+def test_half_characters_do_not_stop_an_export(tmp_path: Path) -> None:
+    half = replace(ENTITIES[0], description="half \ud83d here", names=("Ann", "\ud83d"))
+    write_graphml(tmp_path / "graph.graphml", [half], [])
+    assert nx.read_graphml(tmp_path / "graph.graphml").nodes["a"]["description"] == "half  here"
+    path = write_jsonl(tmp_path, Entity, [half])
+    assert json.loads(path.read_text("utf-8"))["description"] == "half ? here"
+    write_graphrag(tmp_path, documents=[], chunks=[], entities=[half], relationships=[])
+    (row,) = pyarrow.parquet.read_table(tmp_path / "entities.parquet").to_pylist()
+    assert (row["description"], row["names"]) == ("half ? here", ["Ann", "?"])
