@@ -51,6 +51,8 @@ class CommunityBridgeRetriever(Retrieving):
 
     The score of a bridged hit is its cosine to the question, but no more than that of the hit before it, so that
     scores fall although `retrieve` may have a scale of its own.
+
+    Defaults from musique (`benchmarks/retrieval_musique.py`).
     """
 
     def __init__(
@@ -62,8 +64,8 @@ class CommunityBridgeRetriever(Retrieving):
         chunks: ChunkSource,
         embedder: Embedder,
         *,
-        share: float = 0.5,
-        n_communities: int = 5,
+        share: float = 0.7,
+        n_communities: int = 3,
     ) -> None:
         if not 0 < share <= 1:
             raise ValueError(f"share is {share}; expected the first hits' share of the budget, above 0 and at most 1.")

@@ -13,12 +13,12 @@ class HybridRetriever(Retrieving):
 
     The candidates are the `pool` (or `k`, if that is more) best by embedding and as many by BM25; each of them gets
     both cosines, so that neither side's scale decides. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
-    alone, 0 by words alone. The sparse vectors are tf-idf ones over the candidates (`sparse_cosines`); the paper does
-    not say which it took.
+    alone, 0 by words alone; on musique 0.5 found more (`benchmarks/retrieval_musique.py`). The sparse vectors are tf-idf
+    ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
     """
 
     def __init__(
-        self, chunks: ChunkSource, vectors: VectorStore, embedder: Embedder, *, weight: float = 0.8, pool: int = 100
+        self, chunks: ChunkSource, vectors: VectorStore, embedder: Embedder, *, weight: float = 0.8, pool: int = 50
     ) -> None:
         if not 0 <= weight <= 1:
             raise ValueError(f"weight is {weight}; expected a share from 0 (words alone) to 1 (meaning alone).")
