@@ -235,7 +235,6 @@ def _schema(table: str) -> "pyarrow.Schema":
 
 
 def _write(path: Path, schema: "pyarrow.Schema", rows: Sequence[Row]) -> Path:
-    import pyarrow as pa
     import pyarrow.parquet
 
     draft = path.with_name(f".{path.name}.tmp")
