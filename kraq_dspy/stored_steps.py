@@ -61,7 +61,7 @@ class StoredSteps:
                     dspy.context(lm=lm, adapter=self.adapter, disable_history=True),
                 ):
                     prediction = await program.acall(**item.inputs)
-                output = encode(program, prediction)
+                values = checked(program, prediction)
             except KraqError:
                 raise
             except Exception as error:  # noqa: BLE001 (an answer that breaks something costs its item; the reason is kept)
@@ -71,8 +71,8 @@ class StoredSteps:
                 failures.add(reason)
                 return None
             failures.clear()
-            self.results.save(stage, item.id, fingerprint, output, model=model)
-            return Done(item.id, decode(program, output), model)
+            self.results.save(stage, item.id, fingerprint, encode(program, values), model=model)
+            return Done(item.id, dspy.Prediction(**values), model)
 
         if total is not None:
             self.progress.start(stage, total)
@@ -135,16 +135,20 @@ def program_key(program: dspy.Module) -> str:
     return json.dumps([type(program).__qualname__, state, settings], sort_keys=True, default=str)
 
 
-def encode(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
-    """The program's `outputs` as JSON values. Raises ValueError for a field that is missing or of another type."""
-    checked = {name: _adapter(kind).validate_python(prediction.get(name)) for name, kind in program.outputs.items()}
-    return {name: _adapter(kind).dump_python(checked[name], mode="json") for name, kind in program.outputs.items()}
+def checked(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
+    """The program's `outputs` by name. Raises ValueError for one that is missing or of another type."""
+    return {name: _adapter(kind).validate_python(prediction.get(name)) for name, kind in program.outputs.items()}
+
+
+def encode(program: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """As JSON values."""
+    return {name: _adapter(kind).dump_python(values[name], mode="json") for name, kind in program.outputs.items()}
 
 
 def decode(program: Any, output: dict[str, Any]) -> dspy.Prediction:
-    return dspy.Prediction(
-        **{name: _adapter(kind).validate_python(output[name]) for name, kind in program.outputs.items()}
-    )
+    """The inverse of `encode`."""
+    values = {name: _adapter(kind).validate_python(output[name]) for name, kind in program.outputs.items()}
+    return dspy.Prediction(**values)
 
 
 def _without_lm(state: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import json_repair
@@ -241,11 +242,16 @@ def _fitted(value: Any, annotation: Any) -> Any:
     if _is_record(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        return TypeAdapter(annotation).validate_python(_completed(value, annotation))
-    return TypeAdapter(annotation).validate_python(value)
+        return _adapter(annotation).validate_python(_completed(value, annotation))
+    return _adapter(annotation).validate_python(value)
 
 
 _DROPPED = object()
+
+
+@cache
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)  # building one costs more than reading a reply
 
 
 def _item(value: Any, annotation: Any) -> Any:
@@ -256,7 +262,7 @@ def _item(value: Any, annotation: Any) -> Any:
     try:
         if _is_record(annotation):
             value = _completed(value, annotation)
-        return TypeAdapter(annotation).validate_python(value)
+        return _adapter(annotation).validate_python(value)
     except ValidationError:
         return _DROPPED
 
