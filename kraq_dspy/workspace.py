@@ -1,6 +1,7 @@
 """An index opened for work: with its encoder and its models, retrievers and programs by name."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,22 @@ from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
-from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
-from kraq_dspy.programs.retrievers.dense import DenseRetriever
-from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.programs.retrievers import (
+    BM25Retriever,
+    CombinedRetriever,
+    CommunityBridgeRetriever,
+    DenseRetriever,
+    FusionRetriever,
+    HybridRetriever,
+    MMRRetriever,
+    NearestQuestions,
+    PageRankRetriever,
+    PassageGraph,
+    QuestionCommunities,
+    passage_graph,
+)
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
 from kraq_dspy.stores.index import Index
 
 
@@ -68,6 +81,22 @@ class Workspace:
         retriever: Retriever = _named(RETRIEVERS, name, "retriever")(self)
         return retriever
 
+    @cached_property
+    def communities(self) -> QuestionCommunities:
+        """Which communities a chunk belongs to, and their questions. Read once."""
+        return QuestionCommunities(
+            {community.id: community.chunk_ids for community in self.index.all(Community)}, self.index.all(Question)
+        )
+
+    @cached_property
+    def passage_graph(self) -> PassageGraph:
+        """Chunks and the entities that they mention, for PageRank. Built once; 0.6 s at 15,000 chunks."""
+        return passage_graph(
+            self.index.ids(Chunk),
+            ((chunk_id, entity.id) for entity in self.index.all(Entity) for chunk_id in entity.chunk_ids),
+            ((link.source_id, link.target_id, link.weight) for link in self.index.all(Relationship)),
+        )
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
@@ -91,9 +120,26 @@ class Workspace:
             return program(question=question)
 
 
+def _hybrid(space: Workspace) -> Retriever:
+    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
+
+
 RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
     "dense": lambda space: DenseRetriever(space.index, space.index.chunk_vectors, space.embedder),
     "bm25": lambda space: BM25Retriever(space.index, space.index.chunk_vectors),
+    "hybrid": _hybrid,
+    "fusion": lambda space: FusionRetriever([space.retriever("dense"), space.retriever("bm25")]),
+    "mmr": lambda space: MMRRetriever(space.retriever("dense"), space.index.chunk_vectors, space.embedder),
+    "combined": lambda space: CombinedRetriever(space.retriever("dense"), space.questions()),
+    "bridge": lambda space: CommunityBridgeRetriever(
+        space.retriever("dense"),
+        space.communities,
+        space.index.question_vectors,
+        space.index.chunk_vectors,
+        space.index,
+        space.embedder,
+    ),
+    "pagerank": lambda space: PageRankRetriever(_hybrid(space), space.passage_graph, space.index),
 }
 
 PROGRAMS: dict[str, Callable[..., dspy.Module]] = {

@@ -1,5 +1,7 @@
 """`kraq ask`: an answer with its evidence."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,12 +15,19 @@ from kraq_dspy.cli.terminal import output, print_json, printable, short
 if TYPE_CHECKING:
     import dspy
 
+    from kraq_dspy.records import Hit
+
 
 def ask(
     index_dir: options.IndexDir,
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     program: Annotated[str, typer.Option("--program", "-p", help="traditional or combined.")] = "combined",
-    retriever: Annotated[str, typer.Option("--retriever", help="What finds the passages: dense or bm25.")] = "dense",
+    retriever: Annotated[
+        str,
+        typer.Option(
+            "--retriever", help="What finds the passages: dense, bm25, hybrid, fusion, mmr, combined, bridge, pagerank."
+        ),
+    ] = "dense",
     k: Annotated[int | None, typer.Option("--k", min=1, help="Passages in all (the papers' M).")] = None,
     n: Annotated[int | None, typer.Option("--n", min=0, help="Auxiliary questions of combined retrieval.")] = None,
     alpha: Annotated[
@@ -55,22 +64,29 @@ def answer_fields(question: str, program: str, model: str, answer: "dspy.Predict
 
 
 def show_answer(question: str, program: str, model: str, answer: "dspy.Prediction", evidence: int = 15) -> None:
-    output.print(
-        Panel(
-            Text(printable(answer.answer).strip()),
-            title=short(question, 100),
-            subtitle=f"{program}, {model}",
-            title_align="left",
-        )
-    )
+    """The answer, the auxiliary questions, and the best `evidence` passages of all queries in turn."""
+    output.print(short(question, 1000), style="bold")
+    text = Text(printable(answer.answer).strip())
+    output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
     for auxiliary in answer.get("auxiliary_questions") or ():
         output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))
-    table = Table(box=None, padding=(0, 1, 0, 0))
-    for heading in ("", "score", "found by", "document", "passage"):
-        table.add_column(heading, justify="right" if heading in ("", "score") else "left", no_wrap=heading != "passage")
-    for place, hit in enumerate(answer.hits[:evidence], start=1):
-        text = short(hit.chunk.text, 110)
-        table.add_row(
-            str(place), f"{hit.score:.3f}", hit.why, short(hit.chunk.title or hit.chunk.document_id, 30), text
-        )
+    table = Table(box=None, padding=(0, 1, 0, 0), expand=True)
+    for heading in ("", "score", "found by"):
+        table.add_column(heading, justify="left" if heading == "found by" else "right", no_wrap=True)
+    table.add_column("document", max_width=28, no_wrap=True, overflow="ellipsis")
+    table.add_column("passage", no_wrap=True, overflow="ellipsis", ratio=1)
+    for place, hit in _in_turn(answer.hits, evidence):
+        document = short(hit.chunk.title or hit.chunk.document_id, 60)
+        table.add_row(str(place), f"{hit.score:.3f}", hit.why, document, short(hit.chunk.text, 160))
     output.print(table)
+
+
+def _in_turn(hits: "Sequence[Hit]", count: int) -> "list[tuple[int, Hit]]":
+    """(place, hit) of `count` hits, the best of each query before the second of any, in the order of their places."""
+    turns: Counter[str] = Counter()
+    ranked = []
+    for place, hit in enumerate(hits, start=1):
+        turns[hit.query] += 1
+        ranked.append((turns[hit.query], place, hit))
+    shown = sorted(ranked, key=lambda entry: entry[:2])[:count]
+    return [(place, hit) for _, place, hit in sorted(shown, key=lambda entry: entry[1])]

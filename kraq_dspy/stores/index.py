@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship, content_id
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Question, Relationship, content_id
 from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores import tables
 from kraq_dspy.stores.codec import loads, restored, storable
@@ -280,16 +281,11 @@ class Index:
         return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
 
     def graph(self) -> "networkx.MultiDiGraph":
-        """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes."""
-        import networkx
+        """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
 
-        graph = networkx.MultiDiGraph()
-        for entity in self.all(Entity):
-            graph.add_node(entity.id, **_attributes(entity, "id"))
-        for link in self.all(Relationship):
-            attributes = _attributes(link, "id", "source_id", "target_id")
-            graph.add_edge(link.source_id, link.target_id, key=link.id, **attributes)
-        return graph
+        A node also has `claims`, the statements about it, and `communities`, the ids of its communities.
+        """
+        return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
 
     # Vectors
 
@@ -337,11 +333,6 @@ def _insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
     for kind, some in groupby(records, key=type):
         table = table_of(kind)
         connection.executemany(table.upsert, map(table.row, some))
-
-
-def _attributes(record: Any, *without: str) -> dict[str, Any]:
-    names = (field.name for field in dataclasses.fields(record))
-    return {name: getattr(record, name) for name in names if name not in without}
 
 
 def _migrated(path: Path, lock: FileLock) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The pipeline, the retrievers and the question-answering programs."""

@@ -1,0 +1,69 @@
+"""Programs and retrievers by name, over an index made from the bundled passages' first fifty."""
+
+import dataclasses
+import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.build import build_index
+from kraq_dspy.config import EncoderSettings, Settings
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.records import Document
+from kraq_dspy.workspace import PROGRAMS, RETRIEVERS, Workspace
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
+QUESTION = "Which film was directed by Tim Burton?"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
+    with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, 50)]
+    build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
+    return out
+
+
+@pytest.mark.parametrize("name", sorted(RETRIEVERS))
+def test_every_named_retriever_finds_passages(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        hits = space.retriever(name)(QUESTION, 5)
+    assert 0 < len(hits) <= 5
+    assert len({hit.chunk.id for hit in hits}) == len(hits)
+
+
+@pytest.mark.parametrize("name", ["traditional", "combined"])
+def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        program = space.program(name, k=4)
+        questions = [f"{QUESTION} ({number % 4})" for number in range(16)]
+        alone = [space.ask(program, question) for question in questions[:4]]
+        with ThreadPoolExecutor(16) as pool:
+            together = list(pool.map(lambda question: space.ask(program, question), questions))
+    for number, prediction in enumerate(together):
+        assert prediction.answer == alone[number % 4].answer
+        assert prediction.hits == alone[number % 4].hits
+
+
+def test_names_that_do_not_exist_are_refused_with_those_that_do(built: Path) -> None:
+    with Workspace.open(built) as space:
+        with pytest.raises(ConfigError, match="there are: dense, bm25"):
+            space.retriever("sparse")
+        with pytest.raises(ConfigError, match=f"there are: {', '.join(PROGRAMS)}"):
+            space.program("magic")
+        with pytest.raises(ConfigError, match="beta"):
+            space.program("combined", beta=1)
+
+
+def test_another_encoder_is_refused(built: Path) -> None:
+    other = dataclasses.replace(Settings(), encoder=EncoderSettings(query_prefix="query: "))
+    with pytest.raises(EncoderMismatchError, match="index the corpus again"):
+        Workspace.open(built, settings=other)
+
+
+def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match="kraq index CORPUS"):
+        Workspace.open(tmp_path / "none.kraq")
