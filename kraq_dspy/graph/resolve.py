@@ -41,6 +41,7 @@ METHODS = ("normalised", "lexical", "semantic", "confirmed")  # of `records.Merg
 _BLOCK = 300  # names; a token or n-gram that more names share says little
 _MEANINGS = 3  # names that an acronym may stand for
 _LINKING = frozenset(("of", "and", "by", "to", "for", "via", "the", "in", "on", "at", "from", "with", "de"))
+_SMALL_BLOCK = 16  # names
 _EDGE = 5  # characters at the beginning and the end of a name that make a block
 _TILE = 4096  # rows and columns of a similarity matrix held at once: 64 MiB
 _ENCODED = 4096  # names embedded at once
@@ -208,15 +209,25 @@ def _spelled_alike(keys: Sequence[str], groups: Mapping[str, _Group], threshold:
     """
     done: set[tuple[str, str]] = set()
     for block in _blocks(keys):
-        similarities = process.cdist(block, block, scorer=fuzz.ratio, score_cutoff=100 * threshold, dtype=np.float32)
-        for row, column in zip(*np.nonzero(np.triu(similarities, 1)), strict=True):
-            a, b = block[row], block[column]
+        for a, b, similarity in _alike_in(block, 100 * threshold):
             if (a, b) in done or distinguishing_marks(a) != distinguishing_marks(b):
                 continue
             done.add((a, b))
             names = groups[a].name, groups[b].name
             certain = differ_by_a_slip(a, b) and all(map(is_capitalised, names))
-            yield _candidate(groups, a, b, "lexical", similarities[row, column] / 100, certain=certain)
+            yield _candidate(groups, a, b, "lexical", similarity / 100, certain=certain)
+
+
+def _alike_in(block: Sequence[str], cutoff: float) -> Iterator[tuple[str, str, float]]:
+    """Pairs of a block with at least `cutoff` percent of their letters in common."""
+    if len(block) <= _SMALL_BLOCK:  # most blocks are; a matrix for each would cost more than the comparisons
+        for a, b in itertools.combinations(block, 2):
+            if similarity := fuzz.ratio(a, b, score_cutoff=cutoff):
+                yield a, b, similarity
+        return
+    similarities = process.cdist(block, block, scorer=fuzz.ratio, score_cutoff=cutoff, dtype=np.float32)
+    for row, column in zip(*np.nonzero(np.triu(similarities, 1)), strict=True):
+        yield block[row], block[column], float(similarities[row, column])
 
 
 def _blocks(keys: Sequence[str]) -> Iterator[list[str]]:
