@@ -43,8 +43,11 @@ def meteor(gold: Sequence[str], predicted: str, *, wordnet: Path | None = None) 
     """Words aligned by form, stem and WordNet synonym, less for broken order (Banerjee and Lavie, 2005; nltk).
 
     Identical texts of m words reach 1 - 0.5/m^3, not 1.0: a single right word scores 0.5. Stems and synonyms are
-    English; other languages match by form alone. `wordnet` is the folder of WordNet's files; by default nltk's data
-    path and then Debian's folder are searched. Raises EvaluationError that says what to install when there is none.
+    English; other languages match by form alone. nltk looks synonyms up by stem, so a word that stemming changes
+    ("automobile") has none, here as in all figures made with it.
+
+    `wordnet` is the folder of WordNet's files; by default nltk's data path and then Debian's folder are searched.
+    Raises EvaluationError that says what to install when there is none.
     """
     references = [split_words(reference) for reference in check_references(gold)]
     words = split_words(check_prediction(predicted))
@@ -69,12 +72,11 @@ def find_wordnet() -> Path | None:
 def load_wordnet(folder: Path | None = None) -> Any:
     """nltk's reader of WordNet, once per folder. Raises EvaluationError when its files are absent."""
     found = folder or find_wordnet()
-    missing = [name for name in ("index.noun", "index.sense") if found is None or not (found / name).is_file()]
-    if found is None or missing:
+    if found is None or not (found / "index.noun").is_file():
         raise EvaluationError(
-            f"METEOR needs WordNet's files, but {', '.join(missing)} is not in {found or 'nltk.data.path'}. Install "
-            "them with: apt-get install wordnet-base wordnet-sense-index, or with: python -m nltk.downloader wordnet "
-            "(then unzip it). Or leave METEOR out."
+            f"METEOR needs WordNet's files, and there are none in {found or 'the data path of nltk'}. Install them: "
+            "apt-get install wordnet-base (Debian), or python -m nltk.downloader wordnet and unzip it. Or leave METEOR "
+            "out."
         )
     return _wordnet(found)
 
@@ -106,16 +108,25 @@ def _rouge() -> Any:
 
 @lru_cache
 def _wordnet(folder: Path) -> Any:
+    import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    # nltk reads nothing outside the folders of its data path.
+    if str(folder) not in nltk.data.path:
+        nltk.data.path.append(str(folder))
 
     class Reader(WordNetCorpusReader):
         """Debian leaves WordNet's `lexnames` out. The names of lexicographer files play no part in synonymy, so a
-        list of the right length (lexnames(5WN) numbers them 00 to 44) stands in for it."""
+        list of the right length (lexnames(5WN) numbers them 00 to 44) stands in for it. Nor is the map to other
+        versions of WordNet needed, which serves translations."""
 
         def open(self, file: str) -> Any:
             if file == "lexnames" and not (folder / file).is_file():
                 return io.StringIO("".join(f"{number:02d}\tfile{number:02d}\t1\n" for number in range(45)))
             return super().open(file)
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            return None
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The multilingual functions")

@@ -1,0 +1,353 @@
+"""Rows in the shape that the hub gives them, written and read by `datasets` itself, without a network."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.datasets import NAMES, Dataset, fetch_dataset, load_dataset, registry
+from kraq_dspy.eval.datasets.hub import HubTable, as_rows, fetch_tables
+
+HOTPOT = {
+    "id": "h1",
+    "question": "Were A and B of one nationality?",
+    "answer": "yes",
+    "type": "comparison",
+    "level": "hard",
+    "supporting_facts": {"title": ["A", "B", "A"], "sent_id": [0, 0, 1]},
+    "context": {"title": ["C", "A", "B"], "sentences": [["C is.", " It is far."], ["A is."], ["B is."]]},
+}
+TRIVIA = {
+    "question_id": "tc_1",
+    "question": "Which musical?",
+    "answer": {"value": "Sunset Boulevard", "aliases": ["Sunset Blvd", "Sunset Boulevard", "."]},
+    "entity_pages": {
+        "filename": ["Sunset.txt", "Other.txt", "Empty.txt"],
+        "title": ["Sunset", "Other", "Empty"],
+        "wiki_context": ["It was Sunset Boulevard in 1993.", "The sunset on the boulevard.", ""],
+    },
+    "search_results": {
+        "filename": ["1.txt"],
+        "title": ["Page"],
+        "search_context": ["SUNSET BLVD opened."],
+    },
+}
+PUB_HEALTH = [
+    {"claim_id": "1", "claim": "Lemons cure.", "main_text": "They do not.", "label": 0},
+    {"claim_id": "2", "claim": "Water helps.", "main_text": "It does.", "label": 2},
+    {"claim_id": "3", "claim": "Who knows.", "main_text": "Nobody.", "label": 3},
+    {"claim_id": "4", "claim": "No label.", "main_text": "Text.", "label": -1},
+    {"claim_id": "5", "claim": "It depends.", "main_text": "Yes and no.", "label": 1},
+    {"claim_id": "6", "claim": "No text.", "main_text": "", "label": 1},
+]
+MUSIQUE = [
+    {
+        "id": "2hop__1_2",
+        "question": "Who?",
+        "answer": "G. Stanley Hall",
+        "answer_aliases": ["Stanley Hall"],
+        "answerable": True,
+        "paragraphs": [
+            {"idx": 0, "title": "Journal", "paragraph_text": "It is published.", "is_supporting": True},
+            {"idx": 1, "title": "Noise", "paragraph_text": "It is loud.", "is_supporting": False},
+        ],
+        "question_decomposition": [{"id": 1, "question": "a", "answer": "b", "paragraph_support_idx": 0}],
+    },
+    {
+        "id": "2hop__3_4",
+        "question": "Unanswerable?",
+        "answer": "x",
+        "answer_aliases": [],
+        "answerable": False,
+        "paragraphs": [{"idx": 0, "title": "T", "paragraph_text": "t", "is_supporting": False}],
+        "question_decomposition": [{"id": 3, "question": "c", "answer": "d", "paragraph_support_idx": 0}],
+    },
+]
+DOLLY = [
+    {"instruction": "When?", "context": "It was in 1990.", "response": "1990", "category": "closed_qa"},
+    {"instruction": "When?", "context": "It was in 1990.", "response": "1990", "category": "closed_qa"},
+    {"instruction": "Write a poem.", "context": "", "response": "Roses", "category": "creative_writing"},
+]
+MULTIHOP_CORPUS = [
+    {"title": "One", "body": "First article.", "url": "u1", "source": "S", "category": "tech", "published_at": "2023"},
+    {"title": "Two", "body": "Second article.", "url": "u2", "source": "S", "category": "tech", "published_at": "2023"},
+]
+MULTIHOP = [
+    {
+        "query": "Who?",
+        "answer": "SBF",
+        "question_type": "inference_query",
+        "evidence_list": [{"url": "u1", "fact": "f1"}, {"url": "u2", "fact": "f2"}, {"url": "u1", "fact": "f3"}],
+    },
+    {"query": "Nothing?", "answer": "Insufficient information.", "question_type": "null_query", "evidence_list": []},
+]
+NARRATIVE = [
+    {
+        "document": {"id": "s1", "kind": "gutenberg", "summary": {"title": "Tale"}, "text": "Once upon a time."},
+        "question": {"text": question},
+        "answers": [{"text": "Ann"}, {"text": "Ann Lee"}],
+    }
+    for question in ("Who?", "Where?")
+]
+
+
+def reply(spans: Sequence[str] = (), free: str = "", yes_no: bool | None = None, evidence: Sequence[str] = ()) -> Any:
+    """An annotator's answer in QASPER; unanswerable if it has none."""
+    return {
+        "unanswerable": not spans and not free and yes_no is None,
+        "extractive_spans": list(spans),
+        "free_form_answer": free,
+        "yes_no": yes_no,
+        "evidence": list(evidence),
+    }
+
+
+QASPER = {
+    "id": "1911.1",
+    "title": "Paper",
+    "abstract": "We abstract.",
+    "full_text": {"section_name": ["Intro", "Method"], "paragraphs": [["We do.", ""], ["We seed."]]},
+    "qas": {
+        "question": ["What?", "Is it?", "Why?"],
+        "question_id": ["a", "b", "c"],
+        "answers": [
+            {
+                "answer": [
+                    reply(["seed", "lexicon"], evidence=["We seed.", "FLOAT SELECTED: Table 1"]),
+                    reply(free="a seed", evidence=["We do."]),
+                ]
+            },
+            {"answer": [reply(yes_no=False)]},
+            {"answer": [reply()]},
+        ],
+    },
+}
+OPENBOOK = {
+    "id": "7-980",
+    "question_stem": "The sun is responsible for",
+    "choices": {"text": ["puppies", "plants sprouting"], "label": ["A", "B"]},
+    "answerKey": "B",
+    "fact1": "the sun is the source of energy",
+}
+CMMLU = [
+    {"config": "agronomy", "Question": "高床?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "B"},
+    {"config": "anatomy", "Question": "心?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "D"},
+    {"config": "agronomy", "Question": "土?", "A": "1", "B": "2", "C": "3", "D": "4", "Answer": "A"},
+]
+
+
+def stored(folder: Path, name: str, **tables: list[Any]) -> Dataset:
+    """The data set after its rows were saved by `datasets` and read from disk."""
+    for table, rows in tables.items():
+        datasets.Dataset.from_list(rows).save_to_disk(str(folder / name / table))
+    return load_dataset(name, folder)
+
+
+def test_hotpot_qa(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "hotpot_qa", questions=[HOTPOT, {**HOTPOT, "id": "h2"}])
+    assert [document.id for document in dataset.documents] == ["C", "A", "B"]
+    assert dataset.documents[0].text == "C is. It is far."
+    example = dataset.examples[0]
+    assert (example.answers, example.supporting_ids, example.context_ids) == (("yes",), ("A", "B"), ("C", "A", "B"))
+    assert (example.type, example.metadata) == ("comparison", {"level": "hard"})
+
+
+def test_trivia_qa_marks_the_pages_in_which_an_alias_occurs(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "trivia_qa", questions=[TRIVIA])
+    (example,) = dataset.examples
+    assert example.context_ids == ("wikipedia/Sunset.txt", "wikipedia/Other.txt", "web/1.txt")
+    assert example.supporting_ids == ("wikipedia/Sunset.txt", "web/1.txt")
+    assert example.answers == ("Sunset Boulevard", "Sunset Blvd", ".")
+
+
+def test_pub_health_leaves_unproven_unlabelled_and_empty_claims_out(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "pub_health", claims=PUB_HEALTH)
+    assert [(example.question, example.answers[0]) for example in dataset.examples] == [
+        ("Lemons cure.", "false"),
+        ("Water helps.", "true"),
+        ("It depends.", "mixture"),
+    ]
+    assert dataset.documents[0].text == "They do not."
+    assert dataset.examples[0].supporting_ids == (dataset.documents[0].id,)
+
+
+def test_musique_keeps_the_answerable_questions(tmp_path: Path) -> None:
+    (example,) = (dataset := stored(tmp_path, "musique", questions=MUSIQUE)).examples
+    assert (example.type, example.answers) == ("2hop", ("G. Stanley Hall", "Stanley Hall"))
+    assert [document.title for document in dataset.documents] == ["Journal", "Noise"]
+    assert example.supporting_ids == (dataset.documents[0].id,)
+    assert example.context_ids == tuple(document.id for document in dataset.documents)
+    assert example.metadata["decomposition"][0]["question"] == "a"
+
+
+def test_dolly_keeps_instructions_with_a_passage_once(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "dolly", instructions=DOLLY)
+    assert [(example.question, example.answers, example.type) for example in dataset.examples] == [
+        ("When?", ("1990",), "closed_qa")
+    ]
+    assert dataset.documents[0].text == "It was in 1990."
+
+
+def test_multihop_rag_joins_the_two_tables_by_address(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "multihop_rag", questions=MULTIHOP, corpus=MULTIHOP_CORPUS)
+    inference, null = dataset.examples
+    assert inference.supporting_ids == ("u1", "u2")
+    assert inference.metadata == {"facts": ["f1", "f2", "f3"]}
+    assert (null.supporting_ids, null.answers) == ((), ("Insufficient information.",))
+    assert dataset.documents[0].metadata == {"source": "S", "category": "tech", "published_at": "2023"}
+
+
+def test_narrative_qa_numbers_the_questions_of_a_story(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "narrative_qa", questions=NARRATIVE)
+    assert [(example.id, example.question) for example in dataset.examples] == [("s1-0", "Who?"), ("s1-1", "Where?")]
+    assert dataset.examples[0].answers == ("Ann", "Ann Lee")
+    assert [(document.title, document.text) for document in dataset.documents] == [("Tale", "Once upon a time.")]
+
+
+def test_qasper_has_paragraphs_as_documents_and_answers_of_every_annotator(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "qasper", papers=[QASPER])
+    texts = {document.id: (document.title, document.text) for document in dataset.documents}
+    assert texts == {
+        "1911.1-abstract": ("Paper", "We abstract."),
+        "1911.1-0.0": ("Paper: Intro", "We do."),
+        "1911.1-1.0": ("Paper: Method", "We seed."),
+    }
+    what, is_it, why = dataset.examples
+    assert (what.type, what.answers) == ("extractive", ("seed, lexicon", "a seed"))
+    assert what.supporting_ids == ("1911.1-1.0", "1911.1-0.0")
+    assert (is_it.type, is_it.answers) == ("boolean", ("no",))
+    assert (why.type, why.answers) == ("unanswerable", ())
+
+
+def test_openbook_qa_has_its_facts_as_documents(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "openbook_qa", questions=[OPENBOOK, {**OPENBOOK, "id": "7-981"}])
+    assert len(dataset.documents) == 1
+    assert dataset.examples[0].answers == ("plants sprouting",)
+    assert dataset.examples[0].metadata == {"choices": {"A": "puppies", "B": "plants sprouting"}, "answer_key": "B"}
+
+
+def test_cmmlu_numbers_the_questions_of_a_subject(tmp_path: Path) -> None:
+    dataset = stored(tmp_path, "cmmlu", questions=CMMLU)
+    assert [(example.id, example.answers) for example in dataset.examples] == [
+        ("cmmlu-agronomy-0", ("2",)),
+        ("cmmlu-anatomy-0", ("4",)),
+        ("cmmlu-agronomy-1", ("1",)),
+    ]
+    assert dataset.documents == ()
+
+
+GOLDEN = {
+    "questions": [
+        {
+            "id": "b1",
+            "body": "Which drugs?",
+            "type": "list",
+            "exact_answer": [["Humira", "adalimumab"], ["infliximab"]],
+            "ideal_answer": ["These."],
+            "snippets": [
+                {"text": "Humira helps.", "document": "pubmed/123", "beginSection": "abstract"},
+                {"text": "Humira helps.", "document": "pubmed/123", "beginSection": "abstract"},
+            ],
+        },
+        {"id": "b2", "body": "Does it?", "type": "yesno", "exact_answer": "no", "ideal_answer": "It does not."},
+        {"id": "b3", "body": "Which?", "type": "factoid", "exact_answer": ["PMS2", "pms2 gene"]},
+        {"id": "b4", "body": "What is it?", "type": "summary", "ideal_answer": ["A disease."]},
+        {"id": "b5", "body": "Which two?", "type": "list", "exact_answer": ["a", "b"]},
+    ]
+}
+
+
+def test_bioasq_is_read_from_golden_files_that_fetch_takes_over(tmp_path: Path) -> None:
+    golden = tmp_path / "12B1_golden.json"
+    golden.write_text(json.dumps(GOLDEN))
+    fetch_dataset("bioasq", tmp_path / "data", files=[golden])
+    dataset = load_dataset("bioasq", tmp_path / "data")
+    drugs, does_it, which, what, two = dataset.examples
+    assert drugs.answer_items == (("Humira", "adalimumab"), ("infliximab",))
+    assert drugs.answers == ("Humira", "adalimumab", "infliximab")
+    assert drugs.supporting_ids == (dataset.documents[0].id,)
+    assert dataset.documents[0].metadata == {"section": "abstract"}
+    assert does_it.answers == ("no",)
+    assert (which.answers, which.answer_items) == (("PMS2", "pms2 gene"), ())
+    assert what.answers == ("A disease.",)
+    assert two.answer_items == (("a",), ("b",))
+
+
+def test_bioasq_refuses_other_files_and_says_how_to_get_the_right_ones(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text("[1]")
+    with pytest.raises(EvaluationError, match=r"other.json is no BioASQ golden file"):
+        fetch_dataset("bioasq", tmp_path, files=[other])
+    with pytest.raises(EvaluationError, match="Register with BioASQ"):
+        load_dataset("bioasq", tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "bioasq"])
+def test_an_absent_set_is_an_error_with_the_command_that_gets_it(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EvaluationError, match=f"python -m kraq_dspy.eval.datasets fetch {name} --out"):
+        load_dataset(name, tmp_path)
+
+
+def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="Known: bioasq, cmmlu, dolly"):
+        load_dataset("nonesuch", tmp_path)
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kraq_dspy.eval.datasets", *arguments],
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "HF_HUB_OFFLINE": "1", **environment},
+    )
+
+
+def test_the_command_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    done = run("fetch", "hotpot_qa", "--out", str(tmp_path), HF_HOME=str(tmp_path / "cache"))
+    assert done.returncode == 1
+    assert "could not be fetched from the hub" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "hotpot_qa" / "questions").exists()
+
+
+def test_the_command_draws_a_sample_from_a_stored_set(tmp_path: Path) -> None:
+    stored(tmp_path, "hotpot_qa", questions=[HOTPOT])
+    out = tmp_path / "sample"
+    done = run("sample", "hotpot_qa", "--folder", str(tmp_path), "--tokens", "5", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"{out}: 1 questions, 3 documents"
+    assert (out / "questions.jsonl.gz").is_file()
+
+
+def test_fetching_saves_what_datasets_loads_and_keeps_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "repository" / "data"
+    repository.mkdir(parents=True)
+    datasets.Dataset.from_list([HOTPOT]).to_parquet(str(repository / "validation-00000.parquet"))
+    table = HubTable("questions", str(repository.parent), "default", "validation")
+    source = registry.Source((table,), registry.SOURCES["hotpot_qa"].convert)
+    monkeypatch.setattr(registry, "SOURCES", {**registry.SOURCES, "hotpot_qa": source})
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    fetch_dataset("hotpot_qa", tmp_path / "data")
+    assert [example.id for example in load_dataset("hotpot_qa", tmp_path / "data").examples] == ["h1"]
+    (repository / "validation-00000.parquet").unlink()
+    fetch_dataset("hotpot_qa", tmp_path / "data")  # nothing to fetch, so nothing is missed
+    assert len(load_dataset("hotpot_qa", tmp_path / "data").examples) == 1
+
+
+def test_a_repository_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="could not be fetched from the hub"):
+        fetch_tables("x", [HubTable("t", str(tmp_path / "absent"))], tmp_path)
+
+
+@pytest.mark.parametrize("nested", [{"a": [1, 2], "b": ["x", "y"]}, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]])
+def test_nested_tables_are_rows_in_either_form(nested: Mapping[str, Any] | list[Any]) -> None:
+    assert list(as_rows(nested)) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    assert list(as_rows(None)) == []

@@ -1,0 +1,91 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, metric_column, read_rows, read_run
+
+HEADER = RunHeader(
+    name="combined",
+    dataset="hotpot_qa",
+    settings={"n": 2, "alpha": 0.5},
+    seeds={"sample": 0},
+    models={"answerer": "embedded", "encoder": "minilm"},
+    index_fingerprint="abc",
+)
+ROWS = [
+    Row("q1", "combined", "Málaga", {"exact_match": 1.0}, timings={"draft": [0.1, 0.2]}, hit_ids=("c1", "c2")),
+    Row("q2", "combined", "", failure="the server timed out"),
+    Row("q3", "combined", "Rome", {"exact_match": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
+]
+
+
+def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    with RowWriter(tmp_path / "run", HEADER) as writer:
+        for row in ROWS:
+            writer.write(row)
+    assert read_run(tmp_path / "run") == (HEADER, ROWS)
+
+
+def test_a_run_that_was_cut_in_the_middle_of_a_line_goes_on(tmp_path: Path) -> None:
+    with RowWriter(tmp_path, HEADER) as writer:
+        writer.write(ROWS[0])
+    with (tmp_path / "rows.jsonl").open("a") as file:
+        file.write('{"question_id": "q2", "ans')
+    with RowWriter(tmp_path, dataclasses.replace(HEADER, created_at="later")) as writer:
+        assert writer.done == {("combined", "q1")}
+        writer.write(ROWS[1])
+    assert read_rows(tmp_path / "rows.jsonl") == ROWS[:2]
+
+
+def test_a_run_with_other_settings_is_not_continued(tmp_path: Path) -> None:
+    RowWriter(tmp_path, HEADER).close()
+    with pytest.raises(EvaluationError, match="holds a run with another settings, models"):
+        RowWriter(tmp_path, dataclasses.replace(HEADER, settings={}, models={}))
+
+
+def test_a_question_is_answered_once_by_each_system(tmp_path: Path) -> None:
+    with RowWriter(tmp_path, HEADER) as writer:
+        writer.write(ROWS[0])
+        writer.write(dataclasses.replace(ROWS[0], system="traditional"))
+        with pytest.raises(EvaluationError, match="'q1' of 'combined' is already"):
+            writer.write(ROWS[0])
+
+
+def test_failed_questions_are_counted_beside_the_mean_and_not_silently_in_it() -> None:
+    column = metric_column(ROWS, "exact_match")
+    assert column.scores == {"q1": 1.0, "q3": 0.0}
+    assert column.failures == {"q2": "the server timed out"}
+    assert column.mean() == 0.5
+    assert column.mean(failed_as=0.0) == pytest.approx(1 / 3)
+
+
+def test_a_metric_that_failed_on_an_answered_question_is_a_failure_with_its_reason() -> None:
+    column = metric_column(ROWS[1:], "judge")
+    assert column.failures == {"q2": "the server timed out", "q3": "the reply was 'maybe'"}
+    with pytest.raises(EvaluationError, match="No question has a score; 2 failed"):
+        column.mean()
+
+
+def test_a_metric_that_a_row_never_had_is_an_error() -> None:
+    with pytest.raises(EvaluationError, match="Question 'q1' has no 'judge'; it has exact_match"):
+        metric_column(ROWS, "judge")
+    with pytest.raises(EvaluationError, match="'q1' occurs twice"):
+        metric_column([ROWS[0], ROWS[0]], "exact_match")
+
+
+def test_a_row_refuses_nan_and_a_failure_with_scores() -> None:
+    with pytest.raises(EvaluationError, match="Question 'q': the metric 'f1' is nan"):
+        Row("q", metrics={"f1": float("nan")})
+    with pytest.raises(EvaluationError, match="has both a failure and the metrics"):
+        Row("q", metrics={"f1": 1.0}, failure="no answer")
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question_id": "q1"}\n{"no": "row"}\n')
+    with pytest.raises(EvaluationError, match=r"rows.jsonl, line 2 is not a row"):
+        read_rows(path)
+    with pytest.raises(EvaluationError, match="holds no run"):
+        read_run(tmp_path)
