@@ -20,6 +20,7 @@ from kraq_dspy.eval.metrics import (
     ranking_metric,
     similarity_metric,
 )
+from kraq_dspy.eval.retrieval import recall_at_k
 from kraq_dspy.records import Chunk, Hit
 
 
@@ -89,10 +90,7 @@ def hits(*document_ids: str) -> list[Hit]:
 
 
 def test_ranking_metrics_see_each_document_once_and_name_the_missing_ones() -> None:
-    def found(gold: frozenset[str], ranked: Sequence[str], k: int) -> float:
-        return len(gold & set(ranked[:k])) / len(gold)
-
-    metric = ranking_metric("recall", found, 2)
+    metric = ranking_metric("recall", recall_at_k, 2)
     gold = example(supporting_ids=("a", "b"))
     assert metric.name == "recall@2"
     assert metric(gold, said("", hits=hits("a", "a", "b"))) == 1.0
