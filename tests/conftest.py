@@ -59,3 +59,55 @@ def stand_in() -> Any:
     sys.modules["stand_in"] = module
     spec.loader.exec_module(module)
     return module.stand_in
+
+
+TINY_TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"
+TINY_TEXTS = ["the cat sat on the mat", "a dog ran to the house", "Zürich and 東京 are cities", "which city is this?"]
+
+
+class TinyModels:
+    """Makes language models with random weights: two layers, head_dim 32, byte-level BPE, a chat template.
+
+    What they say has no meaning; that engines agree on it, and with torch, can be tested.
+    """
+
+    def llama(self, folder: Path, *, context: int = 256) -> str:
+        import tokenizers
+        import torch
+        import transformers
+
+        fast: Any = transformers.PreTrainedTokenizerFast
+        marks = ["<s>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
+        bpe = tokenizers.ByteLevelBPETokenizer()
+        bpe.train_from_iterator(TINY_TEXTS * 20, vocab_size=600, min_frequency=1, special_tokens=marks)
+        tokenizer = fast(tokenizer_object=bpe._tokenizer, bos_token="<s>", eos_token="<|end|>", pad_token="<s>")
+        tokenizer.add_special_tokens({"additional_special_tokens": marks[2:]})
+        tokenizer.chat_template = TINY_TEMPLATE
+        tokenizer.save_pretrained(folder)
+        torch.manual_seed(0)
+        config = transformers.LlamaConfig(
+            vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, head_dim=32, max_position_embeddings=context,
+            bos_token_id=0, eos_token_id=1, initializer_range=0.2,
+        )  # fmt: skip
+        transformers.LlamaForCausalLM(config).save_pretrained(folder)
+        return str(folder)
+
+    def adapter(self, model: str, folder: Path, *, seed: int) -> str:
+        """A LoRA adapter that changes the model, by chance."""
+        import peft
+        import torch
+        import transformers
+
+        base = transformers.AutoModelForCausalLM.from_pretrained(model)
+        torch.manual_seed(seed)
+        config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+        peft.get_peft_model(base, config).save_pretrained(str(folder))
+        return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_models() -> TinyModels:
+    for package in ("torch", "transformers", "tokenizers", "peft"):
+        pytest.importorskip(package)
+    return TinyModels()

@@ -9,15 +9,16 @@ _REPLACEMENT = "\ufffd"
 def pieces_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     """One string for each id; joined, they are the decoded text without special tokens.
 
-    A token that ends within a character adds "", and the one that completes it adds the character, as vLLM has it. Some
-    tokenisers decode a token by its neighbours, so each is decoded behind the few before it.
+    As in vLLM, a token that ends within a character adds "", and the one that completes it adds the character; a
+    character that is never completed is left out. Some tokenisers decode a token by its neighbours, so each is decoded
+    behind the few before it.
     """
     pieces: list[str] = []
     begun = shown = 0  # tokens before `begun` are settled; those from there to `shown` have been shown, as context
     for end in range(1, len(ids) + 1):
         before = _decode(tokenizer, ids[begun:shown])
         text = _decode(tokenizer, ids[begun:end])
-        if text.endswith(_REPLACEMENT) and end < len(ids):
+        if text.endswith(_REPLACEMENT):
             pieces.append("")
             continue
         pieces.append(text[len(before) :])

@@ -23,49 +23,24 @@ from kraq_dspy.lms.transformers_engine import AsyncTransformersEngine, Transform
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
 peft = pytest.importorskip("peft")
 
-TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"
 PROMPT = "<|user|>which city?<|end|><|assistant|>"
-CORPUS = ["the cat sat on the mat", "a dog ran to the house", "Zürich and 東京 are cities", "which city is this?"] * 20
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Two layers, byte-level BPE of 600 tokens, head_dim 32."""
-    folder = tmp_path_factory.mktemp("tiny-llama")
-    bpe = tokenizers.ByteLevelBPETokenizer()
-    marks = ["<s>", "<|end|>", "<|user|>", "<|assistant|>", "<|system|>"]
-    bpe.train_from_iterator(CORPUS, vocab_size=600, min_frequency=1, special_tokens=marks)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=bpe._tokenizer, bos_token="<s>", eos_token="<|end|>", pad_token="<s>"
-    )
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|assistant|>", "<|system|>"]})
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=2, head_dim=32, max_position_embeddings=256, bos_token_id=0, eos_token_id=1,
-        initializer_range=0.2,
-    )  # fmt: skip
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
-    return str(folder)
-
-
-def make_adapter(model: str, folder: Path, seed: int) -> str:
-    base = transformers.AutoModelForCausalLM.from_pretrained(model)
-    torch.manual_seed(seed)
-    config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
-    peft.get_peft_model(base, config).save_pretrained(folder)
-    return str(folder)
+def model(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder: str = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"))
+    return folder
 
 
 @pytest.fixture(scope="module")
-def adapters(model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def adapters(tiny_models: Any, model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("adapters")
-    return {name: make_adapter(model, folder / name, seed) for seed, name in enumerate(("generator", "drafter"), 1)}
+    return {
+        name: tiny_models.adapter(model, folder / name, seed=seed)
+        for seed, name in enumerate(("generator", "drafter"), 1)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +270,9 @@ def test_pieces_of_tokens_join_to_the_text_also_where_tokens_split_characters(mo
         pieces = pieces_of(tokenizer, ids)
         assert "".join(pieces) == text
         assert len(pieces) == len(ids)
-    assert "" in pieces_of(tokenizer, tokenizer("😀", add_special_tokens=False)["input_ids"])
+    smile = tokenizer("😀", add_special_tokens=False)["input_ids"]
+    assert pieces_of(tokenizer, smile)[0] == ""
+    assert pieces_of(tokenizer, smile[:-1]) == [""] * (len(smile) - 1)
 
 
 def test_a_batch_that_fails_is_an_error_to_all_its_callers_and_the_next_one_works() -> None:

@@ -1,0 +1,166 @@
+"""What this library relies on in vLLM, asked of the real server and compared with the engine of this process.
+
+The tiny model cannot follow DSPy's format, so a plain adapter takes its words as they come.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dspy
+import numpy as np
+import pytest
+from dspy.lm15 import Config, Message, Request
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.logprobs import field_logprobs, p_conf, take_logprobs
+from kraq_dspy.lms.prompt_scorer import make_prompt_scorer
+from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.transformers_engine import AsyncTransformersEngine, TransformersEngine
+from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.speculative.scoring import WangScore
+from kraq_dspy.programs.speculative_rag import SpeculativeRAG
+from kraq_dspy.records import Chunk, Hit, content_id
+
+pytestmark = [pytest.mark.vllm, pytest.mark.xdist_group("vllm")]
+
+QUESTIONS = ["which city is this?", "the cat sat on", "Zürich and 東京"]
+
+
+class Plain(dspy.ChatAdapter):  # type: ignore[misc]
+    """The question as it is; the first half of the answer is the rationale, the second the response."""
+
+    def format(self, signature: Any, demos: Any, inputs: Any) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": " ".join([inputs["question"], *inputs.get("passages", [])])}]
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        if "response" not in signature.output_fields:
+            return {"answer": completion}
+        middle = len(completion) // 2
+        return {"rationale": completion[:middle].strip(), "response": completion[middle:].strip()}
+
+
+@pytest.fixture(scope="module")
+def engine(server: Any) -> Iterator[TransformersEngine]:
+    engine = TransformersEngine(server.model, adapters={"generator": server.adapter})
+    yield engine
+    engine.close()
+
+
+def served(server: Any, name: str, **settings: Any) -> KraqLM:
+    role = RoleSettings(
+        model=f"hosted_vllm/{name}", api_base=server.api_base, api_key_env="VLLM_TEST_KEY", temperature=0.0, **settings
+    )
+    return make_lm(role)
+
+
+def local(engine: TransformersEngine, name: str, **settings: Any) -> dspy.LM:
+    twin = AsyncTransformersEngine(engine)
+    return dspy.LM(name, engine=engine, async_engine=twin, cache=False, temperature=0.0, **settings)
+
+
+def answered(lm: dspy.LM, question: str) -> tuple[str, float]:
+    """The text and P_conf of one `dspy.Predict`."""
+    with dspy.context(lm=lm, adapter=Plain()):
+        prediction = dspy.Predict("question -> answer")(question=question, config={"logprobs": True})
+    logprobs = take_logprobs(prediction, role="drafter", wanted_by="kraq")
+    scores = field_logprobs(logprobs, {"answer": prediction.answer})["answer"]
+    return prediction.answer, p_conf(scores)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("adapter", ["instruct", "generator"])
+def test_both_engines_give_the_same_text_and_confidence(
+    server: Any, engine: TransformersEngine, question: str, adapter: str
+) -> None:
+    mine = local(engine, server.model if adapter == "instruct" else adapter, max_tokens=24)
+    text, confidence = answered(mine, question)
+    served_text, served_confidence = answered(served(server, adapter, max_tokens=24), question)
+    assert served_text == text
+    assert served_confidence == pytest.approx(confidence, rel=1e-3)
+
+
+def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: Any) -> None:
+    confidences = [answered(served(server, name, max_tokens=24), QUESTIONS[0])[1] for name in ("instruct", "generator")]
+    assert confidences[0] != pytest.approx(confidences[1], rel=1e-3)
+    with pytest.raises(ModelError, match="has no model 'hosted_vllm/generatr'"):
+        answered(served(server, "generatr"), QUESTIONS[0])
+
+
+def test_log_probabilities_spell_the_text(server: Any) -> None:
+    lm = served(server, "instruct", max_tokens=24)
+    with dspy.context(lm=lm, adapter=Plain()):
+        prediction = dspy.Predict("question -> answer")(question=QUESTIONS[2], config={"logprobs": True})
+    tokens = prediction["logprobs"]["content"]
+    # Bytes that are no character, of which a random model writes many, are not shown among the tokens.
+    spelled = "".join(token["token"] for token in tokens)
+    assert spelled.replace("\ufffd", "").startswith(prediction.answer.replace("\ufffd", ""))
+    assert all(token["logprob"] <= 0 for token in tokens)
+
+
+def test_scores_of_given_text_are_those_of_the_model(server: Any, engine: TransformersEngine) -> None:
+    prompts = [
+        ("Question: which city is this?\nAnswer:", " Zürich", "\nExplanation:", " the cat sat on the mat", "Yes"),
+        ("Question: a dog?\nAnswer:", " 東京", "\nExplanation:", " ran", "Yes"),
+    ]
+    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
+    served_scores, scores = make_prompt_scorer(role).prompt_logprobs(prompts), engine.prompt_logprobs(prompts)
+    for served_segments, segments in zip(served_scores, scores, strict=True):
+        for one, other in zip(served_segments, segments, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_cancelled_drafts_stop_on_the_server(server: Any) -> None:
+    lm = served(server, "instruct")
+    n_drafts, length = 6, 1900
+    before = server.count("vllm:generation_tokens_total")
+
+    async def run() -> list[Any]:
+        config = Config(max_tokens=length, temperature=0.0, extensions={"ignore_eos": True})
+        requests = [Request(lm.model, messages=(Message.user(f"draft {i}"),), config=config) for i in range(n_drafts)]
+        drafts = [asyncio.create_task(lm.acall(request)) for request in requests]
+        await asyncio.sleep(0.5)
+        for draft in drafts:
+            draft.cancel()
+        return await asyncio.gather(*drafts, return_exceptions=True)
+
+    results = asyncio.run(run())
+    for _ in range(300):
+        if server.count("vllm:num_requests_running") == 0:
+            break
+        time.sleep(0.1)
+    assert server.count("vllm:num_requests_running") == 0
+    assert all(isinstance(result, asyncio.CancelledError) for result in results)
+    # Left alone, each of them would have gone on to its last token.
+    assert 0 < server.count("vllm:generation_tokens_total") - before < n_drafts * length / 2
+
+
+class Halves:
+    name, dimension = "halves", 2
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        return np.eye(2, dtype=np.float32)[[i % 2 for i in range(len(passages))]]
+
+
+def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
+    texts = ["the cat sat", "a dog ran", "on the mat", "to the house"]
+    chunks = [Chunk(content_id(text), "doc", i, 0, len(text), text, 3) for i, text in enumerate(texts)]
+    return [Hit(chunk, 1.0, question) for chunk in chunks][:k]
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_drafts_are_written_at_once_and_verified_in_one_forward_pass(server: Any, how: str) -> None:
+    role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
+    program = SpeculativeRAG(retrieve, Halves(), n=4, k=2, m=4, scorer=WangScore(make_prompt_scorer(role)))
+    with dspy.context(lm=served(server, "instruct", max_tokens=24), adapter=Plain()):
+        if how == "threads":
+            prediction = program(question="which city is this?")
+        else:
+            prediction = asyncio.run(program.acall(question="which city is this?"))
+    assert len(prediction.drafts) + len(prediction.failures) == 4
+    assert prediction.scores[prediction.chosen].total == max(score.total for score in prediction.scores.values())
+    for score in prediction.scores.values():
+        assert score.total == pytest.approx(sum(score.parts.values()))
+        assert score.parts["self_contain"] < 0
