@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ import dspy
 from pydantic import TypeAdapter
 
 from kraq_dspy.errors import KraqError, ModelError
-from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.journal import Journal, working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.steps import Done, Item, bounded_map, model_of
@@ -45,33 +45,18 @@ class StoredSteps:
         lm = self.models[role]
         with dspy.context(lm=lm):
             model = model_of(program)
-        key = content_id(stage, program_key(program), model, type(self.adapter).__name__)
-        failures = _FailuresInARow(stage, model)
+        kept = KeptStage(self.results, self.progress, self.adapter, stage, program, model)
 
         async def work(item: Item) -> Done | None:
-            fingerprint = content_id(key, json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str))
-            stored = self.results.find(stage, item.id, fingerprint)
+            fingerprint = kept.fingerprint(item)
+            stored = kept.find(item.id, fingerprint)
             if stored is not None:
-                failures.clear()
-                return Done(item.id, decode(program, stored), model)
-            journal = _WatchedJournal(self.results, self.progress)
-            try:
-                with (
-                    working_on(stage, item.id, journal),
-                    dspy.context(lm=lm, adapter=self.adapter, disable_history=True),
-                ):
-                    prediction = await program.acall(**item.inputs)
-                values = checked(program, prediction)
-            except KraqError:
-                raise
-            except Exception as error:  # noqa: BLE001 (an answer that breaks something costs its item; the reason is kept)
-                reason = f"{type(error).__name__}: {error}"
-                logger.warning("%s of %s failed: %s", stage, item.id, reason)
-                self.results.fail(stage, item.id, reason)
-                failures.add(reason)
+                return stored
+            values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
+            if values is None:
+                kept.fail(item.id, reason)
                 return None
-            failures.clear()
-            self.results.save(stage, item.id, fingerprint, encode(program, values), model=model)
+            kept.save(item.id, fingerprint, encode(program, values))
             return Done(item.id, dspy.Prediction(**values), model)
 
         if total is not None:
@@ -80,10 +65,79 @@ class StoredSteps:
             self.progress.advance(stage)
             if done is not None:
                 yield done
-        failures.check_end()
+        kept.check_end()
+
+    def close(self) -> None:
+        """Nothing is held here; steps that hold a cluster let it go."""
 
 
-class _WatchedJournal:
+class KeptStage:
+    """The outcomes of one stage in the store: looked up, saved, or noted as failed."""
+
+    def __init__(
+        self,
+        results: ResultStore,
+        progress: Progress,
+        adapter: dspy.Adapter,
+        stage: str,
+        program: dspy.Module,
+        model: str,
+    ) -> None:
+        self.journal = WatchedJournal(results, progress)
+        self._results = results
+        self._stage = stage
+        self._program = program
+        self._model = model
+        self._key = content_id(stage, program_key(program), model, type(adapter).__name__)
+        self._failures = _FailuresInARow(stage, model)
+
+    def fingerprint(self, item: Item) -> str:
+        """Changes with whatever the item's result depends on."""
+        return content_id(self._key, json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str))
+
+    def find(self, item_id: str, fingerprint: str) -> Done | None:
+        stored = self._results.find(self._stage, item_id, fingerprint)
+        if stored is None:
+            return None
+        self._failures.clear()
+        return Done(item_id, decode(self._program, stored), self._model)
+
+    def save(self, item_id: str, fingerprint: str, output: dict[str, Any]) -> None:
+        """`output` as `encode` gives it."""
+        self._failures.clear()
+        self._results.save(self._stage, item_id, fingerprint, output, model=self._model)
+
+    def fail(self, item_id: str, reason: str) -> None:
+        """Raises ModelError when nothing but failures happened for long."""
+        logger.warning("%s of %s failed: %s", self._stage, item_id, reason)
+        self._results.fail(self._stage, item_id, reason)
+        self._failures.add(reason)
+
+    def check_end(self) -> None:
+        """Raises ModelError when every item failed."""
+        self._failures.check_end()
+
+
+async def outcome(
+    program: Any,
+    lm: dspy.BaseLM,
+    adapter: dspy.Adapter,
+    stage: str,
+    item_id: str,
+    inputs: Mapping[str, Any],
+    journal: Journal,
+) -> tuple[dict[str, Any] | None, str]:
+    """What the program made of an item, checked, by name; or None, and why. Lets KraqError through."""
+    try:
+        with working_on(stage, item_id, journal), dspy.context(lm=lm, adapter=adapter, disable_history=True):
+            return checked(program, await program.acall(**inputs)), ""
+    except KraqError:
+        raise
+    except Exception as error:  # noqa: BLE001 (an answer that breaks something costs its item; the reason is kept)
+        return None, f"{type(error).__name__}: {error}"
+
+
+class WatchedJournal:
     """The journal, with every answer that it is given told to the progress display."""
 
     def __init__(self, results: ResultStore, progress: Progress) -> None:
