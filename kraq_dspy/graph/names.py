@@ -36,6 +36,7 @@ _WORDS_THAT_DISTINGUISH = frozenset(_DISTINGUISHING.split())
 
 
 @lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=2**16)  # asked for the same names in every step of resolution
 def normalise_name(name: str) -> str:
     """The key under which spellings of one name meet: NFKC, casefolded, without quotes, punctuation, a leading English
     article, a possessive 's and repeated white space; "&" reads "and".

@@ -38,7 +38,7 @@ from kraq_dspy.records import Merge, content_id
 logger = logging.getLogger(__name__)
 
 METHODS = ("normalised", "lexical", "semantic", "confirmed")  # of `records.Merge`, the surest first
-_BLOCK = 300  # names; a token or n-gram that more names share says little
+_BLOCK = 120  # names; a token or n-gram that more names share says little
 _MEANINGS = 3  # names that an acronym may stand for
 _LINKING = frozenset(("of", "and", "by", "to", "for", "via", "the", "in", "on", "at", "from", "with", "de"))
 _SMALL_BLOCK = 16  # names
