@@ -1,0 +1,52 @@
+"""The README's examples run as they are printed, and its commands exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.config import settings_from_dict
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(blocks("python"))))
+def test_a_python_example_runs(number: int, tmp_path: Path) -> None:
+    code = blocks("python")[number].replace('"examples/', f'"{ROOT}/examples/')
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_settings_example_is_valid() -> None:
+    import tomllib
+
+    for block in blocks("toml"):
+        settings = settings_from_dict(tomllib.loads(block))
+        assert settings.role("generator").model != settings.role("answerer").model
+
+
+def test_every_command_and_option_of_the_readme_exists() -> None:
+    help_of: dict[str, str] = {}
+    for command in sorted(
+        set(re.findall(r"kraq (index|status|questions|ask|import graphrag|import triples|export|demo)", README))
+    ):
+        words = [sys.executable, "-m", "kraq_dspy.cli", *command.split(), "--help"]
+        help_of[command] = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    for line in README.splitlines():
+        for command, text in help_of.items():
+            if f"kraq {command} " in line:
+                for option in re.findall(r"(--[a-z][a-z-]*)", line.split(f"kraq {command} ", 1)[1]):
+                    assert option in text, f"kraq {command} has no {option}"
+
+
+def test_every_file_that_is_linked_exists() -> None:
+    links = [target for target in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in target]
+    assert [target for target in links if not (ROOT / target).exists()] == []
