@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from kraq_dspy.errors import KraqError
     from kraq_dspy.export import export_index
     from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+    from kraq_dspy.programs.efficient_speculative_rag import EfficientSpeculativeRAG
     from kraq_dspy.programs.kraq import KRAQ
+    from kraq_dspy.programs.speculative_rag import SpeculativeRAG
     from kraq_dspy.programs.traditional_rag import TraditionalRAG
     from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Relationship, Summary
     from kraq_dspy.stores.index import Index
@@ -31,6 +33,7 @@ _HOME = {
     "CombinedRetrieveRAG": "programs.combined_retrieve_rag",
     "Community": "records",
     "Document": "records",
+    "EfficientSpeculativeRAG": "programs.efficient_speculative_rag",
     "Entity": "records",
     "Hit": "records",
     "Index": "stores.index",
@@ -39,6 +42,7 @@ _HOME = {
     "Question": "records",
     "Relationship": "records",
     "Settings": "config",
+    "SpeculativeRAG": "programs.speculative_rag",
     "Summary": "records",
     "TraditionalRAG": "programs.traditional_rag",
     "Workspace": "workspace",
@@ -56,6 +60,7 @@ __all__ = [
     "CombinedRetrieveRAG",
     "Community",
     "Document",
+    "EfficientSpeculativeRAG",
     "Entity",
     "Hit",
     "Index",
@@ -63,6 +68,7 @@ __all__ = [
     "Question",
     "Relationship",
     "Settings",
+    "SpeculativeRAG",
     "Summary",
     "TraditionalRAG",
     "Workspace",

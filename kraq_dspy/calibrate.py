@@ -1,14 +1,14 @@
 """When is a stored question near enough to stand in for the user's? Measured on the index itself."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from kraq_dspy.errors import IndexStateError, MissingExtraError
-from kraq_dspy.ports import Embedder, InstructedEmbedder, Progress, Retriever, SilentProgress, Vectors, VectorStore
+from kraq_dspy.ports import InstructedEmbedder, Progress, Retriever, SilentProgress, Vectors, VectorStore
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Question
 
@@ -54,7 +54,7 @@ def calibrate(
     embedder: InstructedEmbedder,
     *,
     asked: Sequence[str] | None = None,
-    encoder: Embedder | None = None,
+    encode: Callable[[str], Vectors] | None = None,
     n: int = 10,
     k: int = 2,
     wanted: float = 0.5,
@@ -65,8 +65,9 @@ def calibrate(
 ) -> Calibration:
     """Let stored questions at several ranks stand in for questions, and compare the clusters of the `n` passages.
 
-    The questions are `asked`, real ones if there are any (needs `encoder`), or else a sample of the stored ones, each
-    kept from being its own proxy. Takes `n * (1 + len(ranks))` encoder passes for each of `n_questions`.
+    The questions are `asked`, real ones if there are any (`encode` embeds one among the stored), or else a sample of
+    the stored ones, each kept from being its own proxy. That takes `n * (1 + len(ranks))` encoder passes for each of
+    `n_questions`.
 
     Raises IndexStateError when the index has fewer than two questions, ValueError for a `wanted` outside [0, 1].
     """
@@ -78,7 +79,7 @@ def calibrate(
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}
-    users = _users(questions, question_vectors, asked, encoder, n_questions, seed)
+    users = _users(questions, question_vectors, asked, encode, n_questions, seed)
     progress.start(STAGE, len(users))
     points: list[tuple[float, float]] = []
     floors: list[float] = []
@@ -129,7 +130,7 @@ def _users(
     questions: Sequence[Question],
     question_vectors: VectorStore,
     asked: Sequence[str] | None,
-    encoder: Embedder | None,
+    encode: Callable[[str], Vectors] | None,
     n_questions: int,
     seed: int,
 ) -> list[tuple[str | None, str, Vectors]]:
@@ -139,10 +140,10 @@ def _users(
         sample = rng.sample(sorted(questions, key=lambda question: question.id), min(n_questions, len(questions)))
         vectors = question_vectors.vectors([question.id for question in sample])
         return [(question.id, question.text, vector) for question, vector in zip(sample, vectors, strict=True)]
-    if encoder is None:
-        raise ValueError("Questions that are not stored must be embedded: give `encoder` with `asked`.")
+    if encode is None:
+        raise ValueError("Questions that are not stored must be embedded: give `encode` with `asked`.")
     texts = rng.sample(list(asked), min(n_questions, len(asked)))
-    return [(None, text, vector) for text, vector in zip(texts, encoder.encode_queries(texts), strict=True)]
+    return [(None, text, encode(text)) for text in texts]
 
 
 def _isotonic(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -28,8 +28,10 @@ from kraq_dspy.programs.retrievers import (
     QuestionCommunities,
     passage_graph,
 )
+from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
+from kraq_dspy.speculate import make_efficient, make_speculative
 from kraq_dspy.stores.index import Index
 
 
@@ -52,12 +54,13 @@ class Workspace:
         settings: Settings | None = None,
         embedder: Embedder | None = None,
         models: LanguageModels | None = None,
+        write: bool = False,
     ) -> "Workspace":
         """Without `settings`, the index's own: the encoder and the models that built it.
 
         Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors.
         """
-        index = Index.open(Path(path))
+        index = Index.open(Path(path), write=write)
         settings = settings or index.manifest.settings
         embedder = embedder or load_embedder(settings.encoder)
         try:
@@ -102,16 +105,19 @@ class Workspace:
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
 
     def program(self, name: str = "combined", retriever: str = "dense", **arguments: Any) -> dspy.Module:
-        """One of PROGRAMS over one of RETRIEVERS, answered by the model of the role "answerer".
+        """One of PROGRAMS over one of RETRIEVERS, answered by the model of the role "answerer", or, if it is a
+        speculative one, of the roles "drafter" and "verifier".
 
-        `arguments` go to the program: `k`, `n`, `alpha`. Raises ConfigError for an unknown name or argument.
+        `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones.
+        Raises ConfigError for an unknown name or argument.
         """
         make = _named(PROGRAMS, name, "program")
         try:
             program: dspy.Module = make(self, self.retriever(retriever), **arguments)
         except TypeError as error:
             raise ConfigError(f"The program {name!r} cannot be made with {sorted(arguments)}: {error}") from error
-        program.set_lm(self.models["answerer"])
+        if not isinstance(program, SpeculativeRAG):  # that one has two models already
+            program.set_lm(self.models["answerer"])
         return program
 
     def ask(self, program: dspy.Module, question: str) -> dspy.Prediction:
@@ -145,6 +151,10 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
 PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
     "traditional": lambda space, retrieve, **arguments: TraditionalRAG(retrieve, **arguments),
     "combined": lambda space, retrieve, **arguments: CombinedRetrieveRAG(retrieve, space.questions(), **arguments),
+    "speculative": lambda space, retrieve, **arguments: make_speculative(retrieve, space.models, **arguments),
+    "efficient": lambda space, retrieve, **arguments: make_efficient(
+        space.index, retrieve, space.questions(), space.models, **arguments
+    ),
 }
 
 

@@ -14,7 +14,7 @@ ORDER = [
     {"corpus"},
     {"graph", "embedders", "stores", "lms", "signatures"},
     {"programs", "eval"},
-    {"stored_steps", "build", "optimize", "workspace", "export", "precompute", "calibrate"},
+    {"stored_steps", "ray_steps", "build", "optimize", "workspace", "export", "precompute", "calibrate", "speculate"},
     {"cli"},
 ]
 LAYER = {room: number for number, rooms in enumerate(ORDER) for room in rooms}

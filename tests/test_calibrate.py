@@ -36,13 +36,8 @@ class Sectors:
         return np.eye(2, dtype=np.float32)[sides]
 
 
-class Angles:
-    name, dimension = "angles", 2
-
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return np.array([direction(float(text)) for text in texts], dtype=np.float32)
-
-    encode_passages = encode_queries
+def encode(text: str) -> Vectors:
+    return np.array(direction(float(text)), dtype=np.float32)
 
 
 def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
@@ -53,7 +48,7 @@ def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
 @pytest.fixture
 def vectors(tmp_path: Any) -> Any:
     store = EdgeVectorStore(tmp_path / "questions", 2)
-    store.upsert([q.id for q in QUESTIONS], Angles().encode_queries([q.text for q in QUESTIONS]))
+    store.upsert([q.id for q in QUESTIONS], np.stack([encode(q.text) for q in QUESTIONS]))
     yield store
     store.close()
 
@@ -87,7 +82,7 @@ def test_the_curve_never_falls(vectors: Any) -> None:
 
 
 def test_real_questions_can_stand_in_for_the_users(vectors: Any) -> None:
-    found = run(vectors, asked=["5", "95"], encoder=Angles(), ranks=(1, 2))
+    found = run(vectors, asked=["5", "95"], encode=encode, ranks=(1, 2))
     # 0 and 10 degrees are 5 degrees away from the first, 90 and 100 from the second.
     assert [cosine for cosine, _ in found.points] == pytest.approx([math.cos(math.radians(5))] * 4, abs=1e-5)
 
@@ -122,5 +117,5 @@ def test_what_cannot_be_calibrated_is_an_error(vectors: Any) -> None:
         run(vectors, k=8)
     with pytest.raises(ValueError, match="from 0 to 1"):
         run(vectors, wanted=1.5)
-    with pytest.raises(ValueError, match="encoder"):
+    with pytest.raises(ValueError, match="give `encode`"):
         run(vectors, asked=["5"])

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
+from kraq_dspy.cli.speculative import show_speculation
 from kraq_dspy.cli.terminal import output, print_json, printable, short
 
 if TYPE_CHECKING:
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 
     from kraq_dspy.records import Hit
 
+SPECULATIVE = ("speculative", "efficient")
+
 
 def ask(
     index_dir: options.IndexDir,
     question: Annotated[str, typer.Argument(help="What you want to know.")],
-    program: Annotated[str, typer.Option("--program", "-p", help="traditional or combined.")] = "combined",
+    program: Annotated[
+        str, typer.Option("--program", "-p", help="traditional, combined, speculative or efficient.")
+    ] = "combined",
     retriever: Annotated[
         str,
         typer.Option(
@@ -32,6 +37,18 @@ def ask(
     n: Annotated[int | None, typer.Option("--n", min=0, help="Auxiliary questions of combined retrieval.")] = None,
     alpha: Annotated[
         float | None, typer.Option("--alpha", min=0.0, max=1.0, help="Share of the passages found by your question.")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="Speculative programs, sizes as in the papers: triviaqa, hotpotqa, bioasq, ..."),
+    ] = None,
+    passages: Annotated[
+        int | None, typer.Option("--passages", min=1, help="Passages that speculative programs cluster (N).")
+    ] = None,
+    clusters: Annotated[int | None, typer.Option("--clusters", min=1, help="Their clusters (k).")] = None,
+    drafts: Annotated[int | None, typer.Option("--drafts", min=1, help="Their drafts (m).")] = None,
+    scorer: Annotated[
+        str | None, typer.Option("--scorer", help="Their choice: kraq, wang2024, drafter_only or vote.")
     ] = None,
     config: options.SettingsFile = None,
     lm: options.Model = None,
@@ -48,10 +65,18 @@ def ask(
     with Index.open(index_dir) as index:
         made_with = index.manifest.settings
     settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
-    arguments = {name: value for name, value in (("k", k), ("n", n), ("alpha", alpha)) if value is not None}
+    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha}
+    speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
+    for name, value in (single if program in SPECULATIVE else speculative).items():
+        if value is not None:
+            raise ConfigError(f"--{name} is no option of the program {program!r}; see kraq ask --help.")
+    renamed = {"passages": "n", "clusters": "k", "drafts": "m"}
+    chosen = {renamed.get(name, name): value for name, value in speculative.items()}
+    arguments = chosen if program in SPECULATIVE else single
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     with Workspace.open(index_dir, settings=settings) as space:
         answer = space.ask(space.program(program, retriever, **arguments), question)
-        model = space.models["answerer"].model
+        model = space.models["drafter" if program in SPECULATIVE else "answerer"].model
     if json:
         print_json(answer_fields(question, program, model, answer))
     else:
@@ -68,6 +93,8 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
     output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
+    if "timings" in answer:
+        show_speculation(answer)
     for auxiliary in answer.get("auxiliary_questions") or ():
         output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kraq_dspy.cli import ask, build, demo, exchange, look
+from kraq_dspy.cli import ask, build, demo, exchange, look, speculative
 from kraq_dspy.cli.terminal import errors
 from kraq_dspy.errors import ConfigError, KraqError
 
@@ -49,6 +49,8 @@ app.command("index")(build.index)
 app.command("status")(look.status)
 app.command("questions")(look.questions)
 app.command("ask")(ask.ask)
+app.command("precompute")(speculative.precompute)
+app.command("calibrate")(speculative.calibrate)
 app.add_typer(exchange.imports, name="import")
 app.command("export")(exchange.export)
 app.command("demo")(demo.demo)

@@ -13,7 +13,7 @@ from kraq_dspy.ports import InstructedEmbedder, Retriever, Vectors
 from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, awrite_draft, write_draft
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
-from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets
+from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import DraftAnswer
@@ -66,6 +66,7 @@ class SpeculativeRAG(dspy.Module):
         super().__init__()
         if min(n, k, m) < 1:
             raise ValueError(f"n={n}, k={k}, m={m}: each must be 1 or more.")
+        kmeans_class()  # so that the first question does not wait for the import
         self.retrieve = retrieve
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
