@@ -1,0 +1,6 @@
+"""The papers' tables by one command: index built or found, systems asked, rows on disk, a report made of them.
+
+`table` reads what a table asks for, `indexes` prepares what the systems need, `systems` makes them, `scoring` scores
+one question, `run` and `question_quality` write the rows, `summary` compares them, `report` shows them. `coverage`
+and `judge_calibration` are the two measurements that are no table of systems.
+"""

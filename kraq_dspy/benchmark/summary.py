@@ -1,0 +1,202 @@
+"""From rows to figures: means with intervals, differences from the baseline with paired tests, what failed."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.latency import TOTAL, ModelledLatency, Percentiles, parallel_model, stage_times, wall_time
+from kraq_dspy.eval.rows import HEADER_FILE, Row, RunHeader, metric_column, read_run
+from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, permutation_test
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One metric of one system. `n_failed` have no score for a reason that their rows tell; `n_undefined` cannot have
+    one (no gold answer, no known evidence).
+
+    `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
+    paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
+    baseline itself and where nothing is paired. `interval` is None where no question has a score.
+    """
+
+    metric: str
+    interval: Interval | None
+    n_failed: int
+    n_undefined: int
+    difference: Interval | None = None
+    n_paired: int = 0
+    p_value: float | None = None
+    p_adjusted: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """`total` is measured time; `stages` too; `modelled` is the papers' estimate for parallel branches."""
+
+    total: Percentiles | None
+    stages: Mapping[str, Percentiles]
+    modelled: ModelledLatency | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSummary:
+    """`tokens` and `calls` are means over the questions; None where no model was asked."""
+
+    name: str
+    settings: Mapping[str, Any]
+    n: int
+    n_failed: int
+    reasons: Mapping[str, int]
+    cells: Mapping[str, Cell]
+    latency: Latency | None
+    calls: float | None
+    tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One table on one data set. `missing` counts the questions that a system was not asked yet (an unfinished run)."""
+
+    header: RunHeader
+    baseline: str
+    systems: tuple[SystemSummary, ...]
+    missing: Mapping[str, int]
+    rows: tuple[Row, ...]
+
+    @property
+    def table(self) -> Mapping[str, Any]:
+        described: Mapping[str, Any] = self.header.extra.get("table", {})
+        return described
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.table.get("metrics", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A table on all its data sets."""
+
+    title: str
+    kind: str
+    runs: tuple[RunSummary, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, without the rows."""
+        runs = []
+        for run in self.runs:
+            fields = dataclasses.asdict(dataclasses.replace(run, rows=()))
+            del fields["rows"]
+            runs.append(fields)
+        return {"title": self.title, "kind": self.kind, "runs": runs}
+
+
+def find_runs(folder: Path) -> list[Path]:
+    """The folder itself, or those in it that hold a run. Raises EvaluationError when there is none."""
+    if (folder / HEADER_FILE).is_file():
+        return [folder]
+    found = sorted(path.parent for path in folder.glob(f"*/{HEADER_FILE}"))
+    if not found:
+        raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval combined --out {folder}")
+    return found
+
+
+def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int = 0) -> Summary:
+    """Raises EvaluationError for a folder without a run, runs of different tables, or an unknown baseline."""
+    runs = [summarise_run(*read_run(folder), baseline=baseline, seed=seed) for folder in folders]
+    tables = {(run.header.name, run.table.get("title"), run.table.get("kind")) for run in runs}
+    if len(tables) != 1:
+        raise EvaluationError(
+            f"These are runs of different tables: {', '.join(sorted(str(each[0]) for each in tables))}."
+        )
+    [(name, title, kind)] = tables
+    return Summary(str(title or name), str(kind or ""), tuple(runs))
+
+
+def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | None = None, seed: int = 0) -> RunSummary:
+    described = header.extra.get("table", {})
+    by_system: dict[str, list[Row]] = {}
+    for row in rows:
+        by_system.setdefault(row.system, []).append(row)
+    order = [name for name in described.get("systems", ()) if name in by_system]
+    order += [name for name in by_system if name not in order]
+    chosen = baseline or described.get("baseline", "")
+    if order and chosen not in order:
+        if baseline is not None:
+            raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
+        chosen = ""  # an unfinished run: not yet asked
+    metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
+    cells = {name: {metric: _cell(by_system[name], metric, seed) for metric in metrics} for name in order}
+    if chosen:
+        for metric in metrics:
+            _compare(cells, by_system, metric, chosen, seed)
+    systems = tuple(
+        _system(name, described.get("systems", {}).get(name, {}), by_system[name], cells[name]) for name in order
+    )
+    asked = header.extra.get("asked")
+    missing = {name: asked - len(by_system[name]) for name in order if asked and asked > len(by_system[name])}
+    return RunSummary(header, chosen, systems, missing, tuple(rows))
+
+
+def defined_rows(rows: Iterable[Row], metric: str) -> list[Row]:
+    """Without the questions that cannot have a score."""
+    return [row for row in rows if metric not in row.extra.get("undefined", ())]
+
+
+def _cell(rows: Sequence[Row], metric: str, seed: int) -> Cell:
+    defined = defined_rows(rows, metric)
+    column = metric_column(defined, metric)
+    interval = bootstrap_mean(list(column.scores.values()), seed=seed) if column.scores else None
+    return Cell(metric, interval, len(column.failures), len(rows) - len(defined))
+
+
+def _compare(
+    cells: dict[str, dict[str, Cell]], by_system: Mapping[str, list[Row]], metric: str, baseline: str, seed: int
+) -> None:
+    against = metric_column(defined_rows(by_system[baseline], metric), metric).scores
+    for name in cells:
+        if name == baseline:
+            continue
+        own = metric_column(defined_rows(by_system[name], metric), metric).scores
+        shared = sorted(own.keys() & against.keys())
+        if not shared:
+            continue
+        pair = [own[id] for id in shared], [against[id] for id in shared]
+        cells[name][metric] = dataclasses.replace(
+            cells[name][metric],
+            difference=bootstrap_difference(*pair, seed=seed),
+            n_paired=len(shared),
+            p_value=permutation_test(*pair, seed=seed).p_value,
+        )
+    tested = {name: cell.p_value for name in cells if (cell := cells[name][metric]).p_value is not None}
+    for name, p_adjusted in holm({name: p for name, p in tested.items() if p is not None}).items():
+        cells[name][metric] = dataclasses.replace(cells[name][metric], p_adjusted=p_adjusted)
+
+
+def _system(name: str, settings: Mapping[str, Any], rows: Sequence[Row], cells: Mapping[str, Cell]) -> SystemSummary:
+    failed = [row for row in rows if row.failure is not None]
+    reasons: dict[str, int] = {}
+    for row in rows:
+        for reason in (row.failure, *row.failed_metrics.values()):
+            if reason is not None:
+                reasons[reason] = reasons.get(reason, 0) + 1
+    usage = [row.extra["usage"] for row in rows if row.extra.get("usage", {}).get("calls")]
+    calls = sum(each["calls"] for each in usage) / len(rows) if usage else None
+    tokens = sum(each["prompt_tokens"] + each["completion_tokens"] for each in usage) / len(rows) if usage else None
+    return SystemSummary(
+        name, settings, len(rows), len(failed), dict(sorted(reasons.items(), key=lambda item: -item[1])), cells,
+        _latency([row for row in rows if row.timings]), calls, tokens,
+    )  # fmt: skip
+
+
+def _latency(rows: Sequence[Row]) -> Latency | None:
+    timings = [row.timings for row in rows]
+    stages = {stage for timing in timings for stage in timing if stage != TOTAL}
+    if not stages:
+        return None
+    total = wall_time(timings) if all(TOTAL in timing for timing in timings) else None
+    modelled = parallel_model(timings) if total is not None else None
+    return Latency(total, stage_times(timings), modelled)

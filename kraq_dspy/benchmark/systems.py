@@ -1,0 +1,101 @@
+"""A table's systems over an index: programs that answer, retrievers that find."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+
+from kraq_dspy.benchmark.table import System, Table
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.latency import TOTAL, Timings
+from kraq_dspy.ports import Progress, Retriever
+from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+from kraq_dspy.programs.retrievers import CombinedRetriever
+from kraq_dspy.stores.index import Index
+from kraq_dspy.workspace import Workspace
+
+SPECULATIVE = ("speculative", "efficient")
+
+
+def make_program(space: Workspace, system: System, *, seed: int = 0) -> dspy.Module:
+    """The program of an entry of a table of answers. Raises ConfigError for a name or an option that is not known."""
+    options = dict(system.options)
+    retriever = options.pop("retriever", "dense")
+    source = options.pop("questions", "kraq")
+    if system.use in SPECULATIVE:
+        return _speculative(space, system.use, retriever, source, {"seed": seed, **options}, system.name)
+    if source == "kraq":
+        return space.program(system.use, retriever, **options)
+    if system.use != "combined":
+        raise ConfigError(f"{system.name!r}: only combined and efficient take `questions`.")
+    try:
+        program: dspy.Module = CombinedRetrieveRAG(space.retriever(retriever), space.questions(source), **options)
+    except TypeError as error:
+        raise ConfigError(f"{system.name!r}: {error}") from error
+    program.set_lm(space.models["answerer"])
+    return program
+
+
+def make_retriever(space: Workspace, system: System) -> Retriever:
+    """The retriever of an entry of a table of retrievers. Raises ConfigError."""
+    if not system.options:
+        return space.retriever(system.use)
+    if system.use != "combined":
+        raise ConfigError(f"{system.name!r}: the retriever {system.use!r} takes no options.")
+    options = dict(system.options)
+    over, source = options.pop("retriever", "dense"), options.pop("questions", "kraq")
+    try:
+        return CombinedRetriever(space.retriever(over), space.questions(source), **options)
+    except TypeError as error:
+        raise ConfigError(f"{system.name!r}: {error}") from error
+
+
+def calls_at_once(program: dspy.Module) -> int:
+    """How many model calls the program has in flight for one question."""
+    return max(1, int(getattr(program, "m", 1)))
+
+
+def budget_of(program: dspy.Module, system: System) -> int:
+    """How many passages the program retrieves for a question."""
+    if system.use in SPECULATIVE:
+        return int(program.n)
+    return int(program.k)
+
+
+def prepare_speculation(index: Index, table: Table, settings: Settings, progress: Progress) -> None:
+    """Stores E(d|q) for the table's efficient systems, where it is not stored yet. The index is open for writing."""
+    from kraq_dspy.speculate import make_precomputation  # brings torch
+
+    for source in sorted({s.options.get("questions", "kraq") for s in table.systems if s.use == "efficient"}):
+        make_precomputation(index, settings, top_n=table.precompute, source=source).run(progress)
+
+
+def timings_of(prediction: dspy.Prediction) -> Timings:
+    """Seconds by stage, and "total" on the clock; empty for a program that measures nothing."""
+    timings = prediction.get("timings")
+    if timings is None:
+        return {}
+    if dataclasses.is_dataclass(timings) and not isinstance(timings, type):
+        seconds = dataclasses.asdict(timings)
+        seconds.pop("parallel_model", None)  # what the report makes of the stages itself
+    elif isinstance(timings, Mapping):
+        seconds = dict(timings)
+    else:
+        return {}
+    wall = seconds.pop("wall", None)
+    return seconds if wall is None else {**seconds, TOTAL: wall}
+
+
+def _speculative(
+    space: Workspace, use: str, retriever: str, source: str, options: dict[str, Any], name: str
+) -> dspy.Module:
+    from kraq_dspy.speculate import make_efficient, make_speculative  # brings torch
+
+    try:
+        if use == "speculative":
+            return make_speculative(space.retriever(retriever), space.models, **options)
+        return make_efficient(space.index, space.retriever(retriever), space.questions(source), space.models, **options)
+    except TypeError as error:
+        raise ConfigError(f"{name!r}: {error}") from error

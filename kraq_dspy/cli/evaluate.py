@@ -1,0 +1,184 @@
+"""`kraq eval` and `kraq report`: the papers' tables, measured and shown."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+from rich.text import Text
+from typer.core import TyperGroup
+
+from kraq_dspy.cli import options
+from kraq_dspy.cli.terminal import Bars, output, print_json
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.bertscore import BertScorer
+
+TABLES = ("questions", "combined", "speculative", "retrievers")
+
+HELP = """Measure, with intervals and paired tests. Interrupted? The same command goes on.
+
+kraq eval questions: are the questions like those that people ask? KRAQ, instruct, Random (KRAQ paper, Table 1).
+
+kraq eval combined: Combined against Traditional RAG at the same budget (Tables 2 to 4).
+
+kraq eval speculative: Efficient against plain Speculative RAG, answers and latency (Tables 5 to 8).
+
+kraq eval retrievers: which retriever finds the supporting passages, at several budgets.
+
+kraq eval TABLE.toml: a table of your own, written like those in benchmarks/tables.
+"""
+
+
+class _TableGroup(TyperGroup):
+    """`kraq eval questions` and `kraq eval my.toml` are `kraq eval table questions` and `kraq eval table my.toml`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and (args[0] in TABLES or args[0].endswith(".toml")):
+            args = ["table", *args]
+        return super().resolve_command(ctx, args)
+
+
+evaluate = typer.Typer(cls=_TableGroup, no_args_is_help=True, help=HELP)
+
+Data = Annotated[
+    Path,
+    typer.Option(
+        "--data", metavar="DIR", help="Folder of data sets, or one itself (questions.jsonl and corpus.jsonl, or .gz)."
+    ),
+]
+Dataset = Annotated[
+    list[str] | None,
+    typer.Option("--dataset", "-d", metavar="NAME", help="Only this data set; may be repeated. Default: the table's."),
+]
+RunOut = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
+]
+Indexes = Annotated[
+    Path, typer.Option("--indexes", metavar="DIR", help="Where indexes of data sets are kept and found again.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Questions of each data set, drawn by the seed.")]
+Tokens = Annotated[
+    int | None,
+    typer.Option("--tokens", min=1, help="The papers' sample: questions until their evidence has so many tokens."),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", metavar="NAME", help="The system that the others are compared with.")
+]
+Bertscore = Annotated[
+    str,
+    typer.Option(
+        "--bertscore",
+        metavar="MODEL",
+        help="roberta-large (the papers'), minilm (packaged, offline), a hub name, or FOLDER:LAYER.",
+    ),
+]
+
+
+@evaluate.command("table")
+def run_table(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"{', '.join(TABLES)}, or a TOML file.")],
+    data: Data = Path("data"),
+    dataset: Dataset = None,
+    limit: Limit = None,
+    tokens: Tokens = None,
+    out: RunOut = None,
+    indexes: Indexes = Path("runs/indexes"),
+    config: options.SettingsFile = None,
+    lm: options.Model = None,
+    api_base: options.ApiBase = None,
+    encoder: options.Encoder = None,
+    encoder_api_base: options.EncoderBase = None,
+    concurrency: options.Concurrency = None,
+    bertscore: Bertscore = "roberta-large",
+    baseline: Baseline = None,
+    ablations: Annotated[bool, typer.Option(help="Also the systems with one setting varied.")] = True,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again where a row failed.")] = False,
+    seed: Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Run a table over data sets: index them, ask every system every question, write rows and a report."""
+    from kraq_dspy.benchmark.data import dataset_names
+    from kraq_dspy.benchmark.run import RunOptions
+    from kraq_dspy.benchmark.run import run_table as run
+    from kraq_dspy.benchmark.table import read_table
+
+    wanted = read_table(_table_file(table))
+    if baseline is not None:
+        wanted = wanted.against(baseline)
+    if concurrency is not None:
+        wanted = dataclasses.replace(wanted, concurrency=concurrency)
+    chosen = RunOptions(
+        data=data,
+        out=out or Path("runs") / wanted.name,
+        indexes=indexes,
+        limit=limit,
+        tokens=tokens,
+        seed=seed,
+        ablations=ablations,
+        retry_failed=retry_failed,
+        bertscore=lambda: _scorer(bertscore),
+    )
+    settings = options.settings_from(
+        config,
+        lm=lm,
+        api_base=api_base,
+        encoder=encoder,
+        encoder_api_base=encoder_api_base,
+        concurrency=concurrency,
+    )
+    names = dataset_names(data, dataset or (), wanted.datasets)
+    with Bars(quiet=json) as bars:
+        run(wanted, names, settings, chosen, bars)
+    _report(chosen.out, None, seed, json=json)
+
+
+def report(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")],
+    baseline: Baseline = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Make the report of `kraq eval` anew from its rows: terminal, report.md and report.html."""
+    _report(run_dir, baseline, seed, json=json)
+
+
+def _report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
+    from kraq_dspy.benchmark.report import print_summary, write_report
+    from kraq_dspy.benchmark.summary import find_runs, summarise
+
+    summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
+    files = write_report(summary, folder)
+    if json:
+        print_json({"summary": summary.to_dict(), "files": [str(file) for file in files]})
+        return
+    print_summary(summary, output)
+    output.print(Text(f"Report: {', '.join(map(str, files))}"))
+
+
+def _table_file(name: str) -> Path:
+    if name.endswith(".toml"):
+        return Path(name)
+    if name not in TABLES:
+        raise ConfigError(f"There is no table {name!r}; there are: {', '.join(TABLES)}, or name a TOML file.")
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "benchmark" / "tables", package.parent / "benchmarks" / "tables"):
+        if (folder / f"{name}.toml").is_file():
+            return folder / f"{name}.toml"
+    raise ConfigError(f"The table {name}.toml is missing; reinstall kraq-dspy, or name a TOML file.")
+
+
+def _scorer(name: str) -> "BertScorer":
+    from kraq_dspy.eval.bertscore import BertScorer
+
+    if name == "minilm":
+        return BertScorer.packaged()
+    folder, _, layer = name.rpartition(":")
+    if folder and layer.isdecimal():
+        return BertScorer(folder, int(layer))
+    return BertScorer(name)
