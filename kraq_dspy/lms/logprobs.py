@@ -17,6 +17,7 @@ from kraq_dspy.errors import MissingLogprobsError
 Span = tuple[int, int]
 
 _HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_LENIENT_HEADER = re.compile(r"[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]")  # what KraqAdapter reads as one
 _SPACE = re.compile(r"\s*")
 
 
@@ -41,8 +42,9 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     """The log-probabilities of the tokens of each field's value.
 
     `logprobs` is what DSPy gives (`{"content": [{"token", "logprob", "bytes"}, ...]}`, as dicts or as objects, or the
-    list alone); `values` are the parsed fields. Fields are looked for under ChatAdapter's markers, then as keys of a
-    JSON object, then as the only occurrence of the value. A field that is found nowhere is left out of the result.
+    list alone); `values` are the parsed fields. Fields are looked for under ChatAdapter's markers, then under what
+    KraqAdapter reads as markers, then as keys of a JSON object, then as the only occurrence of the value. A field that
+    is found nowhere is left out of the result.
 
     Markers, quotes and white space around a value do not count; a token that holds a part of both does. A token
     without bytes (servers report characters that span tokens so) counts where it stands.
@@ -51,7 +53,7 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     pieces = [_bytes(entry) for entry in entries]
     # Surrogates stand for bytes that are no UTF-8, so that offsets survive characters cut in two.
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
-    marked, keyed = _marked_spans(text), _keyed_spans(text)
+    marked, keyed = {**_marked_spans(text, _LENIENT_HEADER), **_marked_spans(text, _HEADER)}, _keyed_spans(text)
     ends = list(accumulate(len(piece) for piece in pieces))
     found: dict[str, tuple[float, ...]] = {}
     for name, value in values.items():
@@ -98,13 +100,14 @@ def _bytes(entry: Any) -> bytes:
     return bytes(raw) if raw is not None else str(_item(entry, "token")).encode("utf-8", "surrogateescape")
 
 
-def _marked_spans(text: str) -> dict[str, Span]:
+def _marked_spans(text: str, header_of: re.Pattern[str]) -> dict[str, Span]:
     """Fields under `[[ ## name ## ]]` lines; the first of a name wins, as in ChatAdapter.parse."""
     sections: list[tuple[str, int, int]] = []
     position = 0
     for line in text.splitlines(keepends=True):
-        if header := _HEADER.match(line.strip()):
-            sections.append((header.group(1), position, position + line.index("[") + header.end()))
+        stripped = line.lstrip()
+        if header := header_of.match(stripped):
+            sections.append((header.group(1), position, position + len(line) - len(stripped) + header.end()))
         position += len(line)
     spans: dict[str, Span] = {}
     ends = [*(header_start for _, header_start, _ in sections), position][1:]
@@ -158,9 +161,12 @@ def _is_broken(letter: str) -> bool:
 
 
 def _within(text: str, span: Span | None, value: str) -> Span | None:
-    """The span cut to the value that it begins with: an end-of-turn token, which is not in the text, may follow."""
-    if span is not None and value and text.startswith(value, span[0], span[1]):
-        return span[0], span[0] + len(value)
+    """The span cut to the value that it begins with, in any case of letters: an end-of-turn token, which is not in the
+    text, may follow, or words that an adapter dropped."""
+    if span is not None and value:
+        start = span[0]
+        if text[start : min(start + len(value), span[1])].casefold() == value.casefold():
+            return start, start + len(value)
     return span
 
 

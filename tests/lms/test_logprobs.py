@@ -58,6 +58,14 @@ def test_a_field_name_inside_a_value_is_no_marker() -> None:
     assert found == {"rationale": (-2, -3), "response": (-5,)}
 
 
+def test_markers_that_only_the_forgiving_adapter_reads_are_found_where_no_strict_one_is() -> None:
+    found = field_logprobs(numbered("**[[ ## verdict ## ]]", " yes", ",", " it does"), {"verdict": "Yes"})
+    assert found == {"verdict": (-2,)}
+    inside = numbered("[[ ## rationale ## ]]\nSee", "\n> [[ ## response ## ]] x", "\n[[ ## response ## ]]\n", "42")
+    value = "See\n> [[ ## response ## ]] x"
+    assert field_logprobs(inside, {"rationale": value, "response": "42"}) == {"rationale": (-1, -2), "response": (-4,)}
+
+
 def test_the_first_of_two_equal_markers_wins_as_in_the_adapter() -> None:
     logprobs = numbered("[[ ## response ## ]]\n", "one", "\n[[ ## response ## ]]\n", "two")
     assert field_logprobs(logprobs, {"response": "one"}) == {"response": (-2,)}

@@ -274,11 +274,7 @@ def _failed(error: Exception, started: float) -> FailedScore:
 
 def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | FailedScore:
     logprobs = take_logprobs(verdict, role="verifier", wanted_by=KraqScore.name)
-    said = str(verdict.verdict or "")
-    word = re.search(r"\w+", said)
-    if word is None or word[0].casefold() not in ("yes", "no"):
-        return FailedScore(f"The verifier was asked for Yes or No and said {said[:80]!r}.", seconds)
-    tokens = field_logprobs(logprobs, {"verdict": word[0]}).get("verdict")
+    tokens = field_logprobs(logprobs, {"verdict": verdict.verdict}).get("verdict")
     if not tokens:
         return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
-    return kraq_score(draft, supported=word[0].casefold() == "yes", verdict=tokens, seconds=seconds)
+    return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)

@@ -1,5 +1,7 @@
 """Clusters of passages, and subsets with one passage from every cluster (Wang et al., 2024; KRAQ paper, 3.2)."""
 
+import functools
+import importlib
 import math
 import random
 from collections.abc import Sequence
@@ -82,7 +84,15 @@ def _in_order(labels: Sequence[int]) -> tuple[int, ...]:
 
 
 def _kmeans(vectors: Vectors, k: int, seed: int, n_init: int) -> list[int]:
-    # float64 because scikit-learn takes a detour for float32: 12 ms against 9 for 20 rows and 50 starts.
     means = kmeans_class()(n_clusters=k, n_init=n_init, random_state=seed)
-    labels: list[int] = means.fit_predict(vectors.astype(float)).tolist()
+    # A few dozen rows are one thread's work; others would only wait for each other, and long on a busy machine.
+    with _threads().limit(limits=1, user_api="openmp"):
+        # float64 because scikit-learn takes a detour for float32: 12 ms against 9 for 20 rows and 50 starts.
+        labels: list[int] = means.fit_predict(vectors.astype(float)).tolist()
     return labels
+
+
+@functools.cache
+def _threads() -> Any:
+    """Of the libraries that are loaded by now, scikit-learn's among them. An OpenMP limit is the calling thread's own."""
+    return importlib.import_module("threadpoolctl").ThreadpoolController()

@@ -9,6 +9,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import MissingLogprobsError
+from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import (
     DrafterScore,
@@ -97,7 +98,7 @@ def test_drafter_only_is_the_drafters_confidence() -> None:
 def verdicts(prompt: str) -> list[tuple[str, float]]:
     """Yes to Paris, No to Lyon, chatter about Rome, each after the marker."""
     said = "Yes" if "Paris" in prompt else "No" if "Lyon" in prompt else "Well, that depends"
-    return [("[[ ## verdict ## ]]\n", 0.0), (said, HALF), (".", EIGHTH), ("\n[[ ## completed ## ]]", 0.0)]
+    return [("[[ ## verdict ## ]]\n", 0.0), (said, HALF), ("\n[[ ## completed ## ]]", EIGHTH)]
 
 
 @pytest.mark.parametrize("run", ["threads", "tasks"])
@@ -112,12 +113,19 @@ def test_the_verifier_is_asked_about_all_drafts_at_once_and_what_it_does_not_jud
             scores = scorer(question="capital of France?", drafts=drafts)
         else:
             scores = asyncio.run(scorer.acall(question="capital of France?", drafts=drafts))
-    assert engine.most_in_flight == 3
-    assert scores[0].parts["self_reflect"] == pytest.approx(HALF)  # of "Yes" alone, not of the full stop
+    assert engine.most_in_flight >= 3
+    assert scores[0].parts["self_reflect"] == pytest.approx(HALF)
     assert scores[1].parts["self_reflect"] == pytest.approx(math.log(1 - 1 / 2))
     assert isinstance(scores[2], FailedScore)
-    assert "'Well, that depends.'" in scores[2].reason
+    assert "Well, that depends" in scores[2].reason
     assert all("passages" not in prompt for prompt in engine.asked)
+
+
+def test_a_sloppy_verdict_that_the_forgiving_adapter_reads_counts_by_its_word(scripted_lm: Any) -> None:
+    lm, _ = scripted_lm(lambda prompt: [("[[ ## verdict ## ]]\n", 0.0), ("yes", HALF), (", it does.", EIGHTH)])
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        [score] = KraqScore()(question="q", drafts=[draft("Paris")])
+    assert score.parts["self_reflect"] == pytest.approx(HALF)
 
 
 def test_a_verifier_without_logprobs_is_an_error_that_names_the_way_out(scripted_lm: Any) -> None:

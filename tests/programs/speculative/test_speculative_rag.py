@@ -163,7 +163,7 @@ def test_all_verdicts_failed_is_an_error_too(embedder: QuestionIgnored, scripted
     verifier, _ = scripted_lm(lambda prompt: [("[[ ## verdict ## ]]\nPerhaps", HALF)])
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)
     program.set_models(drafter=drafter, verifier=verifier)
-    with pytest.raises(ModelError, match="asked for Yes or No and said 'Perhaps'"):
+    with pytest.raises(ModelError, match="Perhaps"):
         program(question="q")
 
 
