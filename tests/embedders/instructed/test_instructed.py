@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -219,6 +220,25 @@ def test_names_tell_recipes_lengths_and_precisions_apart(roberta: str, nomic: st
     assert names[0] == "pair:minilm@256"
 
 
+def test_a_folder_keeps_its_name_wherever_it_lies_and_other_weights_have_another(
+    roberta: str, nomic: str, tmp_path: Path
+) -> None:
+    moved = tmp_path / Path(roberta).name
+    shutil.copytree(roberta, moved)
+    assert InBedder(str(moved)).name == InBedder(roberta).name
+    others = shutil.copytree(nomic, tmp_path / "others" / Path(roberta).name)
+    assert PrefixInstructed("nomic", str(others)).name.partition(":")[2] != InBedder(roberta).name.partition(":")[2]
+
+
+def test_the_packaged_weights_are_not_loaded_before_the_first_passage() -> None:
+    embedder = PairEmbedder()
+    assert (embedder.name, embedder.dimension) == ("pair:minilm@256", 384)
+    embedder.encode(QUESTION, [])
+    assert embedder._loaded is None
+    embedder.encode(QUESTION, ["apples"])
+    assert embedder._loaded is not None
+
+
 def test_settings_choose_the_encoder(roberta: str) -> None:
     assert load_instructed_embedder(InstructedSettings()).name == "pair:minilm@256"
     settings = InstructedSettings(kind="inbedder", name=roberta, max_tokens=64)
@@ -243,6 +263,6 @@ def test_incomplete_weights_are_refused_instead_of_filled_at_random(nomic: str, 
 
 
 def test_loading_prints_nothing(capfd: pytest.CaptureFixture[str], roberta: str) -> None:
-    PairEmbedder()
+    PairEmbedder().encode("q", ["p"])
     InBedder(roberta)
     assert tuple(capfd.readouterr()) == ("", "")
