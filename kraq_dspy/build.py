@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import itertools
 import logging
+import shutil
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -84,9 +85,17 @@ async def abuild_index(
     Raises CorpusError when there is nothing to index, IndexStateError when `out` holds something else or was made with
     other settings, EncoderMismatchError when it was made with another encoder, ModelError when a model cannot be used.
     """
+    documents = _documents(corpus)
+    new = not Path(out).exists()
     builder = _Builder.at(Path(out), settings, models, embedder, kraq, progress)
     async with builder:
-        builder.load(_documents(corpus))
+        try:
+            builder.load(documents)
+        except CorpusError:
+            if new:  # nothing was indexed: leave nothing behind
+                builder.index.close()
+                shutil.rmtree(out)
+            raise
         await asyncio.gather(builder.embed_chunks(), builder.extract())
         await builder.finish(random_questions=random_questions)
         return builder.report()
@@ -173,7 +182,7 @@ class _Builder:
         self.models = models
         self.kraq = kraq
         self.progress = progress
-        self.steps = StoredSteps(index.results, models, KraqAdapter(), progress, settings.run.concurrency)
+        self.steps = _steps(index, settings, models, progress)
         self.problems: list[str] = []
         self._started = time.monotonic()
         self._usage_before = index.results.usage()
@@ -189,6 +198,10 @@ class _Builder:
         progress: Progress | None,
     ) -> "_Builder":
         settings = settings or Settings()
+        if settings.run.runner == "ray":
+            from kraq_dspy.ray_steps import require_ray
+
+            require_ray()
         if embedder is None:
             settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
             embedder = load_embedder(settings.encoder)
@@ -200,6 +213,7 @@ class _Builder:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
+        self.steps.close()
         await self.models.aclose()
         self.index.close()
 
@@ -350,6 +364,16 @@ class _Builder:
             models=self.models.names(),
             problems=tuple(self.problems),
         )
+
+
+def _steps(index: Index, settings: Settings, models: LanguageModels, progress: Progress) -> StoredSteps:
+    """Works in this process, or on a cluster."""
+    run = settings.run
+    if run.runner == "local":
+        return StoredSteps(index.results, models, KraqAdapter(), progress, run.concurrency)
+    from kraq_dspy.ray_steps import RaySteps  # brings pyarrow and ray
+
+    return RaySteps(index.results, models, progress, run.concurrency, run.ray_address)
 
 
 def _opened(out: Path, settings: Settings, embedder: Embedder) -> Index:

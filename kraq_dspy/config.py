@@ -17,6 +17,7 @@ Every section of the file is one dataclass here; unknown sections and keys are r
 
 import dataclasses
 import difflib
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,12 +192,24 @@ class RoleSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`concurrency` bounds the model calls in flight."""
+    """`concurrency` bounds the model calls in flight. `runner` is "local" (this process) or "ray" (a cluster).
+
+    `ray_address` is "auto" (the cluster that this machine belongs to), HOST:PORT, or "local" (one of its own); None is
+    the address in RAY_ADDRESS if that is set, else "local". Ray Data does not work through Ray Client (ray://): run on
+    a machine of the cluster.
+    """
 
     concurrency: int = 32
+    runner: str = "local"
+    ray_address: str | None = None
 
     def __post_init__(self) -> None:
         _positive(self, "concurrency")
+        if self.runner not in ("local", "ray"):
+            raise ConfigError(f'run.runner is {self.runner!r}; it must be "local" or "ray".')
+        address = self.ray_address
+        if address not in (None, "auto", "local") and not re.fullmatch(r"[^\s/]+:\d+", str(address)):
+            raise ConfigError(f'run.ray_address is {address!r}; it must be "auto", "local" or HOST:PORT (no ray://).')
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ def index(
     encoder: options.Encoder = None,
     encoder_api_base: options.EncoderBase = None,
     concurrency: options.Concurrency = None,
+    runner: options.Runner = None,
     random_questions: Annotated[
         bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False,
@@ -41,6 +42,7 @@ def index(
         encoder=encoder,
         encoder_api_base=encoder_api_base,
         concurrency=concurrency,
+        runner=runner,
     )
     with Bars(quiet=json) as bars:
         report = build_index(corpus, out, settings=settings, progress=bars, random_questions=random_questions)

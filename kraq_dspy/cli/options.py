@@ -32,6 +32,11 @@ Concurrency = Annotated[
     int | None, typer.Option("--concurrency", min=1, metavar="N", help="Model calls in flight at once.")
 ]
 
+Runner = Annotated[
+    str | None,
+    typer.Option("--runner", metavar="NAME", help="Where models are asked: local, or ray (a cluster; see [run])."),
+]
+
 
 def settings_from(
     file: Path | None,
@@ -42,6 +47,7 @@ def settings_from(
     encoder: str | None = None,
     encoder_api_base: str | None = None,
     concurrency: int | None = None,
+    runner: str | None = None,
 ) -> Settings:
     """The settings file with the command line's words over it. `base` is used where there is no file."""
     import dataclasses
@@ -67,4 +73,6 @@ def settings_from(
         settings = dataclasses.replace(settings, encoder=chosen)
     if concurrency is not None:
         settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=concurrency))
+    if runner is not None:
+        settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=runner))
     return settings
