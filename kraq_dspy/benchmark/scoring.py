@@ -129,4 +129,5 @@ def _defined(name: str, example: Example, prediction: Any) -> bool:
 
 def _looked_up(prediction: dspy.Prediction) -> float:
     """Share of the passages whose vectors were stored."""
-    return float(prediction.n_looked_up) / max(1, prediction.n_looked_up + prediction.n_embedded)
+    looked_up, embedded = int(prediction.n_looked_up), int(prediction.n_embedded)
+    return looked_up / max(1, looked_up + embedded)

@@ -2,19 +2,19 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
 from kraq_dspy.cli import options
-from kraq_dspy.cli.terminal import Bars, output, print_json
+from kraq_dspy.cli.terminal import Bars, output, print_json, short, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.bertscore import BertScorer
+    from kraq_dspy.eval.statistics import Interval
 
 TABLES = ("questions", "combined", "speculative", "retrievers")
 
@@ -28,6 +28,8 @@ kraq eval speculative: Efficient against plain Speculative RAG, answers and late
 
 kraq eval retrievers: which retriever finds the supporting passages, at several budgets.
 
+kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover.
+
 kraq eval TABLE.toml: a table of your own, written like those in benchmarks/tables.
 """
 
@@ -35,9 +37,7 @@ kraq eval TABLE.toml: a table of your own, written like those in benchmarks/tabl
 class _TableGroup(TyperGroup):
     """`kraq eval questions` and `kraq eval my.toml` are `kraq eval table questions` and `kraq eval table my.toml`."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         if args and (args[0] in TABLES or args[0].endswith(".toml")):
             args = ["table", *args]
         return super().resolve_command(ctx, args)
@@ -138,6 +138,151 @@ def run_table(
     _report(chosen.out, None, seed, json=json)
 
 
+@evaluate.command("judges")
+def judges(
+    labelled: Annotated[
+        Path | None,
+        typer.Argument(metavar="LABELLED.jsonl", help="Lines with id, question, answers, answer, right (true, false)."),
+    ] = None,
+    data: Data = Path("data"),
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", metavar="NAME", help="Instead: gold answers, right and of other questions."),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--judge", help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")
+    ] = "binary",
+    limit: Limit = None,
+    out: RunOut = None,
+    config: options.SettingsFile = None,
+    lm: options.Model = None,
+    api_base: options.ApiBase = None,
+    concurrency: options.Concurrency = None,
+    seed: Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
+    from importlib.metadata import version
+
+    from kraq_dspy.benchmark.data import load
+    from kraq_dspy.benchmark.judge_calibration import calibrate_judge, made_from, read_labelled
+    from kraq_dspy.eval.rows import RunHeader
+    from kraq_dspy.lms.roles import LanguageModels
+
+    if (labelled is None) == (dataset is None):
+        raise ConfigError("Give a file of labelled answers, or --dataset NAME to make them from its gold answers.")
+    settings = options.settings_from(config, lm=lm, api_base=api_base, concurrency=concurrency)
+    if labelled is not None:
+        answers, name = read_labelled(labelled)[:limit], labelled.stem
+    else:
+        assert dataset is not None
+        answers, name = made_from(load(data, dataset, limit=limit, seed=seed), seed=seed), dataset
+    models = LanguageModels(settings)
+    header = RunHeader(
+        name="judges",
+        dataset=name,
+        settings={"judge": kind, "answers": len(answers)},
+        seeds={"seed": seed},
+        models={"judge": models["judge"].model},
+        library_version=version("kraq-dspy"),
+    )
+    with Bars(quiet=json) as bars:
+        found = calibrate_judge(
+            answers,
+            kind,
+            models["judge"],
+            header,
+            out or Path("runs") / "judges" / name / kind,
+            concurrency=settings.run.concurrency,
+            progress=bars,
+        )
+    models.close()
+    if json:
+        confusion = [
+            {"label": gold, "judged": said, "answers": count} for (gold, said), count in found.confusion.items()
+        ]
+        print_json({**{f.name: getattr(found, f.name) for f in dataclasses.fields(found)}, "confusion": confusion})
+        return
+    counts = {f"label {gold}, judged {said}": count for (gold, said), count in found.confusion.items()}
+    rows = {
+        "judge": found.judge,
+        "accuracy": _interval(found.accuracy),
+        "Cohen's kappa": _interval(found.kappa),
+        **counts,
+        "judged": f"{found.n} of {found.n + found.n_failed}",
+    }
+    output.print(two_columns(f"{name}: agreement with the labels", rows))
+
+
+@evaluate.command("coverage")
+def coverage(
+    index_dir: options.IndexDir,
+    k: Annotated[int, typer.Option("--k", min=1, help="A chunk is covered if it is among so many of a question.")] = 5,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Questions to choose greedily.")] = 100,
+    source: Annotated[str, typer.Option(help="kraq, or random for the baseline's questions.")] = "kraq",
+    data: Data = Path("data"),
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", "-d", metavar="NAME", help="Its questions tell whether coverage foretells Relevance."
+        ),
+    ] = None,
+    limit: Limit = None,
+    bertscore: Bertscore = "roberta-large",
+    tau: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of Relevance@tau.")] = 0.7,
+    out: RunOut = None,
+    seed: Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """How much of an index its questions cover, and the few that cover most: no reference questions needed."""
+    from kraq_dspy.benchmark.coverage import foretell_relevance, index_coverage
+    from kraq_dspy.benchmark.data import load
+    from kraq_dspy.benchmark.report import coverage_page, print_grid
+    from kraq_dspy.benchmark.report.grids import Grid, foretelling_grid
+    from kraq_dspy.workspace import Workspace
+
+    told = None
+    with Workspace.open(index_dir) as space:
+        found = index_coverage(space.index, k=k, budget=budget, source=source, seed=seed)
+        if dataset is not None:
+            references = [example.question for example in load(data, dataset, limit=limit, seed=seed).examples]
+            told = foretell_relevance(
+                space.index,
+                references,
+                space.embedder.encode_queries(references),
+                _scorer(bertscore),
+                k=k,
+                source=source,
+                tau=tau,
+                seed=seed,
+            )
+    file = None
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        file = out / "coverage.html"
+        file.write_text(coverage_page(found, told), "utf-8")
+    if json:
+        print_json({"coverage": found, "foretelling": told})
+        return
+    output.print(
+        f"{found.share:.1%} of {found.n_chunks:,} chunks are among the {found.k} nearest of one of "
+        f"{found.n_questions:,} questions."
+    )
+    steps = sorted({1, 10, 100, 1000, len(found.chosen), found.n_questions})
+    rows = tuple(
+        (f"{step:,}", *(f"{curve[step - 1]:.3f}" if step <= len(curve) else "" for curve in found.curves.values()))
+        for step in steps
+        if step <= found.n_questions
+    )
+    print_grid(Grid("Share covered by the first questions", ("questions", *found.curves), rows), output)
+    if told is not None:
+        print_grid(foretelling_grid(told), output)
+    for place, question in enumerate(found.chosen[:10], start=1):
+        output.print(Text(f"{place:3} ") + short(question.text, 200))
+    if file is not None:
+        output.print(Text(f"Page: {file}"))
+
+
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")],
     baseline: Baseline = None,
@@ -159,6 +304,10 @@ def _report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> Non
         return
     print_summary(summary, output)
     output.print(Text(f"Report: {', '.join(map(str, files))}"))
+
+
+def _interval(interval: "Interval") -> str:
+    return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _table_file(name: str) -> Path:
