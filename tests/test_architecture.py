@@ -14,7 +14,18 @@ ORDER = [
     {"corpus"},
     {"graph", "embedders", "stores", "lms", "signatures"},
     {"programs", "eval"},
-    {"stored_steps", "ray_steps", "build", "optimize", "workspace", "export", "precompute", "calibrate", "speculate"},
+    {
+        "stored_steps",
+        "ray_steps",
+        "build",
+        "optimize",
+        "workspace",
+        "export",
+        "benchmark",
+        "precompute",
+        "calibrate",
+        "speculate",
+    },  # fmt: skip
     {"cli"},
 ]
 LAYER = {room: number for number, rooms in enumerate(ORDER) for room in rooms}
