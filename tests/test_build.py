@@ -133,6 +133,9 @@ def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedde
 def test_a_corpus_without_text_is_an_error(tmp_path: Path, embedder: Any) -> None:
     with pytest.raises(CorpusError, match="no text"):
         build_index([], tmp_path / "empty.kraq", settings=settings(), embedder=embedder)
+    with pytest.raises(CorpusError, match="no corpus"):
+        build_index(tmp_path / "nowhere", tmp_path / "empty.kraq", settings=settings(), embedder=embedder)
+    assert not (tmp_path / "empty.kraq").exists()
 
 
 def served(url: str, concurrency: int = 4) -> Settings:

@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+USAGE, FAILURE = 2, 1
 
 
 def _show_version(wanted: bool) -> None:
@@ -59,7 +59,7 @@ app.command("demo")(demo.demo)
 
 
 def main() -> None:
-    """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted."""
+    """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
     try:
         app()
     except ConfigError as error:
@@ -68,9 +68,6 @@ def main() -> None:
     except KraqError as error:
         errors.print(f"[red]Error:[/] {escape(str(error))}")
         sys.exit(FAILURE)
-    except KeyboardInterrupt:
-        errors.print("[yellow]Interrupted.[/] What was done is kept; the same command goes on from there.")
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)

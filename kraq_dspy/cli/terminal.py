@@ -81,6 +81,8 @@ class Bars:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._progress.stop()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            errors.print("[yellow]Interrupted.[/] What was done is kept; the same command goes on from there.")
 
     def start(self, stage: str, total: int | None) -> None:
         if stage not in self._tasks:

@@ -1,7 +1,9 @@
 """Sentence encoders that run here, on the processor; for one on a GPU, serve it and use `EndpointEmbedder`."""
 
+import ctypes
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,6 +127,8 @@ class _PlainEncoder:
         for start in range(0, len(texts), _SLICE):
             some = [self._clean(prefix + text) for text in texts[start : start + _SLICE]]
             rows.append(self._encode_ids([ids or [self._padding] for ids in self._tokenize(some)]))
+            if len(some) > self._batch_size:
+                _give_back_memory()
         return np.concatenate(rows)
 
     def _clean(self, text: str) -> str:
@@ -159,6 +163,12 @@ class _PlainEncoder:
         else:
             pooled = (hidden * mask.unsqueeze(2)).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
+
+
+def _give_back_memory() -> None:
+    """glibc keeps what batches of many shapes leave behind: 800 MB after 3,000 passages. Elsewhere there is no need."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def _fast_tokenizer(path: Path, max_tokens: int | None) -> tuple[Callable[[list[str]], list[list[int]]], int]:

@@ -85,7 +85,7 @@ def _question(names: list[str], parts: list[str], dice: int, *, pairs: bool) -> 
 
 def _names_in_title(title: str) -> list[str]:
     """Names may have commas in them, so our own summaries part them by semicolons; those of others may not."""
-    return [name for name in re.split(r"; " if "; " in title else r", | and ", title) if name]
+    return [name for name in re.split(r"; " if "; " in title else r",? and |, ", title) if name]
 
 
 def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
