@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Where pip finds CPU builds of torch, if not where it looks anyway: make demo TORCH_INDEX=URL
 TORCH_INDEX ?=
@@ -25,26 +26,31 @@ $(READY): pyproject.toml
 	@$(BIN)/python -c 'import torch' 2>/dev/null \
 		|| $(PIP) install 'torch==2.13.0+cpu' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) 2>/dev/null \
 		|| $(PIP) install 'torch==2.13.0'
+	@$(PIP) install -e '.[embedded]'
+	@touch $@
+
+$(DEV): $(READY)
+	@echo "Adding what the tests need (once)"
 	@$(PIP) install -e '.[dev]'
 	@touch $@
 
 demo: $(READY)
 	@$(BIN)/kraq demo
 
-test: $(READY)
+test: $(DEV)
 	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadgroup
 
 check: lint types test
 
-format: $(READY)
+format: $(DEV)
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
 
-lint: $(READY)
+lint: $(DEV)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 
-types: $(READY)
+types: $(DEV)
 	@$(BIN)/mypy
 
 clean:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import igraph
 import numpy as np
 from numpy.typing import NDArray
 
@@ -188,6 +187,8 @@ def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: s
     """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
     if not len(part.links):
         return np.arange(len(part.nodes))
+    import igraph  # brings matplotlib where that is installed, which takes seconds
+
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
     with _generator(seed):
         found = graph.community_leiden(
@@ -202,6 +203,8 @@ def _generator(seed: str) -> Iterator[None]:
 
     A string seed is hashed by `random` itself, the same in every process.
     """
+    import igraph
+
     with _generator_lock:
         igraph.set_random_number_generator(random.Random(seed))
         try:

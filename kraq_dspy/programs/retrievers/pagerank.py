@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import igraph
 import numpy as np
 
 from kraq_dspy.ports import ChunkSource, Filters, Retriever, Vectors
@@ -57,6 +56,8 @@ def passage_graph(
         target = vertex.setdefault(("entity", target_id), len(vertex))
         edge = (min(source, target), max(source, target))
         weights[edge] = weights.get(edge, 0.0) + weight
+    import igraph  # brings matplotlib where that is installed, which takes seconds
+
     graph = igraph.Graph(n=len(vertex), edges=list(weights))
     graph.es["weight"] = list(weights.values())
     return PassageGraph(tuple(passages), graph)
