@@ -7,8 +7,8 @@ import logging
 import math
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar, cast
 
 import dspy
 import pyarrow as pa
@@ -26,6 +26,8 @@ from kraq_dspy.stores.results import ResultStore
 
 logger = logging.getLogger(__name__)
 
+R = TypeVar("R")
+
 CALLS = 16  # items at work in one actor, more where processors are few
 BLOCK = 8  # items that travel together: they come back, and are kept, once the last of them is done
 WAVE = 20_000  # items that the driver holds in memory at once
@@ -36,7 +38,7 @@ class RaySteps(StoredSteps):
 
     Items go out and outcomes come back as JSON, the program as its state. An actor builds the model of the role itself,
     from settings that hold no key: keys are read from the environment of the machine that it runs on. The driver alone
-    writes the index, a block of items at a time, so one that was killed pays again for the blocks in flight: at most
+    writes the index, a block of items at a time, so one that was killed pays again for the blocks in flight: about
     twice `concurrency` items. An actor or a machine that is lost costs its blocks another try.
 
     `concurrency` is that of the whole cluster; there is an actor for each 16 of it, as far as there are processors.
@@ -58,6 +60,7 @@ class RaySteps(StoredSteps):
         super().__init__(results, models, KraqAdapter(), progress, concurrency)
         self.address = address
         self._own_connection = False
+        self._running: Generator[pa.Table, None, None] | None = None
 
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
@@ -83,18 +86,21 @@ class RaySteps(StoredSteps):
                 yield stored
             if not missing:
                 break
-            async for rows in self._asked(missing, Actor.arguments(stage, settings, program)):
-                for done in self._keep(kept, stage, program, model, rows):
-                    yield done
+            try:
+                async for rows in self._asked(missing, Actor.arguments(stage, settings, program)):
+                    for done in self._keep(kept, stage, program, model, rows):
+                        yield done
+            finally:
+                self._stop()
         kept.check_end()
 
     async def _asked(self, missing: list[dict[str, str]], arguments: tuple[Any, ...]) -> AsyncIterator[list[Any]]:
         """The outcomes, block by block as they come."""
-        blocks = await asyncio.to_thread(self._dispatched, missing, arguments)
-        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+        blocks = self._running = await _in_thread(self._dispatched, missing, arguments)
+        while (block := await _in_thread(next, blocks, None)) is not None:
             yield [json.loads(row) for row in block["outcome"].to_pylist()]
 
-    def _dispatched(self, missing: list[dict[str, str]], arguments: tuple[Any, ...]) -> Iterator[pa.Table]:
+    def _dispatched(self, missing: list[dict[str, str]], arguments: tuple[Any, ...]) -> Generator[pa.Table, None, None]:
         import ray
 
         self._connect()
@@ -114,7 +120,14 @@ class RaySteps(StoredSteps):
             ),
             num_cpus=1,
         )
-        return iter(outcomes.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
+        returned = outcomes.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        return cast(Generator[pa.Table, None, None], iter(returned))
+
+    def _stop(self) -> None:
+        """Whatever actors still do, nobody waits for it."""
+        if self._running is not None:
+            self._running.close()
+            self._running = None
 
     def _keep(
         self, kept: KeptStage, stage: str, program: dspy.Module, model: str, rows: Iterable[dict[str, Any]]
@@ -162,6 +175,7 @@ class RaySteps(StoredSteps):
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends. One that the caller had joined is left alone."""
+        self._stop()
         if self._own_connection:
             import ray
 
@@ -238,6 +252,19 @@ def require_ray() -> None:
         import ray.data  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("ray", "ray", "Indexing on a cluster") from error
+
+
+async def _in_thread(call: Callable[..., R], *arguments: Any) -> R:
+    """`asyncio.to_thread`, but a cancelled caller waits for the thread as well.
+
+    One that was left in Ray's hands would start another cluster once ours is gone.
+    """
+    thread = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        await asyncio.gather(thread, return_exceptions=True)
+        raise
 
 
 def _knock(address: str | None) -> None:

@@ -300,6 +300,28 @@ def test_a_driver_that_was_killed_pays_again_for_what_was_in_flight_and_no_more(
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
 
 
+@pytest.mark.slow
+def test_an_interrupted_driver_ends_and_what_was_done_is_kept(ray: Any, tmp_path: Path, stand_in: Any) -> None:
+    (tmp_path / "documents.jsonl").write_text(
+        "".join(json.dumps({"id": str(n), "text": f"Poet {n} met Ada Lovelace."}) + "\n" for n in range(300))
+    )
+    (tmp_path / "kraq.toml").write_text('[run]\nray_address = "local"\nconcurrency = 8\n')
+    with stand_in(latency_ms=300) as server:
+        words = ["index", "documents.jsonl", "--out", "i.kraq", "--runner", "ray"]
+        words += ["--lm", "hosted_vllm/stand-in", "--api-base", server.url]
+        command = [sys.executable, "-m", "kraq_dspy.cli", *words]
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 120
+        while server.stats()["requests"] < 100 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Interrupted" in said
+    with Index.open(tmp_path / "i.kraq") as index:
+        assert sum(usage.calls for usage in index.results.usage().values()) >= 100 - 2 * (2 * 8 + 8)
+
+
 NODES = """
 import asyncio, sys
 from pathlib import Path
