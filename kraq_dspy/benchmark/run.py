@@ -32,6 +32,7 @@ from kraq_dspy.eval.bertscore import BertScorer
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, Row, RowWriter, RunHeader, read_rows
 from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import Usage
 from kraq_dspy.stores.index import Index
@@ -51,18 +52,18 @@ _ENDS_THE_RUN = (
 @dataclass(frozen=True)
 class RunOptions:
     """`data` is a folder of data sets or one itself; `out` gets a folder for each data set; indexes are shared by all
-    tables that name the same `indexes`."""
+    tables that name the same `indexes`. `models` makes those that answer and judge, by default from the settings."""
 
     data: Path
     out: Path
     indexes: Path
-    datasets: tuple[str, ...] = ()
     limit: int | None = None
     tokens: int | None = None
     seed: int = 0
     ablations: bool = True
     retry_failed: bool = False
     bertscore: Callable[[], BertScorer] = BertScorer
+    models: Callable[[Settings, Embedder], LanguageModels] | None = None
 
 
 def run_table(
@@ -118,13 +119,13 @@ class _Run:
         if any(system.use == "efficient" for system in self.table.systems):
             with Index.open(index.path, write=True) as opened:
                 systems.prepare_speculation(opened, self.table, self.settings, self.progress)
+        models = self.options.models(self.settings, self.embedder) if self.options.models else None
         with (
-            Workspace.open(index.path, settings=self.settings, embedder=self.embedder) as space,
+            Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space,
             self._writer(folder, index, {}) as writer,
         ):
-            models = space.models
             judged = any(metric in ("judge", "rubric") for metric in self.table.metrics)
-            scorer = Scorer(self.table.metrics, self.embedder, models["judge"] if judged else None)
+            scorer = Scorer(self.table.metrics, self.embedder, space.models["judge"] if judged else None)
             for system in self.table.systems_for(self.asked.dataset.name):
                 if self.table.kind == "retrievers":
                     self._run(system, self._finder(space, system, scorer), self.concurrency, writer)
@@ -132,7 +133,7 @@ class _Run:
                     program = systems.make_program(space, system, seed=self.options.seed)
                     at_once = max(1, self.concurrency // systems.calls_at_once(program))
                     self._run(system, self._answerer(space, system, program, scorer), at_once, writer)
-            models.close()
+            space.models.close()
 
     def questions(self, folder: Path) -> None:
         """Question sets against the data set's questions."""
