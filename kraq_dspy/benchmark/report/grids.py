@@ -64,7 +64,7 @@ def facts(run: RunSummary) -> dict[str, str]:
         "encoder": header.models.get("encoder", ""),
         "BERTScore": header.models.get("bertscore", ""),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
-        "model calls in flight at most": str(extra.get("in_flight", "")),
+        "concurrency": str(extra.get("in_flight", "")),
         "index": header.index_fingerprint,
         "library": f"kraq-dspy {header.library_version}",
         "begun": header.created_at[:19].replace("T", " "),
@@ -86,6 +86,7 @@ def _models(models: Mapping[str, str]) -> str:
 def number(value: float, *, signed: bool = False) -> str:
     """Three decimals for shares, one for counts."""
     digits = 3 if abs(value) < 10 else 1
+    value = round(value, digits) + 0.0  # no negative zero
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
@@ -192,10 +193,7 @@ def _latency(run: RunSummary) -> Grid | None:
         modelled = [seconds(latency.modelled.total)] if latency.modelled else []
         per_stage = [seconds(latency.stages[stage].p50) if stage in latency.stages else "" for stage in stages]
         rows.append((name, *total, *modelled, *per_stage))
-    note = (
-        f"Measured with up to {run.header.extra.get('in_flight', '?')} calls in flight: systems compare with each "
-        "other only. "
-    )
+    note = f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. "
     if measured:
         note += (
             "p50, p90, p99: the whole question on the clock. Then medians of the stages. Parallel model: sum of the "

@@ -114,7 +114,7 @@ def _definitions(run: RunSummary) -> str:
 
 def _table(grid: Grid) -> str:
     def kind(heading: str) -> str:
-        return ' class="words"' if heading in ("reason", "question", "gold", "answer") else ""
+        return ' class="words"' if heading in ("reason", "question") else ""
 
     head = "".join(f'<th scope="col"{kind(heading)}>{escape(heading)}</th>' for heading in grid.headings)
     body = []
