@@ -129,7 +129,8 @@ async def outcome(
 ) -> tuple[dict[str, Any] | None, str]:
     """What the program made of an item, checked, by name; or None, and why. Lets KraqError through."""
     try:
-        with working_on(stage, item_id, journal), dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None):
+        alone = dspy.context(lm=lm, adapter=adapter, disable_history=True, trace=None)
+        with working_on(stage, item_id, journal), alone:
             return checked(program, await program.acall(**inputs)), ""
     except KraqError:
         raise

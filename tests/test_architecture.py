@@ -25,7 +25,7 @@ ORDER = [
         "precompute",
         "calibrate",
         "speculate",
-    },  # fmt: skip
+    },
     {"cli"},
 ]
 LAYER = {room: number for number, rooms in enumerate(ORDER) for room in rooms}
