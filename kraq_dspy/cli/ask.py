@@ -93,7 +93,7 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
     output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
-    if "timings" in answer:
+    if "drafts" in answer:
         show_speculation(answer)
     for auxiliary in answer.get("auxiliary_questions") or ():
         output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))

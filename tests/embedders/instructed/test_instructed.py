@@ -1,7 +1,6 @@
 """The packaged encoder is real; the others load tiny random weights that the tests make, in the real file formats."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -248,7 +247,7 @@ def test_settings_choose_the_encoder(roberta: str) -> None:
 
 
 def test_weights_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match="'no/such-encoder' cannot be loaded"):
         InBedder("no/such-encoder")
 
