@@ -17,7 +17,7 @@ from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.errors import CorpusError, EncoderMismatchError
 from kraq_dspy.graph.build import Graph
-from kraq_dspy.graph.communities import find_communities
+from kraq_dspy.graph.communities import find_communities, prepare
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
@@ -96,7 +96,7 @@ async def abuild_index(
                 builder.index.close()
                 shutil.rmtree(out)
             raise
-        await asyncio.gather(builder.embed_chunks(), builder.extract())
+        await asyncio.gather(builder.embed_chunks(), builder.extract(), asyncio.to_thread(prepare))
         await builder.finish(random_questions=random_questions)
         return builder.report()
 

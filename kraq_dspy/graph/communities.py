@@ -26,6 +26,11 @@ _ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 enti
 _generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 
+def prepare() -> None:
+    """Loads what `find_communities` needs, in half a second that a build has while it waits for models."""
+    import igraph  # noqa: F401
+
+
 def find_communities(
     entities: Sequence[Entity],
     relationships: Sequence[Relationship],

@@ -9,6 +9,7 @@ left out, since extractors repeat a sentence for each element that it names.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary
@@ -138,9 +139,12 @@ def _with_description(head: str, descriptions: Sequence[str], said: set[tuple[st
     return f"{head}: {' '.join(new)}" if new else head
 
 
-def _word_triples(text: str) -> set[tuple[str, ...]]:
+@lru_cache(maxsize=2**14)  # an element is shown at every level of its communities
+def _word_triples(text: str) -> frozenset[tuple[str, ...]]:
     words = _WORD.findall(text.casefold())
-    return {tuple(words[place : place + 3]) for place in range(max(1, len(words) - 2))} if words else set()
+    if len(words) < 3:
+        return frozenset([tuple(words)] if words else [])
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
 def _fitted(lines: Sequence[str], limit: int) -> list[str]:
@@ -159,4 +163,7 @@ def _fitted(lines: Sequence[str], limit: int) -> list[str]:
 
 def _size(lines: Sequence[str]) -> int:
     """Tokens of the lines as a model sees them: each costs a mark and a line break beside its text."""
-    return sum(count_tokens(line) + 2 for line in lines)
+    return sum(_tokens(line) + 2 for line in lines)
+
+
+_tokens = lru_cache(maxsize=2**14)(count_tokens)

@@ -3,7 +3,7 @@
 import itertools
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz.distance import Levenshtein
 
@@ -35,7 +35,6 @@ _DISTINGUISHING = """
 _WORDS_THAT_DISTINGUISH = frozenset(_DISTINGUISHING.split())
 
 
-@lru_cache(maxsize=1 << 17)
 @lru_cache(maxsize=2**16)  # asked for the same names in every step of resolution
 def normalise_name(name: str) -> str:
     """The key under which spellings of one name meet: NFKC, casefolded, without quotes, punctuation, a leading English
@@ -54,12 +53,13 @@ def normalise_name(name: str) -> str:
     text = _ABBREVIATION.sub(r"\1", text)
     text = _MINUS.sub("\ue000", text)
     text = _DECIMAL.sub(lambda mark: chr(0xE001 + ".,:/".index(mark.group())), text)
-    text = "".join(_kept(sign) for sign in text.replace("&", " and "))
+    text = "".join(map(_kept, text.replace("&", " and ")))
     for number, sign in enumerate("-.,:/"):
         text = text.replace(chr(0xE000 + number), sign)
     return " ".join(_joined_initials(text.split())) or unicodedata.normalize("NFKC", name).strip() or name
 
 
+@cache
 def _kept(sign: str) -> str:
     kind = unicodedata.category(sign)
     if kind[0] in "LMN" or kind in ("Sm", "Sc", "So", "Co") or sign in _KEPT_PUNCTUATION:

@@ -110,7 +110,7 @@ class KRAQ(dspy.Module):
         return resolve_entities(names, accepted)
 
     async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
-        """Stage 4, deepest level first, so that a community too large to be shown can be shown by its parts' summaries.
+        """Stage 4, bottom-up, so that a community too large to be shown can be shown by its parts' summaries.
 
         Communities of fewer than `settings.summaries.min_entities` entities are passed over.
         """
@@ -124,8 +124,12 @@ class KRAQ(dspy.Module):
             return Item(community.id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
 
         total: int | None = len(wanted)
-        for level in sorted({community.level for community in wanted}, reverse=True):
-            here = [community for community in wanted if community.level == level]
+        parents = [community for community in wanted if community.child_ids]
+        rounds = [[community for community in wanted if not community.child_ids]]
+        rounds += [
+            [c for c in parents if c.level == level] for level in sorted({c.level for c in parents}, reverse=True)
+        ]
+        for here in filter(None, rounds):
             async for done in steps.map("summarize", "summarizer", self.summarize, map(item, here), total=total):
                 answer = done.prediction
                 summary = Summary(done.id, answer.title, answer.summary, answer.findings, done.model)
