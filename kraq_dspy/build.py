@@ -6,7 +6,8 @@ import itertools
 import logging
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq import KRAQ, in_reading_order
+from kraq_dspy.programs.steps import Handover
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -288,8 +290,15 @@ class _Builder:
         )
         self.index.replace(Community, communities)
         self.progress.finish("graph")
-        await self._summarize(communities, graph)
-        await self.ask(random_questions=random_questions)
+        summaries: Handover[Summary] = Handover()
+        total = len(self.kraq.worth_a_summary(communities))
+        with _first_of_group():
+            async with asyncio.TaskGroup() as group:  # a question is asked as soon as its summary is there
+                group.create_task(self._summarize(communities, graph, summaries))
+                asked = group.create_task(
+                    self._ask(communities, summaries, len(self.kraq.worth_a_summary(communities)))
+                )
+        await self._keep_asked(asked.result(), random_questions=random_questions)
 
     def _document_of(self) -> dict[str, str]:
         """Document ids by chunk ids, in reading order: by document id, then position, however the chunks came in."""
@@ -302,20 +311,32 @@ class _Builder:
         for ids in _batches(chunk_id for chunk_id in order if chunk_id in have):
             yield from self.index.get(Extraction, ids)
 
-    async def _summarize(self, communities: Sequence[Community], graph: Graph) -> None:
-        written = {s.community_id: s async for s in self.kraq.summaries(communities, graph, self.steps)}
+    async def _summarize(self, communities: Sequence[Community], graph: Graph, handover: Handover[Summary]) -> None:
+        written: dict[str, Summary] = {}
+        async for summary in self.kraq.summaries(communities, graph, self.steps):
+            written[summary.community_id] = summary
+            handover.put(summary)
+        handover.close()
         self.index.replace(Summary, [written[c.id] for c in communities if c.id in written])
         self.index.results.prune("summarize", written)
         self.progress.finish("summarize")
 
     async def ask(self, *, random_questions: bool) -> None:
         """Questions of all summaries, with their vectors; then the index is complete."""
-        communities = list(self.index.all(Community))
-        summaries = {summary.community_id: summary for summary in self.index.all(Summary)}
-        asked = self.kraq.questions(communities, summaries, self._document_of(), self.steps)
+        summaries = list(self.index.all(Summary))
+        questions = await self._ask(list(self.index.all(Community)), summaries, len(summaries))
+        await self._keep_asked(questions, random_questions=random_questions)
+
+    async def _ask(
+        self, communities: Sequence[Community], summaries: Iterable[Summary] | AsyncIterable[Summary], total: int
+    ) -> list[Question]:
+        asked = self.kraq.questions(communities, summaries, self._document_of(), self.steps, total=total)
         questions = in_reading_order([question async for question in asked], communities)
-        self.index.results.prune("ask", summaries)
         self.progress.finish("ask")
+        return questions
+
+    async def _keep_asked(self, questions: list[Question], *, random_questions: bool) -> None:
+        self.index.results.prune("ask", set(self.index.ids(Summary)))
         if random_questions:
             chunks = list(self.index.all(Chunk))
             drawn = self.kraq.random_questions(chunks, len(questions), self.steps, seed=self.settings.communities.seed)
@@ -364,6 +385,15 @@ class _Builder:
             models=self.models.names(),
             problems=tuple(self.problems),
         )
+
+
+@contextmanager
+def _first_of_group() -> Iterator[None]:
+    """Raises the first exception of a task group as itself."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
 
 
 def _steps(index: Index, settings: Settings, models: LanguageModels, progress: Progress) -> StoredSteps:

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import dspy
@@ -19,7 +19,7 @@ from kraq_dspy.errors import ConfigError, KraqError, MissingExtraError
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
 from kraq_dspy.ports import Progress
-from kraq_dspy.programs.steps import Done, Item, bounded_map, model_of
+from kraq_dspy.programs.steps import Done, Items, bounded_map, model_of
 from kraq_dspy.records import Usage
 from kraq_dspy.stored_steps import KeptStage, StoredSteps, decode, encode, outcome
 from kraq_dspy.stores.results import ResultStore
@@ -63,7 +63,7 @@ class RaySteps(StoredSteps):
         self._running: Generator[pa.Table, None, None] | None = None
 
     async def map(
-        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
         settings = self.models.settings.role(role)
         with dspy.context(lm=None):
@@ -71,7 +71,7 @@ class RaySteps(StoredSteps):
         kept = KeptStage(self.results, self.progress, self.adapter, stage, program, model)
         if total is not None:
             self.progress.start(stage, total)
-        waiting = iter(items)
+        waiting = iter([item async for item in items] if isinstance(items, AsyncIterable) else items)
         while True:
             missing: list[dict[str, str]] = []
             for item in waiting:

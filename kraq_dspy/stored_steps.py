@@ -1,8 +1,9 @@
 """Steps whose results are kept: each is committed as it arrives, so a run that was killed goes on where it stopped."""
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms.journal import Journal, working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
-from kraq_dspy.programs.steps import Done, Item, bounded_map, model_of
+from kraq_dspy.programs.steps import Done, Item, Items, bounded_map, model_of
 from kraq_dspy.records import Usage, content_id
 from kraq_dspy.stores.results import ResultStore
 
@@ -38,9 +39,10 @@ class StoredSteps:
         self.adapter = adapter
         self.progress = progress
         self.concurrency = concurrency
+        self._places = asyncio.Semaphore(concurrency)  # of all stages that run at the same time
 
     async def map(
-        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
         lm = self.models[role]
         with dspy.context(lm=lm):
@@ -52,7 +54,8 @@ class StoredSteps:
             stored = kept.find(item.id, fingerprint)
             if stored is not None:
                 return stored
-            values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
+            async with self._places:
+                values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
             if values is None:
                 kept.fail(item.id, reason)
                 return None

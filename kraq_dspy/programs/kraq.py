@@ -1,7 +1,8 @@
 """KRAQ: from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import dspy
 
@@ -18,6 +19,9 @@ from kraq_dspy.programs.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.extract_graph import ExtractGraph
 from kraq_dspy.programs.steps import DirectSteps, Item, Steps
 from kraq_dspy.records import Chunk, Community, Extraction, Question, Summary, content_id
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both ends included (KRAQ paper, section 2)
 
@@ -54,7 +58,7 @@ class KRAQ(dspy.Module):
         )
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
         document_of = {chunk.id: chunk.document_id for chunk in chunks}
-        questions = [q async for q in self.questions(communities, summaries, document_of, steps)]
+        questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps)]
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -109,15 +113,19 @@ class KRAQ(dspy.Module):
                     accepted.append(doubtful[done.id])
         return resolve_entities(names, accepted)
 
+    def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
+        """Those of at least `settings.summaries.min_entities` entities."""
+        return [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
+
     async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
         """Stage 4, bottom-up, so that a community too large to be shown can be shown by its parts' summaries.
 
-        Communities of fewer than `settings.summaries.min_entities` entities are passed over.
+        Communities that are not `worth_a_summary` are passed over.
         """
         view = GraphView.of(graph.entities, graph.relationships, graph.claims)
         by_id = {community.id: community for community in communities}
         written: dict[str, Summary] = {}
-        wanted = [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
+        wanted = self.worth_a_summary(communities)
 
         def item(community: Community) -> Item:
             limit = self.settings.summaries.input_tokens
@@ -140,14 +148,16 @@ class KRAQ(dspy.Module):
     async def questions(
         self,
         communities: Sequence[Community],
-        summaries: Mapping[str, Summary],
+        summaries: Iterable[Summary] | AsyncIterable[Summary],
         document_of: Mapping[str, str],
         steps: Steps,
+        *,
+        total: int | None = None,
     ) -> AsyncIterator[Question]:
-        """Stage 5: one question for each community that has a summary; `document_of` maps chunk ids to document ids."""
-        asked = {community.id: community for community in communities if community.id in summaries}
-        items = (Item(id, {"summary": f"{summaries[id].title}\n{summaries[id].text}"}) for id in asked)
-        async for done in steps.map("ask", "generator", self.ask, items, total=len(asked)):
+        """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids."""
+        asked = {community.id: community for community in communities}
+        items = _mapped(lambda s: Item(s.community_id, {"summary": f"{s.title}\n{s.text}"}), summaries)
+        async for done in steps.map("ask", "generator", self.ask, items, total=total):
             community = asked[done.id]
             yield Question(
                 id=content_id("question", community.id, done.prediction.question),
@@ -191,6 +201,10 @@ def in_reading_order(questions: Iterable[Question], communities: Sequence[Commun
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
     place = {community.id: number for number, community in enumerate(communities)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
+
+
+def _mapped(make: Callable[[T], R], items: Iterable[T] | AsyncIterable[T]) -> Iterable[R] | AsyncIterable[R]:
+    return (make(item) async for item in items) if isinstance(items, AsyncIterable) else map(make, items)
 
 
 def _with_kind(name: str, kinds: Mapping[str, str]) -> str:

@@ -1,9 +1,9 @@
 """How a stage runs: a program mapped over items, a bounded number at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
 
@@ -19,6 +19,9 @@ class Item:
     inputs: Mapping[str, Any]
 
 
+Items = Iterable[Item] | AsyncIterable[Item]
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """What a program made of an item, and the name of the model that it asked."""
@@ -32,12 +35,13 @@ class Steps(Protocol):
     """Maps a program over items. The pipeline is written against this, so it runs the same in memory and on disk."""
 
     def map(
-        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
         """Yields what is done, in any order; an item that failed is left out.
 
-        `role` says whose model does it where the program has none of its own. `total` is the number of items of the
-        stage; None where an earlier call for the same stage gave it.
+        Where `items` come one by one from another stage, the two run at the same time. `role` says whose model does it
+        where the program has none of its own. `total` is the number of items of the stage; None where an earlier call
+        for the same stage gave it.
         """
 
 
@@ -48,7 +52,7 @@ class DirectSteps:
         self.concurrency = concurrency
 
     async def map(
-        self, stage: str, role: str, program: dspy.Module, items: Iterable[Item], *, total: int | None = None
+        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
         async def work(item: Item) -> Done:
             return Done(item.id, await program.acall(**item.inputs), model_of(program))
@@ -64,26 +68,58 @@ def model_of(program: dspy.Module) -> str:
     return "" if lm is None else str(lm.model)
 
 
-async def bounded_map(work: Callable[[T], Awaitable[R]], items: Iterable[T], concurrency: int) -> AsyncIterator[R]:
+async def bounded_map(
+    work: Callable[[T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], concurrency: int
+) -> AsyncIterator[R]:
     """`await work(item)` for every item, at most `concurrency` at once, results as they come.
 
     Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest.
     """
-    source = iter(items)
+    later = aiter(items) if isinstance(items, AsyncIterable) else None
+    at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
+    drawing: asyncio.Future[T] | None = None
     running: set[asyncio.Future[R]] = set()
     done: set[asyncio.Future[R]] = set()
     try:
         while True:
-            for item in source:
+            for item in at_once:
                 running.add(asyncio.ensure_future(work(item)))
                 if len(running) >= concurrency:
                     break
-            if not running:
+            if later is not None and drawing is None and len(running) < concurrency:
+                drawing = asyncio.ensure_future(anext(later))
+            if drawing is None and not running:
                 return
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*running, *([drawing] if drawing else ())}, return_when=asyncio.FIRST_COMPLETED)
+            if drawing is not None and drawing.done():
+                try:
+                    running.add(asyncio.ensure_future(work(drawing.result())))
+                except StopAsyncIteration:
+                    later = None
+                drawing = None
+            done = {task for task in running if task.done()}
+            running -= done
             for task in done:
                 yield task.result()
     finally:
-        for task in running:
+        left = [*running, *done, *([drawing] if drawing else ())]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*running, *done, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+class Handover(Generic[T]):
+    """What one stage gives to the next while both run: items put in come out in order, until `close`."""
+
+    def __init__(self) -> None:
+        self._items: asyncio.Queue[list[T]] = asyncio.Queue()
+
+    def put(self, item: T) -> None:
+        self._items.put_nowait([item])
+
+    def close(self) -> None:
+        self._items.put_nowait([])
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        while item := await self._items.get():
+            yield item[0]

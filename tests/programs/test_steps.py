@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import pytest
 
-from kraq_dspy.programs.steps import bounded_map
+from kraq_dspy.programs.steps import Handover, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -62,3 +62,45 @@ def test_the_first_exception_cancels_the_rest() -> None:
     with pytest.raises(ValueError, match="three"):
         asyncio.run(collect(work, range(6), 6))
     assert sorted(cancelled) == [0, 1, 2, 4, 5]
+
+
+def test_a_stage_works_on_what_another_hands_over_while_that_one_goes_on() -> None:
+    """Each side waits for the other, so one after the other would never end."""
+
+    async def both() -> list[int]:
+        handover: Handover[int] = Handover()
+        received = asyncio.Event()
+
+        async def work(item: int) -> int:
+            received.set()
+            return item * 2
+
+        async def give() -> None:
+            handover.put(1)
+            await received.wait()
+            handover.put(2)
+            handover.close()
+
+        async def take() -> list[int]:
+            return [result async for result in bounded_map(work, handover, 4)]
+
+        _, taken = await asyncio.wait_for(asyncio.gather(give(), take()), timeout=30)
+        return taken
+
+    assert asyncio.run(both()) == [2, 4]
+
+
+def test_a_map_that_is_left_while_it_waits_for_items_lets_go_of_them() -> None:
+    async def leave() -> int:
+        handover: Handover[int] = Handover()
+        handover.put(1)
+
+        async def work(item: int) -> int:
+            return item
+
+        results = bounded_map(work, handover, 4)
+        first = await anext(results)
+        await results.aclose()  # type: ignore[attr-defined]
+        return first + len(asyncio.all_tasks()) - 1
+
+    assert asyncio.run(leave()) == 1
