@@ -14,7 +14,8 @@ Knobs (CLI --latency-ms style, or JSON body of /config):
   latency_ms        fixed delay per chat call           per_token_ms   extra delay per completion token
   per_ktok_in_ms    extra delay per 1000 prompt tokens  jitter         0..1, deterministic +-share of the delay
   embed_latency_ms  fixed delay per embedding call      slots          0 = unlimited, else concurrent calls served
-  rate_429, rate_500, rate_503, rate_timeout, rate_malformed    fault probabilities per attempt
+  rate_429, rate_500, rate_503, rate_timeout, rate_malformed, rate_empty    fault probabilities per attempt
+  context_tokens    0 = off, else prompts above it (len/4) get the 400 that vLLM gives
   timeout_s         how long a 'timeout' hangs before the socket is closed      retry_after   seconds in the 429
   rpm               0 = off, else requests/min bucket that yields real 429s     fault_kinds   "" = all, or "a,b"
 Faults depend on (seed, request text, attempt number of that text), so they do not depend on arrival order.
@@ -609,6 +610,8 @@ DEFAULTS = dict(
     rate_503=0.0,
     rate_timeout=0.0,
     rate_malformed=0.0,
+    rate_empty=0.0,
+    context_tokens=0,
     timeout_s=30.0,
     retry_after=1.0,
     rpm=0.0,
@@ -726,7 +729,7 @@ def pick_fault(key, kind):
     if CFG["fault_kinds"] and not any(kind.startswith(k) for k in CFG["fault_kinds"].split(",")):
         return None
     u, acc = unit(CFG["seed"], key, n), 0.0
-    for f in ("429", "500", "503", "timeout", "malformed"):
+    for f in ("429", "500", "503", "timeout", "malformed", "empty"):
         acc += CFG["rate_" + f]
         if u < acc:
             return f
@@ -734,15 +737,13 @@ def pick_fault(key, kind):
 
 
 def mangle(text, key):
-    mode = ("truncate", "fence", "prose", "empty")[h64("mangle", key, ST.attempts[key]) % 4]
+    mode = ("truncate", "fence", "prose")[h64("mangle", key, ST.attempts[key]) % 3]
     ST.modes[mode] += 1
     if mode == "truncate":
         return text[: int(len(text) * 0.6)]
     if mode == "fence":
         return "Sure! Here is the result:\n```json\n" + text + "\n```\nLet me know if you need more."
-    if mode == "prose":
-        return "I could not find anything that matches the requested format in this passage."
-    return ""
+    return "I could not find anything that matches the requested format in this passage."
 
 
 def logprobs_for(text, top):
@@ -862,6 +863,12 @@ async def chat(body):
                     {"Retry-After": str(CFG["retry_after"])},
                 )
             BUCKET[0] -= 1
+        if CFG["context_tokens"] and len(prompt) > 4 * CFG["context_tokens"]:
+            ST.faults["context"] += 1
+            d["faults"] += 1
+            d["last"] = time.time()
+            said = f"This model's maximum context length is {CFG['context_tokens']} tokens; reduce the length."
+            raise Reply(400, err(400, said, "invalid_request_error"))
         fault = pick_fault(key, kind)
         if fault in ("429", "500", "503"):
             ST.faults[fault] += 1
@@ -887,6 +894,10 @@ async def chat(body):
             ST.faults[fault] += 1
             d["faults"] += 1
             text = mangle(text, key)
+        if fault == "empty":
+            ST.faults[fault] += 1
+            d["faults"] += 1
+            text = ""
         mx = body.get("max_completion_tokens") or body.get("max_tokens")
         finish = "stop"
         if mx and len(text) > 4 * mx:

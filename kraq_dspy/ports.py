@@ -1,6 +1,8 @@
 """The seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +13,9 @@ from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
 """Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id" is always there."""
+
+pause: ContextVar[Callable[[float], Awaitable[None]]] = ContextVar("kraq_dspy_pause", default=asyncio.sleep)
+"""How a model's engine waits some seconds before it asks again. A stage sets one that lets other items go on."""
 
 
 class Embedder(Protocol):

@@ -24,6 +24,7 @@ from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.retry import Backoff, ServerHealth, clearer, unreachable
 from kraq_dspy.lms.transport import PooledAsync, route
+from kraq_dspy.ports import pause
 from kraq_dspy.records import Usage
 
 logger = logging.getLogger(__name__)
@@ -192,7 +193,7 @@ class AsyncEngine(_SavedByRole):
             try:
                 return await self.inner.complete(request)
             except LM15Error as error:
-                await asyncio.sleep(self.dealings.wait_after(error, attempt))
+                await pause.get()(self.dealings.wait_after(error, attempt))
         raise AssertionError("the last attempt returns or raises")
 
 

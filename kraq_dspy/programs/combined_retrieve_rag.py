@@ -6,6 +6,7 @@ from time import perf_counter
 import dspy
 
 from kraq_dspy.ports import QuestionFinder, Retriever
+from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -34,7 +35,7 @@ class CombinedRetrieveRAG(dspy.Module):
             raise ValueError(f"k is {k}; expected 1 or more passages.")
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
-        self.answer = dspy.Predict(AnswerQuestion)
+        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
     def forward(self, question: str) -> dspy.Prediction:
         started = perf_counter()

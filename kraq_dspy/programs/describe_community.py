@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
+from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
@@ -16,7 +17,7 @@ class DescribeCommunity(dspy.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.summarize = dspy.Predict(SummarizeCommunity)
+        self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
     def forward(self, elements: Sequence[str]) -> dspy.Prediction:
         return _summary(self.summarize(elements=list(elements)))
@@ -35,7 +36,7 @@ class AskQuestion(dspy.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.generate = dspy.Predict(GenerateQuestion)
+        self.generate = FittingPredict(GenerateQuestion, shorten="summary")
 
     def forward(self, summary: str) -> dspy.Prediction:
         return _question(self.generate(summary=summary))
@@ -51,7 +52,7 @@ class AskRandomQuestion(dspy.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ask = dspy.Predict(AskAboutPassages)
+        self.ask = FittingPredict(AskAboutPassages, shorten="passages")
 
     def forward(self, passages: Sequence[str]) -> dspy.Prediction:
         return _question(self.ask(passages=list(passages)))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import dspy
+from dspy import ContextWindowExceededError
 
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
@@ -25,7 +26,7 @@ class ConfirmSame(dspy.Module):
 
 
 class DescribeEntity(dspy.Module):
-    """One description out of many, each fact said once."""
+    """One description out of many, each fact said once. More than the model takes are merged by halves."""
 
     outputs: ClassVar[dict[str, Any]] = {"description": str}
 
@@ -34,8 +35,26 @@ class DescribeEntity(dspy.Module):
         self.merge = dspy.Predict(MergeDescriptions)
 
     def forward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
-        return dspy.Prediction(description=self.merge(name=name, descriptions=list(descriptions)).description)
+        try:
+            answer = self.merge(name=name, descriptions=list(descriptions))
+        except ContextWindowExceededError:
+            if len(descriptions) < 3:  # two halves give two descriptions: no progress
+                raise
+            merged = [self(name=name, descriptions=half).description for half in _halves(descriptions)]
+            return self(name=name, descriptions=merged)
+        return dspy.Prediction(description=answer.description)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
-        answer = await self.merge.acall(name=name, descriptions=list(descriptions))
+        try:
+            answer = await self.merge.acall(name=name, descriptions=list(descriptions))
+        except ContextWindowExceededError:
+            if len(descriptions) < 3:
+                raise
+            merged = [(await self.acall(name=name, descriptions=half)).description for half in _halves(descriptions)]
+            return await self.acall(name=name, descriptions=merged)
         return dspy.Prediction(description=answer.description)
+
+
+def _halves(descriptions: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    middle = len(descriptions) // 2
+    return descriptions[:middle], descriptions[middle:]

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import dspy
+from dspy import ContextWindowExceededError
 
+from kraq_dspy.programs.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
 
@@ -13,8 +15,9 @@ class ExtractGraph(dspy.Module):
     """Entities, relationships and claims of one passage (KRAQ paper, section 2; "gleaning" as in GraphRAG).
 
     Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their
-    descriptions, and adds what it finds; a round that finds nothing new ends the search. The prediction has `entities`,
-    `relationships` and `claims`: tuples of records without repeats, in the order found.
+    descriptions, and adds what it finds; a round that finds nothing new ends the search. A passage that is too long for
+    the model is read in two halves, each with its own rounds. The prediction has `entities`, `relationships` and
+    `claims`: tuples of records without repeats, in the order found.
     """
 
     outputs: ClassVar[dict[str, Any]] = {
@@ -31,18 +34,26 @@ class ExtractGraph(dspy.Module):
 
     def forward(self, passage: str) -> dspy.Prediction:
         found = _Found()
-        found.add(self.extract(passage=passage))
-        for _ in range(self.gleanings):
-            if not found.add(self.glean(passage=passage, found=found.outline())):
-                break
+        try:
+            found.add(self.extract(passage=passage))
+            for _ in range(self.gleanings):
+                if not found.add(self.glean(passage=passage, found=found.outline())):
+                    break
+        except ContextWindowExceededError as error:
+            for half in _parts(passage, found, error):
+                found.add(self(passage=half))
         return found.prediction()
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         found = _Found()
-        found.add(await self.extract.acall(passage=passage))
-        for _ in range(self.gleanings):
-            if not found.add(await self.glean.acall(passage=passage, found=found.outline())):
-                break
+        try:
+            found.add(await self.extract.acall(passage=passage))
+            for _ in range(self.gleanings):
+                if not found.add(await self.glean.acall(passage=passage, found=found.outline())):
+                    break
+        except ContextWindowExceededError as error:
+            for half in _parts(passage, found, error):
+                found.add(await self.acall(passage=half))
         return found.prediction()
 
 
@@ -86,6 +97,16 @@ class _Found:
             relationships=kept(self.relationships.values()),
             claims=kept(self.claims.values()),
         )
+
+
+def _parts(passage: str, found: _Found, error: ContextWindowExceededError) -> tuple[str, ...]:
+    """What is still to be read after a prompt was too long: nothing where only the list of what was found was."""
+    if found.entities:
+        return ()
+    first, second = halves(passage)
+    if not first:
+        raise error
+    return first, second
 
 
 def _folded(*parts: str) -> Any:

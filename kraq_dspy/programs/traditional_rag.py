@@ -6,6 +6,7 @@ from time import perf_counter
 import dspy
 
 from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.signatures import AnswerQuestion
 
 
@@ -22,7 +23,7 @@ class TraditionalRAG(dspy.Module):
             raise ValueError(f"k is {k}; expected 1 or more passages.")
         self.retrieve = retrieve
         self.k = k
-        self.answer = dspy.Predict(AnswerQuestion)
+        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
     def forward(self, question: str) -> dspy.Prediction:
         started = perf_counter()

@@ -1,0 +1,61 @@
+"""Steps whose input is made shorter until the model's context takes it."""
+
+import logging
+import re
+from typing import Any
+
+import dspy
+from dspy import ContextWindowExceededError
+
+logger = logging.getLogger(__name__)
+
+BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragraph, line, sentence, word, anywhere
+
+
+class FittingPredict(dspy.Predict):
+    """A `dspy.Predict` that, where the prompt is too long, asks again with the first half of one of its inputs.
+
+    For inputs that begin with what matters most: passages best first, elements most important first, a summary. What
+    is cut off is logged. Raises ContextWindowExceededError once there is nothing left to halve.
+    """
+
+    def __init__(self, signature: Any, shorten: str) -> None:
+        super().__init__(signature)
+        self.shorten = shorten
+
+    def forward(self, **inputs: Any) -> Any:
+        while True:
+            try:
+                return super().forward(**inputs)
+            except ContextWindowExceededError as error:
+                inputs = self._shorter(inputs, error)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        while True:
+            try:
+                return await super().aforward(**inputs)
+            except ContextWindowExceededError as error:
+                inputs = self._shorter(inputs, error)
+
+    def _shorter(self, inputs: dict[str, Any], error: ContextWindowExceededError) -> dict[str, Any]:
+        whole = inputs[self.shorten]
+        kept = halves(whole)[0] if isinstance(whole, str) else whole[: len(whole) // 2]
+        if not kept:
+            raise error
+        unit = "characters" if isinstance(whole, str) else "entries"
+        logger.warning("%s: too long; going on with %d of %d %s", self.shorten, len(kept), len(whole), unit)
+        return {**inputs, self.shorten: kept}
+
+
+def halves(text: str) -> tuple[str, str]:
+    """The text cut near its middle: between paragraphs if that leaves a quarter on both sides, else between lines,
+    sentences or words. Together they are the text, white space at the cut apart; ("", text) when it cannot be cut."""
+    text = text.strip()
+    low, high = len(text) // 4, len(text) - len(text) // 4
+    for pattern in BREAKS:
+        cuts = [found for found in re.finditer(pattern, text) if low <= found.end() <= high]
+        cuts = [found for found in cuts if 0 < found.start() and found.end() < len(text)]
+        if cuts:
+            cut = min(cuts, key=lambda found: abs(found.end() - len(text) / 2))
+            return text[: cut.start()], text[cut.end() :]
+    return "", text

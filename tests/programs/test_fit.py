@@ -1,0 +1,111 @@
+"""Prompts that are too long for the model, against a server that refuses them as vLLM does."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import dspy
+import pytest
+from dspy import ContextWindowExceededError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.programs.describe_community import AskQuestion, DescribeCommunity
+from kraq_dspy.programs.describe_entity import DescribeEntity
+from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.fit import FittingPredict, halves
+from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.signatures import AnswerQuestion
+
+TOWNS = [f"Town{letter} lies near Lake{letter} and was founded by Anna{letter} Stone." for letter in "ABCDEFGHIJKLMNOP"]
+
+
+@pytest.fixture(scope="module")
+def server(stand_in: Any) -> Iterator[Any]:
+    with stand_in() as running:
+        yield running
+
+
+@pytest.fixture
+def lm(server: Any) -> dspy.LM:
+    server.reset()
+    return make_lm(RoleSettings(model="hosted_vllm/small", api_base=server.url))
+
+
+def test_a_passage_that_is_too_long_is_read_in_parts_and_nothing_is_lost(server: Any, lm: dspy.LM) -> None:
+    passage = "\n\n".join(TOWNS)
+    server.configure(context_tokens=0)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        program = ExtractGraph(gleanings=0)
+        one_by_one = {entity.name for town in TOWNS for entity in program(passage=town).entities}
+        server.configure(context_tokens=390)  # four towns
+        found = program(passage=passage)
+        awaited = asyncio.run(program.acall(passage=passage))
+    assert server.stats()["faults"]["context"] >= 2
+    assert {entity.name for entity in found.entities} == one_by_one
+    assert awaited.toDict() == found.toDict()
+
+
+def test_a_list_of_findings_that_is_too_long_ends_the_search_and_keeps_them(server: Any, lm: dspy.LM) -> None:
+    server.configure(context_tokens=450)  # takes the passage once, not the passage and what was found in it
+    passage = " ".join(TOWNS[:6])
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        found = ExtractGraph(gleanings=1)(passage=passage)
+    assert server.stats()["faults"]["context"] == 1
+    assert {"TownA", "TownD"} <= {entity.name for entity in found.entities}
+
+
+def test_an_answer_rests_on_the_best_passages_that_fit(server: Any, lm: dspy.LM, caplog: Any) -> None:
+    chunks = [Chunk(f"{n}", "d", n, 0, len(town), town, 9) for n, town in enumerate(TOWNS)]
+    hits = [Hit(chunk, 1 - n / 100, "q", "test") for n, chunk in enumerate(chunks)]
+    server.configure(context_tokens=330)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        program = TraditionalRAG(lambda question, k, **_: hits[:k], k=16)
+        answer = program(question="Who founded TownA?").answer
+        asyncio.run(program.acall(question="Who founded TownA?"))
+    assert answer
+    assert "passages: too long; going on with 8 of 16 entries" in caplog.text
+
+
+def test_summaries_questions_and_descriptions_are_made_of_what_fits(server: Any, lm: dspy.LM) -> None:
+    server.configure(context_tokens=420)
+    long = TOWNS * 3
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        assert DescribeCommunity()(elements=long).summary
+        assert AskQuestion()(summary=" ".join(long)).question
+        assert DescribeEntity()(name="Town", descriptions=long).description
+        assert asyncio.run(DescribeEntity().acall(name="Town", descriptions=long)).description
+    assert server.stats()["faults"]["context"] >= 5
+
+
+def test_a_context_that_takes_nothing_is_an_error_after_a_few_calls(server: Any, lm: dspy.LM) -> None:
+    server.configure(context_tokens=10)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        with pytest.raises(ContextWindowExceededError):
+            FittingPredict(AnswerQuestion, shorten="passages")(question="Who?", passages=TOWNS)
+        with pytest.raises(ContextWindowExceededError):
+            DescribeEntity()(name="Town", descriptions=TOWNS)
+        with pytest.raises(ContextWindowExceededError):
+            ExtractGraph()(passage=TOWNS[0])
+    assert server.stats()["requests"] <= 40
+
+
+def test_a_text_is_cut_between_paragraphs_then_lines_then_sentences_then_words() -> None:
+    assert halves("One. Two.\n\nThree. Four.") == ("One. Two.", "Three. Four.")
+    assert halves("One. Two.\nThree. Four.") == ("One. Two.", "Three. Four.")
+    assert halves("One is. Two is. Three is.") == ("One is. Two is.", "Three is.")
+    assert halves("one two three") == ("one two", "three")
+    assert halves("abcd") == ("ab", "cd")
+    assert halves("a") == ("", "a")
+
+
+@given(st.text())
+def test_halves_lose_nothing_but_white_space_and_are_shorter(text: str) -> None:
+    first, second = halves(text)
+    assert "".join((first + second).split()) == "".join(text.split())
+    assert not first or max(len(first), len(second)) < len(text.strip())
+    assert first or len(text.strip()) < 2
