@@ -54,7 +54,7 @@ def halves(text: str) -> tuple[str, str]:
     low, high = len(text) // 4, len(text) - len(text) // 4
     for pattern in BREAKS:
         cuts = [found for found in re.finditer(pattern, text) if low <= found.end() <= high]
-        cuts = [found for found in cuts if 0 < found.start() and found.end() < len(text)]
+        cuts = [found for found in cuts if found.start() > 0 and found.end() < len(text)]
         if cuts:
             cut = min(cuts, key=lambda found: abs(found.end() - len(text) / 2))
             return text[: cut.start()], text[cut.end() :]
