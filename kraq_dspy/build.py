@@ -295,9 +295,7 @@ class _Builder:
         with _first_of_group():
             async with asyncio.TaskGroup() as group:  # a question is asked as soon as its summary is there
                 group.create_task(self._summarize(communities, graph, summaries))
-                asked = group.create_task(
-                    self._ask(communities, summaries, len(self.kraq.worth_a_summary(communities)))
-                )
+                asked = group.create_task(self._ask(communities, summaries, total))
         await self._keep_asked(asked.result(), random_questions=random_questions)
 
     def _document_of(self) -> dict[str, str]:
