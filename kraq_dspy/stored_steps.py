@@ -1,6 +1,5 @@
 """Steps whose results are kept: each is committed as it arrives, so a run that was killed goes on where it stopped."""
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -14,7 +13,7 @@ from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms.journal import Journal, working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
-from kraq_dspy.programs.steps import Done, Item, Items, bounded_map, model_of
+from kraq_dspy.programs.steps import Done, Item, Items, Places, bounded_map, model_of
 from kraq_dspy.records import Usage, content_id
 from kraq_dspy.stores.results import ResultStore
 
@@ -39,7 +38,7 @@ class StoredSteps:
         self.adapter = adapter
         self.progress = progress
         self.concurrency = concurrency
-        self._places = asyncio.Semaphore(concurrency)  # of all stages that run at the same time
+        self._places = Places(concurrency)
 
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
@@ -54,7 +53,7 @@ class StoredSteps:
             stored = kept.find(item.id, fingerprint)
             if stored is not None:
                 return stored
-            async with self._places:
+            async with self._places.one():
                 values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
             if values is None:
                 kept.fail(item.id, reason)
@@ -64,7 +63,7 @@ class StoredSteps:
 
         if total is not None:
             self.progress.start(stage, total)
-        async for done in bounded_map(work, items, self.concurrency):
+        async for done in bounded_map(work, items, 2 * self.concurrency):
             self.progress.advance(stage)
             if done is not None:
                 yield done

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
+
+from kraq_dspy.ports import pause
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -106,6 +109,41 @@ async def bounded_map(
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+class Places:
+    """What bounds the work of all stages that run at the same time: work is done in a place.
+
+    Work that waits with `ports.pause`, to ask a server again, lends its place meanwhile. So a server that puts off one
+    call in five still has `count` calls to answer.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = asyncio.Semaphore(count)
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """A place, once there is one."""
+        pauses = 0  # calls at the same time may pause at the same time; their one place is lent once
+
+        async def lend(seconds: float) -> None:
+            nonlocal pauses
+            pauses += 1
+            if pauses == 1:
+                self._free.release()
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                pauses -= 1
+                if pauses == 0:
+                    await self._free.acquire()
+
+        async with self._free:
+            token = pause.set(lend)
+            try:
+                yield
+            finally:
+                pause.reset(token)
 
 
 class Handover(Generic[T]):
