@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,7 @@ class StoredSteps:
         with dspy.context(lm=lm):
             model = model_of(program)
         kept = KeptStage(self.results, self.progress, self.adapter, stage, program, model)
+        rank = isinstance(items, AsyncIterable)  # a stage that feeds another goes before it, or both would end late
 
         async def work(item: Item) -> Done | None:
             fingerprint = kept.fingerprint(item)

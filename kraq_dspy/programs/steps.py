@@ -1,7 +1,10 @@
 """How a stage runs: a program mapped over items, a bounded number at a time."""
 
 import asyncio
+import heapq
+import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -161,3 +164,39 @@ class Handover(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         while item := await self._items.get():
             yield item[0]
+
+
+class Places:
+    """A bounded number of places for calls, shared by stages that run at the same time; the first in rank goes first."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._arrivals = itertools.count()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @asynccontextmanager
+    async def place(self, rank: int = 0) -> AsyncIterator[None]:
+        """Waits for a place and holds it; of those who wait, the lowest `rank` goes first, then who came first."""
+        if self._free:
+            self._free -= 1
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():  # the place came together with the end
+                    self._leave()
+                raise
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        while self._waiting:
+            *_, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1

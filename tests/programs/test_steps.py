@@ -161,3 +161,39 @@ def test_work_of_two_calls_at_once_lends_its_one_place_once_and_a_cancelled_paus
         return at_work, most
 
     assert asyncio.run(asyncio.wait_for(main(), timeout=30)) == (0, 1)
+
+
+def test_places_are_bounded_and_given_by_rank() -> None:
+    async def order() -> list[str]:
+        places = Places(1)
+        came: list[str] = []
+
+        async def work(name: str, rank: int) -> None:
+            async with places.place(rank):
+                came.append(name)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(work("first", 1), work("late", 1), work("urgent", 0), work("later", 1))
+        return came
+
+    assert asyncio.run(order()) == ["first", "urgent", "late", "later"]
+
+
+def test_a_place_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
+    async def leave() -> bool:
+        places = Places(1)
+
+        async def hold() -> None:
+            async with places.place():
+                await asyncio.sleep(0)
+
+        async with places.place():
+            waiting = [asyncio.create_task(hold()) for _ in range(3)]
+            await asyncio.sleep(0)
+            waiting[0].cancel()
+        waiting[1].cancel()  # its turn has come, and it has not yet run
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.wait_for(hold(), timeout=10)
+        return waiting[2].exception() is None
+
+    assert asyncio.run(leave())
