@@ -54,7 +54,7 @@ class StoredSteps:
             stored = kept.find(item.id, fingerprint)
             if stored is not None:
                 return stored
-            async with self._places.one():
+            async with self._places.one(rank):
                 values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
             if values is None:
                 kept.fail(item.id, reason)

@@ -5,7 +5,6 @@ import heapq
 import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -122,31 +121,55 @@ class Places:
     """
 
     def __init__(self, count: int) -> None:
-        self._free = asyncio.Semaphore(count)
+        self._free = count
+        self._arrivals = itertools.count()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """A place, once there is one."""
+    async def one(self, rank: int = 0) -> AsyncIterator[None]:
+        """A place, once there is one; of those who wait the lowest `rank` goes first, then who came first."""
         pauses = 0  # calls at the same time may pause at the same time; their one place is lent once
 
         async def lend(seconds: float) -> None:
             nonlocal pauses
             pauses += 1
             if pauses == 1:
-                self._free.release()
+                self._leave()
             try:
                 await asyncio.sleep(seconds)
             finally:
                 pauses -= 1
                 if pauses == 0:
-                    await self._free.acquire()
+                    await self._enter(rank)
 
-        async with self._free:
-            token = pause.set(lend)
-            try:
-                yield
-            finally:
-                pause.reset(token)
+        await self._enter(rank)
+        token = pause.set(lend)
+        try:
+            yield
+        finally:
+            pause.reset(token)
+            self._leave()
+
+    async def _enter(self, rank: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the place came together with the end
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        while self._waiting:
+            *_, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
 
 class Handover(Generic[T]):
@@ -164,39 +187,3 @@ class Handover(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         while item := await self._items.get():
             yield item[0]
-
-
-class Places:
-    """A bounded number of places for calls, shared by stages that run at the same time; the first in rank goes first."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._arrivals = itertools.count()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-
-    @asynccontextmanager
-    async def place(self, rank: int = 0) -> AsyncIterator[None]:
-        """Waits for a place and holds it; of those who wait, the lowest `rank` goes first, then who came first."""
-        if self._free:
-            self._free -= 1
-        else:
-            turn = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():  # the place came together with the end
-                    self._leave()
-                raise
-        try:
-            yield
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        while self._waiting:
-            *_, turn = heapq.heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1

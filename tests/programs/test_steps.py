@@ -169,7 +169,7 @@ def test_places_are_bounded_and_given_by_rank() -> None:
         came: list[str] = []
 
         async def work(name: str, rank: int) -> None:
-            async with places.place(rank):
+            async with places.one(rank):
                 came.append(name)
                 await asyncio.sleep(0)
 
@@ -184,10 +184,10 @@ def test_a_place_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
         places = Places(1)
 
         async def hold() -> None:
-            async with places.place():
+            async with places.one():
                 await asyncio.sleep(0)
 
-        async with places.place():
+        async with places.one():
             waiting = [asyncio.create_task(hold()) for _ in range(3)]
             await asyncio.sleep(0)
             waiting[0].cancel()
