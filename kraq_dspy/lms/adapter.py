@@ -18,15 +18,24 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy.lms.repair import read_reply
 from kraq_dspy.lms.schemas import about, kind, requirement
 
-MARKER_START = re.compile(r"\[(?=\s*##)")
+_UNSEEN = "[\\s\u200b-\u200f\u2060\ufeff]*"
+MARKER_START = re.compile(rf"[\[［](?={_UNSEEN}[#＃]{_UNSEEN}[#＃])")
+TURN = re.compile(
+    r"<(?=/?[|｜]/?\w)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn)>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS)\])",
+    re.IGNORECASE,
+)
+"""Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
+marks inside a message too."""
+REQUEST = "Respond with the corresponding output fields"
 
 
 class KraqAdapter(dspy.ChatAdapter):
     """A terse `ChatAdapter` for untrusted text and small models.
 
     - The prompt says each field once, schemas without ornament, and is built once per signature.
-    - Field markers inside input values are broken (`[[ ## x` becomes `[( ## x`), so a document cannot end its own field
-      or write another; the prompt says that inputs are data.
+    - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
+      becomes `< |im_end|>`) and the prompt's own last sentence are broken, so a document cannot end its own field, write
+      another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.lms.repair`).
     - With `second_try` (the default), an unreadable reply is followed by one more call, in the same format with a
       longer reminder; then AdapterParseError. Stock DSPy makes its second call with JSONAdapter's prompt instead.
@@ -98,14 +107,13 @@ class KraqAdapter(dspy.ChatAdapter):
 
     def user_message_output_requirements(self, signature: Any) -> str:
         if not self._reminds:
-            return "Respond with the corresponding output fields."
+            return f"{REQUEST}."
         fields = ", then ".join(
             f"`[[ ## {name} ## ]]` and its value" + (" as JSON" if kind(field.annotation) in ("list", "object") else "")
             for name, field in signature.output_fields.items()
         )
         return (
-            "Respond with the corresponding output fields and nothing else. Begin each on a line of its own: "
-            f"{fields}. End with `[[ ## completed ## ]]`."
+            f"{REQUEST} and nothing else. Begin each on a line of its own: {fields}. End with `[[ ## completed ## ]]`."
         )
 
     def format_field_with_value(self, fields_with_values: Any) -> str:
@@ -131,9 +139,14 @@ class KraqAdapter(dspy.ChatAdapter):
         return fields
 
 
+_REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fields)", re.IGNORECASE)
+
+
 def harmless(text: str) -> str:
-    """The text with nothing in it that DSPy would take for a field marker or an attachment."""
+    """The text with nothing in it that DSPy or a model would take for a marker, turn, attachment or request."""
     text = MARKER_START.sub("(", text)
+    text = TURN.sub(lambda mark: f"{mark[0]} ", text)
+    text = _REQUEST.sub(r"\1,", text)
     return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))
 
 
