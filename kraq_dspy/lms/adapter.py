@@ -34,7 +34,7 @@ class KraqAdapter(dspy.ChatAdapter):
 
     - The prompt says each field once, schemas without ornament, and is built once per signature.
     - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
-      becomes `< |im_end|>`) and the prompt's own last sentence are broken, so a document cannot end its own field, write
+      becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.lms.repair`).
     - With `second_try` (the default), an unreadable reply is followed by one more call, in the same format with a

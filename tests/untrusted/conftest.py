@@ -87,7 +87,7 @@ def _broken_list(value: str) -> bool:
 
 @dataclass
 class ObeyingServer:
-    """Speaks the OpenAI protocol. `obeyed` are the unquoted texts in which it found an order; `asked` counts prompts."""
+    """Speaks the OpenAI protocol. `obeyed` are the unquoted texts that held an order; `asked` counts prompts."""
 
     obeyed: list[str] = field(default_factory=list)
     asked: int = 0

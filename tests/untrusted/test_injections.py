@@ -10,6 +10,7 @@ import pytest
 from kraq_dspy import signatures
 from kraq_dspy.build import build_index
 from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.precompute import Precomputation
 from kraq_dspy.records import Document
@@ -69,9 +70,9 @@ def settings(url: str) -> Settings:
 
 
 def documents(injections: Any) -> list[Document]:
-    """Each carries an injection, in its text, in its title and in its metadata."""
+    """Each carries an injection, in its text and in its title."""
     return [
-        Document(f"d{n}", injection.text, f"The mill stands near the tower {n}. {injection.text}", {"note": "x"})
+        Document(f"d{n}", injection.text, f"The mill stands near the tower {n}. {injection.text}")
         for n, injection in enumerate(injections)
     ]
 
@@ -89,8 +90,6 @@ def attacked(tmp_path: Path, obeying: Any, injections: Any) -> Path:
 def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obeying: Any, injections: Any) -> None:
     assert obeying.obeyed == []
     with Index.open(attacked, write=True) as index:
-        from kraq_dspy.embedders.instructed import load_instructed_embedder
-
         embedder = load_instructed_embedder(index.manifest.settings.instructed)
         Precomputation.of(index, embedder, top_n=10).run()
     with Workspace.open(attacked) as space:
@@ -105,11 +104,8 @@ def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obey
     assert obeying.obeyed == []
 
 
-def test_a_prompt_of_injections_still_reaches_the_model_as_text(obeying: Any, injections: Any) -> None:
-    """Broken marks, not lost words: the letters of every injection are in the prompt."""
+def test_a_broken_mark_costs_no_letter_of_the_text(injections: Any) -> None:
     for injection in injections:
-        [messages] = [
-            KraqAdapter().format(signatures.AnswerQuestion, [], {"passages": [injection.text], "question": "?"})
-        ]
+        messages = KraqAdapter().format(signatures.AnswerQuestion, [], {"passages": [injection.text], "question": "?"})
         sent = json.loads(messages[-1]["content"].split("\n")[1])[0]
         assert [c for c in sent if c.isalnum()] == [c for c in injection.text if c.isalnum()]
