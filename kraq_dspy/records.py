@@ -229,6 +229,14 @@ class QuestionHit:
 
 
 @dataclass(frozen=True, slots=True)
+class QAPair:
+    """One thing that a passage says, as a question that stands alone and its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id."""
 

@@ -13,7 +13,9 @@ from kraq_dspy.errors import ConfigError, EncoderMismatchError
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
+from kraq_dspy.prepare.qa_pairs import StoredPairs
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.retrievers import (
     BM25Retriever,
     CombinedRetriever,
@@ -28,7 +30,6 @@ from kraq_dspy.programs.retrievers import (
     QuestionCommunities,
     passage_graph,
 )
-from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
 from kraq_dspy.speculate import make_efficient, make_speculative
@@ -105,8 +106,8 @@ class Workspace:
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
 
     def program(self, name: str = "combined", retriever: str = "dense", **arguments: Any) -> dspy.Module:
-        """One of PROGRAMS over one of RETRIEVERS, answered by the model of the role "answerer", or, if it is a
-        speculative one, of the roles "drafter" and "verifier".
+        """One of PROGRAMS over one of RETRIEVERS. Steps that come without a model of their own, as those of speculative
+        programs and of some retrievers do, get that of the role "answerer".
 
         `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones.
         Raises ConfigError for an unknown name or argument.
@@ -116,8 +117,9 @@ class Workspace:
             program: dspy.Module = make(self, self.retriever(retriever), **arguments)
         except TypeError as error:
             raise ConfigError(f"The program {name!r} cannot be made with {sorted(arguments)}: {error}") from error
-        if not isinstance(program, SpeculativeRAG):  # that one has two models already
-            program.set_lm(self.models["answerer"])
+        for _, predictor in program.named_predictors():
+            if predictor.lm is None:
+                predictor.lm = self.models["answerer"]
         return program
 
     def ask(self, program: dspy.Module, question: str) -> dspy.Prediction:
@@ -155,6 +157,7 @@ PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
     "efficient": lambda space, retrieve, **arguments: make_efficient(
         space.index, retrieve, space.questions(), space.models, **arguments
     ),
+    "qa-rag": lambda space, retrieve, **arguments: QARAG(retrieve, StoredPairs(space.index.results), **arguments),
 }
 
 

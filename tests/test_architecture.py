@@ -23,6 +23,7 @@ ORDER = [
         "export",
         "benchmark",
         "precompute",
+        "prepare",
         "calibrate",
         "speculate",
     },

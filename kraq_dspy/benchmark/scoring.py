@@ -44,6 +44,7 @@ DOCUMENTS, DISTANCE = "distinct_documents", "hit_distance"
 FACTS = {
     "proxy_used": lambda prediction: float(prediction.proxy_used),
     "looked_up": lambda prediction: _looked_up(prediction),
+    "judged_right": lambda prediction: float(prediction.valid),
 }
 """What only some programs say of themselves."""
 
@@ -120,6 +121,8 @@ def _defined(name: str, example: Example, prediction: Any) -> bool:
     kind = name.partition("@")[0]
     if kind in RANKING:
         return bool(example.supporting_ids)
+    if kind == "judged_right":
+        return prediction.get("valid") is not None
     if kind in FACTS:
         return "proxy_used" in prediction
     if kind in (DOCUMENTS, DISTANCE):

@@ -10,6 +10,7 @@ from kraq_dspy.benchmark.table import System, Table
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
+from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.retrievers import CombinedRetriever
@@ -70,6 +71,13 @@ def prepare_speculation(index: Index, table: Table, settings: Settings, progress
 
     for source in sorted({s.options.get("questions", "kraq") for s in table.systems if s.use == "efficient"}):
         make_precomputation(index, settings, top_n=table.precompute, source=source).run(progress)
+
+
+def prepare_pairs(index: Index, models: LanguageModels, progress: Progress) -> None:
+    """Question-answer pairs of every passage, where they are not stored yet. The index is open for writing."""
+    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+
+    make_qa_pairs(index, models, progress=progress)
 
 
 def timings_of(prediction: dspy.Prediction) -> Timings:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
+from kraq_dspy.cli.qa_rag import show_plug_ins
 from kraq_dspy.cli.speculative import show_speculation
 from kraq_dspy.cli.terminal import output, print_json, printable, short
 
@@ -25,7 +26,7 @@ def ask(
     index_dir: options.IndexDir,
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     program: Annotated[
-        str, typer.Option("--program", "-p", help="traditional, combined, speculative or efficient.")
+        str, typer.Option("--program", "-p", help="traditional, combined, speculative, efficient or qa-rag.")
     ] = "combined",
     retriever: Annotated[
         str,
@@ -50,6 +51,10 @@ def ask(
     scorer: Annotated[
         str | None, typer.Option("--scorer", help="Their choice: kraq, wang2024, drafter_only or vote.")
     ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="QA-RAG: v (no plug-ins), type1 (both), type2 (and the answer is judged)."),
+    ] = None,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -65,7 +70,7 @@ def ask(
     with Index.open(index_dir) as index:
         made_with = index.manifest.settings
     settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
-    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha}
+    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant}
     speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
     for name, value in (single if program in SPECULATIVE else speculative).items():
         if value is not None:
@@ -95,6 +100,8 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
     if "drafts" in answer:
         show_speculation(answer)
+    if answer.get("sub_questions"):
+        show_plug_ins(answer)
     for auxiliary in answer.get("auxiliary_questions") or ():
         output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True)

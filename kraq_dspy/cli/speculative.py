@@ -7,6 +7,7 @@ import typer
 from rich.text import Text
 
 from kraq_dspy.cli import options
+from kraq_dspy.cli.prepare import prepare
 from kraq_dspy.cli.terminal import Bars, errors, output, print_json, short, two_columns
 
 if TYPE_CHECKING:
@@ -23,13 +24,21 @@ def precompute(
         str, typer.Option("--source", help="Questions to do it for: kraq, random (the papers' baseline) or all.")
     ] = "kraq",
     estimate_only: Annotated[bool, typer.Option("--estimate", help="Say what it will take, and stop.")] = False,
+    qa_pairs: Annotated[
+        bool, typer.Option("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
+    ] = False,
     config: options.SettingsFile = None,
+    lm: options.Model = None,
+    api_base: options.ApiBase = None,
     json: options.Json = False,
 ) -> None:
     """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` looks them up.
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
+    if wanted_kinds := [name for name, asked in {"qa-pairs": qa_pairs}.items() if asked]:
+        prepare(index_dir, wanted_kinds, config, lm, api_base, json=json)
+        return
     from kraq_dspy.errors import ConfigError
     from kraq_dspy.precompute import parse_top_n
     from kraq_dspy.speculate import make_precomputation

@@ -6,6 +6,7 @@ rouge-score would drop it silently and the others would take a sentence for one 
 """
 
 import io
+import threading
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,6 +18,7 @@ from kraq_dspy.eval.normalise import has_unspaced_script, split_words
 from kraq_dspy.eval.references import check_prediction, check_references
 
 DEBIAN_WORDNET = Path("/usr/share/wordnet")
+_READING_WORDNET = threading.Lock()  # nltk seeks in open files
 
 
 def bleu(gold: Sequence[str], predicted: str, *, order: Literal[1, 2, 3, 4] = 4) -> float:
@@ -56,7 +58,8 @@ def meteor(gold: Sequence[str], predicted: str, *, wordnet: Path | None = None) 
         return 0.0
     from nltk.translate.meteor_score import single_meteor_score
 
-    return _into_unit(max(single_meteor_score(reference, words, wordnet=reader) for reference in references))
+    with _READING_WORDNET:
+        return _into_unit(max(single_meteor_score(reference, words, wordnet=reader) for reference in references))
 
 
 def find_wordnet() -> Path | None:

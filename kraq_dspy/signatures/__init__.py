@@ -1,9 +1,11 @@
 """One language-model step, one signature, one file."""
 
+from kraq_dspy.signatures.answer_from_pairs import AnswerFromPairs
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.ask_about_passages import AskAboutPassages
 from kraq_dspy.signatures.check_response import CheckResponse
 from kraq_dspy.signatures.confirm_same_entity import ConfirmSameEntity
+from kraq_dspy.signatures.decompose_question import DecomposeQuestion
 from kraq_dspy.signatures.draft_answer import DraftAnswer
 from kraq_dspy.signatures.extract_elements import ExtractElements
 from kraq_dspy.signatures.find_missed_elements import FindMissedElements
@@ -14,12 +16,15 @@ from kraq_dspy.signatures.judge_list_answer import JudgeListAnswer
 from kraq_dspy.signatures.merge_descriptions import MergeDescriptions
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
 from kraq_dspy.signatures.verify_draft import VerifyDraft
+from kraq_dspy.signatures.write_qa_pairs import WriteQAPairs
 
 __all__ = [
+    "AnswerFromPairs",
     "AnswerQuestion",
     "AskAboutPassages",
     "CheckResponse",
     "ConfirmSameEntity",
+    "DecomposeQuestion",
     "DraftAnswer",
     "ExtractElements",
     "FindMissedElements",
@@ -30,4 +35,5 @@ __all__ = [
     "MergeDescriptions",
     "SummarizeCommunity",
     "VerifyDraft",
+    "WriteQAPairs",
 ]

@@ -7,7 +7,7 @@ paid for; it only grows.
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kraq_dspy.records import Failure, Usage, content_id
@@ -51,6 +51,23 @@ class ResultStore:
                 (stage, storable(item_id), fingerprint),
             ).fetchone()
         return None if row is None else json.loads(restored(row[0]))
+
+    def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
+        """The outputs of those items that have one, by id, whatever model or instructions made them."""
+        found: dict[str, Any] = {}
+        with self._database.reading() as connection:
+            for item_id in dict.fromkeys(item_ids):
+                row = connection.execute(
+                    "SELECT output FROM results WHERE stage = ? AND item_id = ?", (stage, storable(item_id))
+                ).fetchone()
+                if row is not None:
+                    found[item_id] = json.loads(restored(row[0]))
+        return found
+
+    def count(self, stage: str) -> int:
+        """How many items of a stage have an output."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
 
     def save(
         self,

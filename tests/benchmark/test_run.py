@@ -24,7 +24,7 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
     return Table("small", "Two programs", "answers", (), "traditional", metrics, systems)
 
 
-@pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
+@pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative", "qa_rag"])
 def test_each_table_has_a_row_for_each_question_and_system(toy: Any, name: str) -> None:
     table = toy.table(name)
     varied = name != "speculative"  # six drafts for each question and system take their time

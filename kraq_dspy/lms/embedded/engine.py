@@ -20,6 +20,7 @@ from kraq_dspy.lms.embedded.extract import first_reading, second_reading
 from kraq_dspy.lms.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.embedded.names import names_in
 from kraq_dspy.lms.embedded.prompt import Task, read_task, write_answer
+from kraq_dspy.lms.embedded.qa_pairs import question_answer_pairs, sub_questions
 from kraq_dspy.lms.embedded.same import same_thing
 from kraq_dspy.lms.embedded.summarize import central, community_summary, merged_description
 from kraq_dspy.lms.embedded.text import content_words, sentences
@@ -90,7 +91,8 @@ class EmbeddedEngine:
 
 
 def _telling_inputs(task: Task) -> tuple[str, ...]:
-    return tuple(name for name in ("found", "summary", "passages", "response") if name in task.inputs)[:1]
+    known = ("found", "summary", "passages", "response", "pairs")
+    return tuple(name for name in known if name in task.inputs)[:1]
 
 
 def _evidence(task: Task) -> list[str]:
@@ -100,6 +102,11 @@ def _evidence(task: Task) -> list[str]:
 
 def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"answer": answer(task.text("question"), _evidence(task), engine.similar)}
+
+
+def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    told = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
+    return {"answer": answer(task.text("question"), told, engine.similar)}
 
 
 def _draft(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
@@ -163,6 +170,9 @@ STEPS: dict[tuple[Any, ...], Step] = {
         "question": question_about_theme(task.texts("passages"))
     },
     (frozenset({"answer"}),): _answer_question,
+    (frozenset({"answer"}), "pairs"): _answer_from_pairs,
+    (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
+    (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
     (frozenset({"rationale", "response"}),): _draft,
     (frozenset({"verdict"}), "response"): _verify,
     (frozenset({"valid"}), "response"): _check,

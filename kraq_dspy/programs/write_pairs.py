@@ -1,0 +1,42 @@
+"""QA-RAG's context plug-in as a step of its own: a passage as question-answer pairs, made once or when asked for."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import dspy
+
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.records import QAPair
+from kraq_dspy.signatures import WriteQAPairs
+
+
+class QAPairSource(Protocol):
+    """Looks up the pairs that were made of chunks in advance."""
+
+    def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
+        """By chunk id; a chunk whose pairs were not made is left out."""
+
+
+class WritePairs(dspy.Module):
+    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
+
+    outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = FittingPredict(WriteQAPairs, shorten="passage")
+
+    def forward(self, passage: str) -> dspy.Prediction:
+        return _kept(self.write(passage=passage).pairs)
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        return _kept((await self.write.acall(passage=passage)).pairs)
+
+
+def _kept(pairs: Sequence[QAPair]) -> dspy.Prediction:
+    by_question: dict[str, QAPair] = {}
+    for pair in pairs or ():
+        question, answer = pair.question.strip(), pair.answer.strip()
+        if question and answer:
+            by_question.setdefault(question, QAPair(question, answer))
+    return dspy.Prediction(pairs=tuple(by_question.values()))
