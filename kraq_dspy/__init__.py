@@ -81,6 +81,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "optimize":  # `kraq_dspy.optimize.compile_program` without importing it first
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -55,6 +55,10 @@ class StateError(KraqError):
     """A saved program state that does not fit the program."""
 
 
+class WorseProgramError(KraqError):
+    """An optimized program that scores lower than the one it was made from; it is saved only when forced."""
+
+
 class EvaluationError(KraqError):
     """Gold data or predictions from which a metric cannot be computed."""
 

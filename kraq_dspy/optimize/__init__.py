@@ -1,0 +1,24 @@
+"""Optimizing steps and programs against dev sets, with DSPy's optimizers."""
+
+from kraq_dspy.optimize.compiling import Compiled, compile_program, estimate_calls
+from kraq_dspy.optimize.optimizers import OPTIMIZERS, Sizes
+from kraq_dspy.optimize.rows import RowKind
+from kraq_dspy.optimize.targets import STEPS, Target, make_target
+from kraq_dspy.programs.state import apply_state, load_state, read_state, save_state, state_of
+
+__all__ = [
+    "OPTIMIZERS",
+    "STEPS",
+    "Compiled",
+    "RowKind",
+    "Sizes",
+    "Target",
+    "apply_state",
+    "compile_program",
+    "estimate_calls",
+    "load_state",
+    "make_target",
+    "read_state",
+    "save_state",
+    "state_of",
+]

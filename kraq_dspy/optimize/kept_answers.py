@@ -1,0 +1,240 @@
+"""What a compile paid for: every answer on disk as it comes, counted, and given again instead of asked again.
+
+An optimizer asks in a fixed order that follows from its seed and from the answers. So one that was interrupted gets,
+the second time, the answers of the first, and goes on where it stopped, whatever it keeps in its own memory.
+"""
+
+import hashlib
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import dspy
+import orjson
+from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
+from dspy.lm15 import Request, Response
+
+from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
+from kraq_dspy.ports import Progress
+from kraq_dspy.records import Usage
+
+logger = logging.getLogger(__name__)
+
+STAGE = "optimize"
+
+
+class KeptAnswers:
+    """Answers by request, in a file of JSON lines (in memory without one). Safe for threads; one process at a time.
+
+    A line is written at once and in one piece, so a process that is killed loses none; a last line that was cut off by
+    a crash of the machine is passed over. The first line says what the file is.
+    """
+
+    def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None) -> None:
+        """`about` goes into the first line of a new file. Raises IndexLockedError while another process has it."""
+        self._answers: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            _lock_file(self._file, path)
+            self._read(path)
+        except BaseException:
+            self.close()
+            raise
+        if not os.fstat(self._file).st_size:
+            self._write({"about": "answers of models that kraq optimize paid for", **(about or {})})
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __enter__(self) -> "KeptAnswers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def find(self, key: str) -> Any | None:
+        return self._answers.get(key)
+
+    def keep(self, key: str, answer: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._answers[key] = answer
+            if self._file is not None:
+                self._write({"key": key, "answer": answer})
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        assert self._file is not None
+        os.write(self._file, orjson.dumps(line) + b"\n")
+
+    def _read(self, path: Path) -> None:
+        text = path.read_bytes()
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                entry = orjson.loads(line)
+                self._answers[entry["key"]] = entry["answer"]
+            except (ValueError, KeyError, TypeError):
+                if number > 1:
+                    logger.warning("%s, line %d cannot be read and is passed over", path, number)
+        if text and not text.endswith(b"\n"):
+            assert self._file is not None
+            os.write(self._file, b"\n")
+
+
+class Spending:
+    """Counts what one compile asked, and ends it before it asks too much.
+
+    `fault` is the error that has to end the compile. DSPy's optimizers take every error for a wrong answer and go on,
+    so it is kept here, every later call meets it at once, and `check` raises it at the end of a step. Safe for threads.
+    """
+
+    def __init__(self, budget: int | None, progress: Progress) -> None:
+        self.budget = budget
+        self.paid = Usage()
+        self.replayed = 0
+        self.fault: KraqError | None = None
+        self.stage = STAGE
+        self._in_flight = 0
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, memo: object) -> "Spending":
+        return self
+
+    def check(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+    def replay(self) -> None:
+        with self._lock:
+            self.replayed += 1
+        self._progress.advance(self.stage)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Raises BudgetExceededError instead of letting the call begin."""
+        with self._lock:
+            self.check()
+            if self.budget is not None and self.paid.calls + self._in_flight >= self.budget:
+                self.fault = BudgetExceededError(
+                    f"Stopped after {self.paid.calls} calls: the next would exceed --budget-calls {self.budget}. "
+                    "What was paid for is kept; the same command with a larger budget goes on."
+                )
+                raise self.fault
+            self._in_flight += 1
+        try:
+            yield
+        except KraqError as error:
+            self.fault = self.fault or error
+            raise
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+
+    def pay(self, usage: Usage) -> None:
+        with self._lock:
+            self.paid += usage
+        self._progress.advance(self.stage, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+
+    def guard(self, metric: Any) -> Any:
+        """The metric, whose own errors end the compile: DSPy would count them as wrong answers."""
+
+        def guarded(*arguments: Any, **options: Any) -> Any:
+            try:
+                return metric(*arguments, **options)
+            except KraqError as error:
+                self.fault = self.fault or error
+                raise
+
+        return guarded
+
+
+class KeptEngine:
+    """A model's engine that gives an answer which is kept, else asks the one that it wraps and keeps that.
+
+    Equal requests have one answer where the model's own temperature is unset or 0, as with DSPy's cache; a request at
+    another temperature is a resample, and its n-th answer is found again as the n-th.
+    """
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = False
+
+    def __init__(self, engine: Any, address: str, answers: KeptAnswers, spending: Spending) -> None:
+        self.engine = engine
+        self.supported_params = engine.supported_params
+        self._address = address.encode()
+        self._answers = answers
+        self._spending = spending
+        self._turns: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, memo: object) -> "KeptEngine":
+        return self  # copies of a program and of a model share what was paid for
+
+    def complete(self, request: Request) -> Response:
+        key = self._key(request)
+        kept = self._answers.find(key)
+        if kept is not None:
+            self._spending.replay()
+            return response_from_dict(kept)
+        with self._spending.call():
+            response: Response = self.engine.complete(request)
+        self._answers.keep(key, response_to_dict(response))
+        used = response.usage
+        self._spending.pay(Usage(1, used.input_tokens or 0, used.output_tokens or 0))
+        return response
+
+    def _key(self, request: Request) -> str:
+        body = orjson.dumps(request_to_dict(request), option=orjson.OPT_SORT_KEYS)
+        key = hashlib.blake2b(self._address + body, digest_size=16).hexdigest()
+        if not request.config.temperature:
+            return key
+        with self._lock:
+            self._turns[key] += 1
+            return f"{key}-{self._turns[key]}"
+
+
+def kept_model(lm: dspy.LM, answers: KeptAnswers, spending: Spending) -> dspy.LM:
+    """The model with its answers kept. Raises ConfigError for one whose engine is DSPy's own choice."""
+    engine = lm.engine
+    if not hasattr(engine, "complete"):
+        raise ConfigError(
+            f"The model {lm.model!r} is a plain dspy.LM; give it as a role (`Settings`, `LanguageModels`), or with an "
+            "engine object, so that what is paid for can be kept."
+        )
+    if isinstance(engine, KeptEngine):
+        return lm
+    address = ""
+    with suppress(AttributeError):
+        address = engine.dealings.settings.api_base or ""
+    return lm.copy(engine=KeptEngine(engine, address, answers, spending), cache=False, num_retries=0)
+
+
+def _lock_file(file: int, path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # another system: two processes may then pay twice, no more
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise IndexLockedError(
+            f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
+        ) from error

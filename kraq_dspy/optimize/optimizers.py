@@ -1,0 +1,258 @@
+"""DSPy's optimizers by name: what each needs, how many model calls it may make, and how it is run.
+
+All get the same three sizes (`Sizes`) instead of a dozen options of their own, and the same two halves of the training
+rows where they choose between candidates: what a candidate's demonstrations come from must not say which one is best.
+"""
+
+import importlib.util
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from kraq_dspy.errors import ConfigError, MissingExtraError
+from kraq_dspy.eval.metrics import Metric
+from kraq_dspy.optimize.kept_answers import Spending
+from kraq_dspy.ports import Embedder
+from kraq_dspy.programs.nearest_demos import near
+
+NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
+    often an optimizer that goes by rounds does so. `threads`: rows at work at once."""
+
+    demos: int = 4
+    candidates: int = 6
+    rounds: int = 3
+    threads: int = 8
+
+    def __post_init__(self) -> None:
+        for name, least in (("demos", 1), ("candidates", 2), ("rounds", 1), ("threads", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What an optimizer works with. `labelled`: an example holds all outputs of the student's one predictor."""
+
+    student: dspy.Module
+    train: Sequence[dspy.Example]
+    metric: Metric
+    teacher: dspy.LM  # writes instructions
+    sizes: Sizes
+    seed: int
+    labelled: bool
+    embedder: Embedder | None
+    spending: Spending
+
+    @property
+    def guarded(self) -> Any:
+        return self.spending.guard(self.metric)
+
+    @property
+    def halves(self) -> tuple[list[dspy.Example], list[dspy.Example]]:
+        """To make candidates from, and to choose between them."""
+        return _halves(self.train)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """`calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models."""
+
+    name: str
+    calls: Callable[[int, int, int, Sizes, bool], int]
+    run: Callable[[Job], dspy.Module]
+    package: str = ""
+    writes_instructions: bool = False
+    needs_labels: bool = False
+    one_model: bool = False
+
+
+def find_optimizer(name: str) -> Optimizer:
+    """Raises ConfigError for an unknown name, MissingExtraError when its package is missing: before the first call."""
+    if name not in OPTIMIZERS:
+        raise ConfigError(f"There is no optimizer {name!r}; there are: {', '.join(OPTIMIZERS)}.")
+    found = OPTIMIZERS[name]
+    if found.package and importlib.util.find_spec(found.package) is None:
+        raise MissingExtraError(found.package, "optimize", f"The optimizer {name!r}")
+    return found
+
+
+def _labeled(job: Job) -> dspy.Module:
+    shuffled = random.Random(job.seed).sample(list(job.train), len(job.train))
+    return dspy.LabeledFewShot(k=job.sizes.demos).compile(job.student, trainset=shuffled, sample=False)
+
+
+def _bootstrap(job: Job) -> dspy.Module:
+    return _few_shot(job, job.sizes.demos).compile(job.student, trainset=list(job.train))
+
+
+def _knn(job: Job) -> dspy.Module:
+    """All good demonstrations are made once, and the nearest are chosen at each call; see `NearestDemos`."""
+    if job.embedder is None:
+        raise ConfigError("The optimizer 'knn' needs a sentence encoder.")
+    pooled: dspy.Module
+    if job.labelled:
+        pooled = dspy.LabeledFewShot(k=len(job.train)).compile(job.student, trainset=list(job.train), sample=False)
+    else:
+        pooled = _few_shot(job, len(job.train)).compile(job.student, trainset=list(job.train))
+    pooled._compiled = False
+    for predictor in pooled.predictors():
+        near(predictor, predictor.demos, job.sizes.demos, job.embedder)
+    return pooled
+
+
+def _random_search(job: Job) -> dspy.Module:
+    make_from, choose_by = job.halves
+    optimizer = dspy.BootstrapFewShotWithRandomSearch(
+        metric=job.guarded,
+        max_bootstrapped_demos=job.sizes.demos,
+        max_labeled_demos=job.sizes.demos if job.labelled else 0,
+        num_candidate_programs=job.sizes.candidates,
+        num_threads=job.sizes.threads,
+        max_errors=NO_LIMIT,
+    )
+    tried = range(-3 if job.labelled else -1, job.sizes.candidates)  # -3 and -2: no demonstrations, labelled ones alone
+    return optimizer.compile(job.student, trainset=make_from, valset=choose_by, restrict=[-3, *tried])
+
+
+def _mipro(job: Job) -> dspy.Module:
+    make_from, choose_by = job.halves
+    optimizer = dspy.MIPROv2(
+        metric=job.guarded,
+        prompt_model=job.teacher,
+        task_model=dspy.settings.lm,
+        auto=None,
+        num_candidates=job.sizes.candidates,
+        max_bootstrapped_demos=job.sizes.demos,
+        max_labeled_demos=job.sizes.demos if job.labelled else 0,
+        num_threads=job.sizes.threads,
+        max_errors=NO_LIMIT,
+        seed=job.seed + 1,  # 0 is taken for none
+        track_stats=False,
+    )
+    return optimizer.compile(
+        job.student, trainset=make_from, valset=choose_by, num_trials=_trials(job.sizes), minibatch=False
+    )
+
+
+def _gepa(job: Job) -> dspy.Module:
+    make_from, choose_by = job.halves
+    optimizer = dspy.GEPA(
+        metric=_feedback(job),
+        max_metric_calls=_metric_calls(len(job.train), job.sizes),
+        reflection_lm=job.teacher,
+        num_threads=job.sizes.threads,
+        seed=job.seed,
+        warn_on_score_mismatch=False,
+    )
+    return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
+
+
+def _feedback(job: Job) -> Callable[..., Any]:
+    with_feedback = job.spending.guard(job.metric.with_feedback())
+
+    def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+        return with_feedback(gold, pred)
+
+    return metric
+
+
+def _simba(job: Job) -> dspy.Module:
+    optimizer = dspy.SIMBA(
+        metric=job.guarded,
+        bsize=_batch(len(job.train)),
+        num_candidates=job.sizes.candidates,
+        max_steps=job.sizes.rounds,
+        max_demos=job.sizes.demos,
+        prompt_model=job.teacher,
+        num_threads=job.sizes.threads,
+    )
+    return optimizer.compile(job.student, trainset=list(job.train), seed=job.seed)
+
+
+def _copro(job: Job) -> dspy.Module:
+    optimizer = dspy.COPRO(
+        prompt_model=job.teacher, metric=job.guarded, breadth=job.sizes.candidates, depth=job.sizes.rounds
+    )
+    options = {"num_threads": job.sizes.threads, "max_errors": NO_LIMIT, "display_progress": False}
+    evaluating = {name: value for name, value in options.items() if name != "max_errors"}
+    return optimizer.compile(job.student, trainset=list(job.train), eval_kwargs=evaluating)
+
+
+def _few_shot(job: Job, demos: int) -> dspy.BootstrapFewShot:
+    return dspy.BootstrapFewShot(
+        metric=job.guarded,
+        max_bootstrapped_demos=demos,
+        max_labeled_demos=demos if job.labelled else 0,
+        max_errors=NO_LIMIT,
+    )
+
+
+def _halves(train: Sequence[dspy.Example]) -> tuple[list[dspy.Example], list[dspy.Example]]:
+    cut = len(train) // 2
+    return list(train[:cut]), list(train[cut:])
+
+
+def _trials(sizes: Sizes) -> int:
+    return sizes.candidates * sizes.rounds
+
+
+def _metric_calls(n_train: int, sizes: Sizes) -> int:
+    """For GEPA: each candidate is reflected on with two small batches, then measured on the second half."""
+    n_choose = n_train - n_train // 2
+    return n_choose + sizes.candidates * (n_choose + 6)
+
+
+def _batch(n_train: int) -> int:
+    return min(32, n_train)
+
+
+def _random_search_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
+    make_from, choose_by = n // 2, n - n // 2
+    return calls * ((sizes.candidates + 1) * make_from + (sizes.candidates + 2 + labelled) * choose_by)
+
+
+def _mipro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
+    make_from, choose_by = n // 2, n - n // 2
+    writing = 10 + predictors * (3 * sizes.candidates + 1) + 1  # looks at the data and at the program, then writes
+    return calls * (sizes.candidates * make_from + (_trials(sizes) + 1) * choose_by) + writing
+
+
+def _gepa_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
+    asked = _metric_calls(n, sizes)
+    # It looks at its limit between steps: the last one may go over it. Each proposal has two batches of three.
+    return calls * (asked + n - n // 2 + 6) + 2 * (asked // 3 + 1)
+
+
+def _simba_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
+    batch = _batch(n)
+    sampled = sizes.rounds * batch * (2 * sizes.candidates + 1)
+    return calls * (sampled + (sizes.candidates + 1) * n) + sizes.rounds * (sizes.candidates + 1)
+
+
+def _copro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
+    rounds, breadth = sizes.rounds, sizes.candidates
+    evaluated = breadth * rounds if predictors == 1 else predictors * breadth * rounds * (rounds + 1) // 2
+    return calls * n * evaluated + predictors * rounds * breadth
+
+
+OPTIMIZERS: Mapping[str, Optimizer] = {
+    optimizer.name: optimizer
+    for optimizer in (
+        Optimizer("bootstrap", lambda n, calls, *_: n * calls, _bootstrap),
+        Optimizer("random-search", _random_search_calls, _random_search),
+        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True),
+        Optimizer("gepa", _gepa_calls, _gepa, package="gepa", writes_instructions=True),
+        Optimizer("simba", _simba_calls, _simba, writes_instructions=True, one_model=True),
+        Optimizer("copro", _copro_calls, _copro, writes_instructions=True),
+        Optimizer("knn", lambda n, calls, _, __, labelled: 0 if labelled else n * calls, _knn),
+        Optimizer("labeled", lambda *_: 0, _labeled, needs_labels=True),
+    )
+}

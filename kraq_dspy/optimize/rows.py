@@ -1,0 +1,182 @@
+"""The rows of a dev set: read, checked, and split so that nothing is measured on what was learned from."""
+
+import difflib
+import gzip
+import hashlib
+import json
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from kraq_dspy.errors import EvaluationError
+
+MIN_ROWS = 4
+"""Of the rows to learn from, and of those to measure on: fewer show nothing."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowKind:
+    """What the rows of a target look like.
+
+    `example` makes one for DSPy, and raises EvaluationError, KeyError, TypeError or ValueError for a row that it cannot
+    use. `fields` are all that a row may have; `label` is the class of a row where a target has classes.
+    """
+
+    fields: Collection[str]
+    example: Callable[[Row], dspy.Example]
+    label: Callable[[dspy.Example], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Examples to learn from and examples to measure on. `problems` are what was found and mended; `digest` is a hash
+    of the rows."""
+
+    train: tuple[dspy.Example, ...]
+    dev: tuple[dspy.Example, ...]
+    problems: tuple[str, ...]
+    digest: str
+
+
+def read_rows(path: Path) -> list[Row]:
+    """JSON lines, gzipped or not, one object each. Raises EvaluationError naming the line."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise EvaluationError(f"Cannot read the dev set {str(path)!r}: {reason}.") from error
+    rows: list[Row] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise EvaluationError(
+                f"{path.name}, line {number}: no JSON ({error}); expected one object a line."
+            ) from error
+        if not isinstance(row, dict):
+            raise EvaluationError(f"{path.name}, line {number}: {type(row).__name__}; expected an object.")
+        rows.append(row)
+    if not rows:
+        raise EvaluationError(f"The dev set {str(path)!r} has no rows.")
+    return rows
+
+
+def split_rows(
+    rows: Sequence[Row], kind: RowKind, *, train: Sequence[Row] | None = None, share: float = 0.5, seed: int = 0
+) -> Split:
+    """`share` of the rows to learn from, the rest to measure on; or all of `rows` to measure on, given `train`.
+
+    Rows with the same inputs count as one: the later ones are dropped, from `train` where it repeats `rows`. Classes,
+    where there are some, are split evenly. Raises EvaluationError for rows that cannot be used, too few of them, or of
+    one class only.
+    """
+    if not 0 < share < 1:
+        raise EvaluationError(f"The share to learn from is {share}; it must be between 0 and 1.")
+    problems: list[str] = []
+    seen: dict[str, tuple[str, dspy.Example]] = {}
+    measured = _distinct(rows, kind, "dev", seen, problems)
+    if train is not None:
+        learned = _distinct(train, kind, "train", seen, problems)
+        random.Random(seed).shuffle(learned)
+    else:
+        learned, measured = _parted(measured, kind, share, seed)
+    for part, what in ((learned, "to learn from"), (measured, "to measure on")):
+        if len(part) < MIN_ROWS:
+            raise EvaluationError(
+                f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
+                f"{MIN_ROWS} or more. Give more rows, or another --train-share."
+            )
+        if kind.label is not None and len(found := {kind.label(example) for example in part}) == 1:
+            raise EvaluationError(
+                f"All {len(part)} rows {what} have the label {found.pop()!r}: whoever always says that is right, so "
+                "there is nothing to learn. Give rows of both classes."
+            )
+    body = json.dumps([list(rows), list(train or ())], sort_keys=True, ensure_ascii=False, default=str)
+    digest = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return Split(tuple(learned), tuple(measured), tuple(problems), digest)
+
+
+def _distinct(
+    rows: Sequence[Row],
+    kind: RowKind,
+    where: str,
+    seen: dict[str, tuple[str, dspy.Example]],
+    problems: list[str],
+) -> list[dspy.Example]:
+    """The rows as examples, without those whose inputs were `seen`, which it adds to."""
+    examples = []
+    repeats: list[str] = []
+    contradictions: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        name = f"row {number} ({row['id']})" if row.get("id") else f"row {number}"
+        _check_fields(row, kind, f"{where} {name}")
+        try:
+            example = kind.example(row)
+        except EvaluationError as error:
+            raise EvaluationError(f"{where} {name}: {error}") from error
+        except KeyError as error:
+            raise EvaluationError(f"{where} {name}: the field {error} is missing; it has {', '.join(row)}.") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise EvaluationError(f"{where} {name}: {type(error).__name__}: {error}") from error
+        key = _key(example)
+        if key in seen:
+            first, other = seen[key]
+            repeats.append(f"{name} repeats {first}")
+            if other.labels().toDict() != example.labels().toDict():
+                contradictions.append(name)
+            continue
+        seen[key] = (f"{where} {name}", example)
+        examples.append(example)
+    if repeats:
+        told = f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}"
+        told += f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
+        problems.append(told + ".")
+    if contradictions:
+        problems.append(
+            f"{len(contradictions)} of those have another gold value, {contradictions[0]} first: look at them."
+        )
+    return examples
+
+
+def _check_fields(row: Row, kind: RowKind, where: str) -> None:
+    for field in row:
+        if field not in kind.fields:
+            near = difflib.get_close_matches(field, list(kind.fields), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(sorted(kind.fields))}."
+            raise EvaluationError(f"{where} has the unknown field {field!r}; {hint}")
+
+
+def _parted(
+    examples: list[dspy.Example], kind: RowKind, share: float, seed: int
+) -> tuple[list[dspy.Example], list[dspy.Example]]:
+    draw = random.Random(seed)
+    by_label: dict[str, list[dspy.Example]] = {}
+    for example in examples:
+        by_label.setdefault(kind.label(example) if kind.label else "", []).append(example)
+    learned: list[dspy.Example] = []
+    measured: list[dspy.Example] = []
+    for label in sorted(by_label):
+        part = by_label[label]
+        draw.shuffle(part)
+        cut = round(share * len(part))
+        learned += part[:cut]
+        measured += part[cut:]
+    draw.shuffle(learned)
+    draw.shuffle(measured)
+    return learned, measured
+
+
+def _key(example: dspy.Example) -> str:
+    """Equal for inputs that differ in case and white space alone."""
+    inputs = example.inputs().toDict()
+    text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
+    return " ".join(text.casefold().split())

@@ -1,0 +1,289 @@
+"""What can be optimized: the steps of the pipeline, and the question-answering programs of an index."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import dspy
+
+from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.bertscore import BertScorer
+from kraq_dspy.eval.metrics import EXACT_MATCH, Metric
+from kraq_dspy.eval.references import check_references
+from kraq_dspy.graph.elements import GraphView, community_elements
+from kraq_dspy.optimize import step_metrics
+from kraq_dspy.optimize.rows import Row, RowKind
+from kraq_dspy.programs.describe_community import AskQuestion, DescribeCommunity
+from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.speculative_rag import SpeculativeRAG
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Entity,
+    Relationship,
+    Summary,
+)
+from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, JudgeAnswer, VerifyDraft
+from kraq_dspy.workspace import PROGRAMS, Workspace
+
+STEPS = ("extraction", "summary", "question-generation", "answering", "drafting", "verification", "judging")
+QUESTION_FIELDS = frozenset(
+    {"id", "question", "answers", "answer", "answer_items", "supporting_ids", "context_ids", "type", "level", "split"}
+)
+"""Of rows with questions: those of the data sets that this library reads, so that their files serve as they are."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program to optimize, how to read its rows, and how to score it.
+
+    `role` is whose model it asks. `calls` is the most model calls that it makes for one row. `metrics` are those that
+    can be named, the default first. `labelled` says that an example carries all outputs of the program's one predictor,
+    so that it can be shown as a demonstration without asking a model.
+    """
+
+    name: str
+    program: dspy.Module
+    rows: RowKind
+    metrics: Mapping[str, Metric]
+    role: str = "default"
+    calls: int = 1
+    labelled: bool = False
+
+    def metric(self, name: str | None) -> Metric:
+        """Raises ConfigError for a name that it does not have."""
+        if name is None:
+            return next(iter(self.metrics.values()))
+        if name not in self.metrics:
+            raise ConfigError(f"There is no metric {name!r} for {self.name}; there are: {', '.join(self.metrics)}.")
+        return self.metrics[name]
+
+
+class SingleStep(dspy.Module):
+    """A signature asked once: `answer`, `draft`, `verify` and `judge` as programs of their own."""
+
+    def __init__(self, signature: type[dspy.Signature]) -> None:
+        super().__init__()
+        self.step = dspy.Predict(signature)
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        return self.step(**inputs)
+
+
+def make_target(
+    name: str,
+    space: Workspace | None = None,
+    *,
+    retriever: str = "dense",
+    scorer: BertScorer | None = None,
+    gleanings: int = 1,
+    arguments: Mapping[str, Any] | None = None,
+) -> Target:
+    """The step or the program of that name. `space` is needed by programs, and by steps whose rows name ids.
+
+    `scorer` measures the relevance of questions, by default with the packaged model; `arguments` go to a program.
+    Raises ConfigError for a name that is neither, or a program without an index.
+    """
+    if name in STEPS:
+        source = _Source(space, retriever)
+        makers: dict[str, Callable[[], Target]] = {
+            "extraction": lambda: _extraction(source, gleanings),
+            "summary": lambda: _summary(source),
+            "question-generation": lambda: _generation(source, scorer or BertScorer.packaged()),
+            "answering": lambda: _reading(source, name, AnswerQuestion, "answerer", step_metrics.ANSWER_METRICS),
+            "drafting": lambda: _reading(source, name, DraftAnswer, "drafter", _DRAFT_METRICS),
+            "verification": _verification,
+            "judging": _judging,
+        }
+        return makers[name]()
+    if name in PROGRAMS:
+        if space is None:
+            raise ConfigError(f"The program {name!r} needs an index: --index DIR.")
+        return _program(name, space, retriever, arguments or {})
+    raise ConfigError(
+        f"There is no step or program {name!r}; steps: {', '.join(STEPS)}; programs: {', '.join(PROGRAMS)}."
+    )
+
+
+_DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in step_metrics.ANSWER_METRICS.items()}
+
+
+class _Source:
+    """What an index adds to rows that name its records."""
+
+    def __init__(self, space: Workspace | None, retriever: str) -> None:
+        self._space = space
+        self._retriever = retriever
+
+    def require(self, row_field: str, instead: str) -> Workspace:
+        if self._space is None:
+            raise EvaluationError(f"the row has no {instead!r}; give it, or {row_field} and an index (--index DIR)")
+        return self._space
+
+    def passages(self, question: str) -> list[str]:
+        space = self.require("a question", "passages")
+        return [hit.chunk.passage for hit in space.retriever(self._retriever)(question, 10)]
+
+    def passage(self, chunk_id: str) -> str:
+        [chunk] = self.require("chunk_id", "passage").index.get(Chunk, [chunk_id])
+        return str(chunk.passage)
+
+    def elements(self, community_id: str) -> list[str]:
+        space = self.require("community_id", "elements")
+        [community] = space.index.get(Community, [community_id])
+        limit = space.index.manifest.settings.summaries.input_tokens
+        by_id, written = self._communities
+        return community_elements(community, self._view, limit, written.get, by_id.get)
+
+    def summary(self, community_id: str) -> str:
+        [summary] = self.require("community_id", "summary").index.get(Summary, [community_id])
+        return f"{summary.title}\n{summary.text}"
+
+    @cached_property
+    def _view(self) -> GraphView:
+        index = self.require("community_id", "elements").index
+        return GraphView.of(list(index.all(Entity)), list(index.all(Relationship)), list(index.all(Claim)))
+
+    @cached_property
+    def _communities(self) -> tuple[dict[str, Community], dict[str, Summary]]:
+        index = self.require("community_id", "elements").index
+        return {c.id: c for c in index.all(Community)}, {s.community_id: s for s in index.all(Summary)}
+
+
+def _extraction(source: _Source, gleanings: int) -> Target:
+    def example(row: Row) -> dspy.Example:
+        passage = _text(row, "passage") if "passage" in row else source.passage(_text(row, "chunk_id"))
+        triples = [tuple(triple) for triple in row["triples"]]
+        for position, triple in enumerate(triples):
+            if len(triple) != 3 or not all(isinstance(part, str) and part.strip() for part in triple):
+                raise EvaluationError(f"triple {position} is {triple!r}; expected subject, predicate and object")
+        if not triples:
+            raise EvaluationError("the list of triples is empty")
+        return _example(row, {"passage": passage}, {"triples": triples})
+
+    fields = {"id", "passage", "chunk_id", "triples"}
+    named = {metric.name: metric for metric in (step_metrics.TRIPLE_F1, step_metrics.LINK_F1)}
+    program = ExtractGraph(gleanings)
+    return Target("extraction", program, RowKind(fields, example), named, "extractor", calls=1 + gleanings)
+
+
+def _summary(source: _Source) -> Target:
+    def example(row: Row) -> dspy.Example:
+        elements = _texts(row["elements"]) if "elements" in row else source.elements(_text(row, "community_id"))
+        summary = row.get("summary", [])
+        gold: dict[str, Any] = {
+            "summaries": [summary] if isinstance(summary, str) else _texts(summary),
+            "mentions": _texts(row.get("mentions", [])),
+        }
+        if not gold["summaries"] and not gold["mentions"]:
+            raise EvaluationError("there is neither a reference `summary` nor `mentions`")
+        return _example(row, {"elements": elements}, gold)
+
+    fields = {"id", "elements", "community_id", "summary", "mentions"}
+    named = {metric.name: metric for metric in (step_metrics.SUMMARY_ROUGE_L, step_metrics.MENTIONS)}
+    return Target("summary", DescribeCommunity(), RowKind(fields, example), named, "summarizer")
+
+
+def _generation(source: _Source, scorer: BertScorer) -> Target:
+    def example(row: Row) -> dspy.Example:
+        summary = _text(row, "summary") if "summary" in row else source.summary(_text(row, "community_id"))
+        questions = _texts(row["questions"] if "questions" in row else [row["question"]])
+        if not questions:
+            raise EvaluationError("there are no reference questions")
+        return _example(row, {"summary": summary}, {"questions": questions, "question": questions[0]})
+
+    fields = {"id", "summary", "community_id", "questions", "question"}
+    relevance = step_metrics.relevance_metric(scorer)
+    rows = RowKind(fields, example)
+    return Target("question-generation", AskQuestion(), rows, {"relevance": relevance}, "generator", labelled=True)
+
+
+def _reading(
+    source: _Source, name: str, signature: type[dspy.Signature], role: str, metrics: Mapping[str, Metric]
+) -> Target:
+    def example(row: Row) -> dspy.Example:
+        question = _text(row, "question")
+        gold = _answers(row)  # looked at first: retrieval takes time
+        passages = _texts(row["passages"]) if "passages" in row else source.passages(question)
+        outputs = {"response": gold["answers"][0]} if name == "drafting" else {"answer": gold["answers"][0]}
+        return _example(row, {"question": question, "passages": passages}, {**gold, **outputs})
+
+    fields = {*QUESTION_FIELDS, "passages"}
+    return Target(
+        name, SingleStep(signature), RowKind(fields, example), metrics, role, labelled=signature is AnswerQuestion
+    )
+
+
+def _verification() -> Target:
+    def example(row: Row) -> dspy.Example:
+        inputs = {name: _text(row, name) for name in ("question", "response", "rationale")}
+        return _example(row, inputs, {"verdict": "Yes" if _truth(row, "supported") else "No"})
+
+    fields = {"id", "question", "response", "rationale", "supported"}
+    rows = RowKind(fields, example, label=lambda example: str(example.verdict))
+    agreement = step_metrics.label_metric("verdict", lambda example: example.verdict)
+    return Target("verification", SingleStep(VerifyDraft), rows, {"agreement": agreement}, "verifier", labelled=True)
+
+
+def _judging() -> Target:
+    def example(row: Row) -> dspy.Example:
+        references = [str(answer) for answer in check_references(row["answers"])]
+        inputs = {"question": _text(row, "question"), "reference_answers": references, "answer": _text(row, "answer")}
+        return _example(row, inputs, {"correct": _truth(row, "right")})
+
+    rows = RowKind({*QUESTION_FIELDS, "right"}, example, label=lambda example: str(example.correct))
+    agreement = step_metrics.label_metric("correct", lambda example: example.correct)
+    return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": agreement}, "judge", labelled=True)
+
+
+def _program(name: str, space: Workspace, retriever: str, arguments: Mapping[str, Any]) -> Target:
+    def example(row: Row) -> dspy.Example:
+        return _example(row, {"question": _text(row, "question")}, _answers(row))
+
+    program = space.program(name, retriever, **arguments)
+    speculative = isinstance(program, SpeculativeRAG)
+    return Target(
+        name,
+        program,
+        RowKind(QUESTION_FIELDS, example),
+        {EXACT_MATCH.name: EXACT_MATCH, **step_metrics.ANSWER_METRICS},
+        "drafter" if speculative else "answerer",
+        calls=2 * program.m if isinstance(program, SpeculativeRAG) else len(program.predictors()),
+    )
+
+
+def _example(row: Row, inputs: Mapping[str, Any], gold: Mapping[str, Any]) -> dspy.Example:
+    named = {"id": str(row["id"])} if "id" in row else {}
+    return dspy.Example(**named, **gold, **inputs).with_inputs(*inputs)
+
+
+def _text(row: Row, name: str) -> str:
+    value = row[name]
+    if not isinstance(value, str) or not value.strip():
+        raise EvaluationError(f"{name} is {value!r}; expected text")
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(text, str) for text in value):
+        raise EvaluationError(f"expected a list of texts, found {value!r}")
+    return list(value)
+
+
+def _truth(row: Row, name: str) -> bool:
+    value = row[name]
+    if not isinstance(value, bool):
+        raise EvaluationError(f"{name} is {value!r}; expected true or false")
+    return value
+
+
+def _answers(row: Row) -> dict[str, Any]:
+    gold = row.get("answers")
+    if gold is None and "answer" in row:
+        gold = [row["answer"]]
+    if gold is None:
+        raise EvaluationError("there are no `answers`; leave questions without a known answer out")
+    extra = {"answer_items": row["answer_items"]} if row.get("answer_items") else {}
+    return {"answers": [str(answer) for answer in check_references(gold)], "type": str(row.get("type", "")), **extra}

@@ -1,0 +1,338 @@
+"""Saved states: what an optimizer made of a program, as JSON that says where it comes from.
+
+A state holds the instructions and the demonstrations of some predictors, and for each the version of the signature that
+it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import dspy
+from pydantic import TypeAdapter, ValidationError
+
+from kraq_dspy import signatures
+from kraq_dspy.errors import StateError
+from kraq_dspy.ports import Embedder
+from kraq_dspy.programs.nearest_demos import NearestDemos, near
+
+FORMAT = "kraq program state"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramState:
+    """A state as it is in its file. `provenance` says what made it; `predictors` are by name."""
+
+    program: str
+    predictors: Mapping[str, Mapping[str, Any]]
+    provenance: Mapping[str, Any]
+
+
+class SavedInFull(dspy.Module):
+    """A module whose `save` leaves no part out, and whose `load` takes this library's states too.
+
+    DSPy's optimizers mark what they return as compiled, and a module's own `save` passes over parts with that mark.
+    """
+
+    def save(self, path: Any, *arguments: Any, **options: Any) -> None:
+        with thawed(self):
+            super().save(path, *arguments, **options)
+
+    def load(self, path: Any, *arguments: Any, **options: Any) -> None:
+        """A state of this program or of one of its steps. Raises StateError when it does not fit."""
+        if is_state(Path(path)):
+            load_state(self, Path(path), embedder=getattr(self, "embedder", None))
+            return
+        with thawed(self):
+            super().load(path, *arguments, **options)
+
+
+@contextmanager
+def thawed(program: dspy.Module) -> Iterator[None]:
+    """Inside, no part of the program counts as compiled."""
+    frozen = [part for _, part in program.named_sub_modules() if getattr(part, "_compiled", False)]
+    for part in frozen:
+        part._compiled = False
+    try:
+        yield
+    finally:
+        for part in frozen:
+            part._compiled = True
+
+
+def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramState:
+    """Instructions and demonstrations of all predictors, compiled parts included.
+
+    Of a demonstration only the signature's fields are kept: no log-probabilities, and nothing else that an optimizer or
+    a data set hung on it. Models are not kept. File paths in `provenance` are cut down to their last part.
+    """
+    with thawed(program):
+        predictors = {name: _predictor_state(predictor) for name, predictor in program.named_predictors()}
+    return ProgramState(type(program).__name__, predictors, _without_paths(dict(provenance)))
+
+
+def save_state(state: ProgramState, path: Path) -> None:
+    """Written whole or not at all."""
+    body = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "program": state.program,
+        "provenance": state.provenance,
+        "predictors": state.predictors,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(body, file, ensure_ascii=False, indent=1)
+            file.write("\n")
+        os.chmod(written, 0o644)
+        os.replace(written, path)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise
+
+
+def is_state(path: Path) -> bool:
+    """Whether it is a file of `save_state`, rather than of DSPy's own `save`."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return f'"{FORMAT}"' in file.read(200)
+
+
+def read_state(path: Path) -> ProgramState:
+    """Raises StateError for a file that is missing, damaged, or no state of this library."""
+    try:
+        body = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise StateError(f"Cannot read the program state {str(path)!r}: {error.strerror}.") from error
+    except ValueError as error:
+        raise StateError(f"{str(path)!r} is no program state: it is not JSON ({error}).") from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise StateError(
+            f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
+            "A file of DSPy's own save() is loaded with the program's load()."
+        )
+    if body.get("format_version") != FORMAT_VERSION:
+        raise StateError(
+            f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
+            f"{FORMAT_VERSION}. Load it with the library that wrote it ({_maker(body)}), or optimize again."
+        )
+    if not isinstance(body.get("predictors"), dict) or not body["predictors"]:
+        raise StateError(f"{str(path)!r} is damaged: it has no predictors.")
+    return ProgramState(str(body.get("program", "")), body["predictors"], body.get("provenance") or {})
+
+
+def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
+
+    `embedder` is needed by states whose demonstrations are chosen by nearness.
+    """
+    state = read_state(path)
+    apply_state(program, state, embedder=embedder, source=path.name)
+    return state
+
+
+def apply_state(
+    program: dspy.Module, state: ProgramState, *, embedder: Embedder | None = None, source: str = "The state"
+) -> None:
+    """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
+
+    Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
+    """
+    with thawed(program):
+        own = dict(program.named_predictors())
+    changes: list[Callable[[], None]] = []
+    for name, saved in state.predictors.items():
+        for predictor in _places(own, name, saved, type(program).__name__, source):
+            changes.append(_change(predictor, name, saved, embedder, source))
+    for change in changes:
+        change()
+
+
+def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
+    """Name and class of the signature that the predictor was written with, before any optimizer.
+
+    Optimizers replace a signature by a nameless copy; those of this library are known by their fields.
+    """
+    known = _known_signatures().get(tuple(predictor.signature.fields))
+    return (known.__name__, known) if known is not None else (_own_name(predictor.signature), predictor.signature)
+
+
+def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
+    """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
+
+    A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
+    """
+    name, base = base_signature(predictor)
+    described: dict[str, Any] = {
+        "name": name,
+        "inputs": {field: _kind(info.annotation) for field, info in base.input_fields.items()},
+        "outputs": {field: _kind(info.annotation) for field, info in base.output_fields.items()},
+        "instructions": base.instructions if name in signatures.__all__ else "",
+    }
+    text = json.dumps(described, ensure_ascii=False)  # in the order of the fields, which matters to a model
+    described["version"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return described
+
+
+def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "signature": describe_signature(predictor),
+        "instructions": predictor.signature.instructions,
+        "fields": {
+            name: {key: info.json_schema_extra[key] for key in ("prefix", "desc")}
+            for name, info in predictor.signature.fields.items()
+        },
+        "demos": [_plain_demo(predictor, demo) for demo in predictor.demos],
+    }
+    if isinstance(predictor, NearestDemos):
+        state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
+    return state
+
+
+def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
+    fields = predictor.signature.fields
+    return {
+        name: TypeAdapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+        for name in fields
+        if name in demo
+    }
+
+
+def _places(
+    own: Mapping[str, dspy.Predict], name: str, saved: Mapping[str, Any], program: str, source: str
+) -> list[dspy.Predict]:
+    try:
+        wanted = saved["signature"]["name"]
+    except (KeyError, TypeError) as error:
+        raise StateError(f"{source} is damaged: its predictor {name!r} names no signature.") from error
+    same = {place: predictor for place, predictor in own.items() if base_signature(predictor)[0] == wanted}
+    if not same:
+        has = ", ".join(sorted({base_signature(predictor)[0] for predictor in own.values()})) or "none"
+        raise StateError(
+            f"{source} was made for {wanted}, which {program} does not ask; its signatures are: {has}. "
+            "Load it into a program with that step."
+        )
+    named = [predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")]
+    return named or list(same.values())
+
+
+def _change(
+    predictor: dspy.Predict, name: str, saved: Mapping[str, Any], embedder: Embedder | None, source: str
+) -> Callable[[], None]:
+    """What puts the saved state in, after all that could go wrong was tried."""
+    now = describe_signature(predictor)
+    if saved["signature"].get("version") != now["version"]:
+        raise StateError(
+            f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
+            "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
+            "the library version that made it (see its provenance)."
+        )
+    try:
+        signature = predictor.signature.with_instructions(str(saved["instructions"]))
+        for field, texts in saved["fields"].items():
+            signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
+        demos = [_demo(predictor, demo) for demo in saved["demos"]]
+        nearest = saved.get("nearest")
+        count = int(nearest["count"]) if nearest else 0
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
+    if nearest and embedder is None:
+        raise StateError(
+            f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
+            "with load_state(..., embedder=...), or into a program of a Workspace."
+        )
+    if nearest and embedder is not None and nearest.get("encoder") != embedder.name:
+        raise StateError(
+            f"{source} chose demonstrations with the encoder {nearest.get('encoder')!r}, not with {embedder.name!r}. "
+            "Load it with that encoder, or optimize again."
+        )
+
+    def change() -> None:
+        predictor.signature = signature
+        if nearest and embedder is not None:
+            near(predictor, demos, count, embedder)
+            return
+        if isinstance(predictor, NearestDemos):
+            predictor.__class__ = dspy.Predict
+        predictor.demos = demos
+
+    return change
+
+
+def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
+    """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
+    fields = predictor.signature.fields
+    values = {name: TypeAdapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
+    return dspy.Example(augmented=True, **values)
+
+
+def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    found = []
+    for side in ("inputs", "outputs"):
+        before, after = saved.get(side) or {}, now[side]
+        word = side[:-1]
+        found += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
+        found += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
+        found += [
+            f"the {word} {field!r} was {before[field]} and is {after[field]}"
+            for field in after
+            if field in before and before[field] != after[field]
+        ]
+        if not found and list(before) != list(after):
+            found.append(f"the {side} come in another order")
+    if saved.get("instructions") != now["instructions"]:
+        found.append("the instructions that it started from were rewritten")
+    return "; ".join(found) or "its version is another"
+
+
+def _kind(annotation: Any) -> str:
+    """A type in words, records with their fields: what a model is told to produce."""
+    arguments = get_args(annotation)
+    if arguments:
+        origin = getattr(get_origin(annotation), "__name__", str(get_origin(annotation)))
+        return f"{origin}[{', '.join(_kind(argument) for argument in arguments)}]"
+    if is_dataclass(annotation):
+        parts = ", ".join(f"{part.name}: {getattr(part.type, '__name__', part.type)}" for part in fields(annotation))
+        return f"{getattr(annotation, '__name__', annotation)}({parts})"
+    return getattr(annotation, "__name__", repr(annotation))
+
+
+@cache
+def _known_signatures() -> dict[tuple[str, ...], Any]:
+    found = [getattr(signatures, name) for name in signatures.__all__]
+    return {tuple(signature.fields): signature for signature in found}
+
+
+def _own_name(signature: Any) -> str:
+    name = str(signature.__name__)
+    return name if name != "StringSignature" else str(signature.signature)
+
+
+_ROOTED = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:[\\/]|~?/)(?:[^\s\\/'\",:;]+[\\/])*([^\s\\/'\",:;]+)")
+
+
+def _without_paths(value: Any) -> Any:
+    """The value with absolute paths cut to their last part; addresses of servers are not paths."""
+    if isinstance(value, str):
+        return value if "://" in value else _ROOTED.sub(lambda path: path.group(1), value)
+    if isinstance(value, Mapping):
+        return {key: _without_paths(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_paths(inner) for inner in value]
+    return value
+
+
+def _maker(body: Mapping[str, Any]) -> str:
+    return f"version {(body.get('provenance') or {}).get('library_version', 'unknown')}"
