@@ -1,7 +1,7 @@
 """The seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -14,8 +14,11 @@ Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
 """Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id" is always there."""
 
-pause: ContextVar[Callable[[float], Awaitable[None]]] = ContextVar("kraq_dspy_pause", default=asyncio.sleep)
-"""How a model's engine waits some seconds before it asks again. A stage sets one that lets other items go on."""
+place_for_call: ContextVar[Callable[[], AbstractAsyncContextManager[None]]] = ContextVar(
+    "kraq_dspy_place_for_call", default=nullcontext
+)
+"""Where a model's engine makes a call: it enters a new one for each attempt, and is outside while it waits to ask
+again. A stage sets one that bounds the calls in flight."""
 
 
 class Embedder(Protocol):

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import dspy
@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms.journal import Journal, working_on
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import Progress
+from kraq_dspy.lms.roles import KraqLM, LanguageModels
+from kraq_dspy.ports import Progress, place_for_call
 from kraq_dspy.programs.steps import Done, Item, Items, Places, bounded_map, model_of
 from kraq_dspy.records import Usage, content_id
 from kraq_dspy.stores.results import ResultStore
@@ -54,8 +54,8 @@ class StoredSteps:
             stored = kept.find(item.id, fingerprint)
             if stored is not None:
                 return stored
-            async with self._places.one(rank):
-                values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
+            place_for_call.set(partial(self._places.one, rank))  # of this item's task alone
+            values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
             if values is None:
                 kept.fail(item.id, reason)
                 return None
@@ -64,11 +64,16 @@ class StoredSteps:
 
         if total is not None:
             self.progress.start(stage, total)
-        async for done in bounded_map(work, items, 2 * self.concurrency):
+        async for done in bounded_map(work, items, self._items_at_once(program, lm)):
             self.progress.advance(stage)
             if done is not None:
                 yield done
         kept.check_end()
+
+    def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM) -> int:
+        """Twice as many as calls, where the engine itself takes a place for a call."""
+        asked = [predictor.lm or lm for _, predictor in program.named_predictors()]
+        return self.concurrency * (2 if all(isinstance(model, KraqLM) for model in asked) else 1)
 
     def close(self) -> None:
         """Nothing is held here; steps that hold a cluster let it go."""

@@ -159,6 +159,12 @@ def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path, sta
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
 
 
+def test_all_stages_together_have_no_more_calls_in_flight_than_allowed(tmp_path: Path, stand_in: Any) -> None:
+    with stand_in(latency_ms=10) as server:
+        build_index(DOCUMENTS, tmp_path / "i.kraq", settings=served(server.url, concurrency=3))
+        assert server.stats()["max_concurrency"] == 3
+
+
 def test_a_server_that_is_down_ends_the_run_with_one_message(tmp_path: Path) -> None:
     nowhere = dataclasses.replace(served("http://127.0.0.1:9/v1"), encoder=EncoderSettings())
     with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):

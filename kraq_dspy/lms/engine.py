@@ -24,7 +24,7 @@ from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.retry import Backoff, ServerHealth, clearer, unreachable
 from kraq_dspy.lms.transport import PooledAsync, route
-from kraq_dspy.ports import pause
+from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
 
 logger = logging.getLogger(__name__)
@@ -191,9 +191,10 @@ class AsyncEngine(_SavedByRole):
         for attempt in range(self.dealings.backoff.retries + 1):
             self.dealings.health.check()
             try:
-                return await self.inner.complete(request)
+                async with place_for_call.get()():
+                    return await self.inner.complete(request)
             except LM15Error as error:
-                await pause.get()(self.dealings.wait_after(error, attempt))
+                await asyncio.sleep(self.dealings.wait_after(error, attempt))
         raise AssertionError("the last attempt returns or raises")
 
 

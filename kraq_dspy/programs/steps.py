@@ -10,8 +10,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
 
-from kraq_dspy.ports import pause
-
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -114,10 +112,10 @@ async def bounded_map(
 
 
 class Places:
-    """What bounds the work of all stages that run at the same time: work is done in a place.
+    """A bounded number of places for calls, over all stages that run at the same time.
 
-    Work that waits with `ports.pause`, to ask a server again, lends its place meanwhile. So a server that puts off one
-    call in five still has `count` calls to answer.
+    A call holds one from the request to the reply. What comes before and after, and the wait before a server is asked
+    again, needs none, so that a server always has as many calls to answer as it may have.
     """
 
     def __init__(self, count: int) -> None:
@@ -128,26 +126,10 @@ class Places:
     @asynccontextmanager
     async def one(self, rank: int = 0) -> AsyncIterator[None]:
         """A place, once there is one; of those who wait the lowest `rank` goes first, then who came first."""
-        pauses = 0  # calls at the same time may pause at the same time; their one place is lent once
-
-        async def lend(seconds: float) -> None:
-            nonlocal pauses
-            pauses += 1
-            if pauses == 1:
-                self._leave()
-            try:
-                await asyncio.sleep(seconds)
-            finally:
-                pauses -= 1
-                if pauses == 0:
-                    await self._enter(rank)
-
         await self._enter(rank)
-        token = pause.set(lend)
         try:
             yield
         finally:
-            pause.reset(token)
             self._leave()
 
     async def _enter(self, rank: int) -> None:

@@ -25,6 +25,8 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import Limits, Meter
 from kraq_dspy.lms.retry import Backoff
 from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.ports import place_for_call
+from kraq_dspy.programs.steps import Places
 from kraq_dspy.records import Usage
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
@@ -87,6 +89,25 @@ def test_retry_after_is_waited_for(scripted: Any, reply: Any, quick: Backoff, as
     scripted.replies = [reply("busy", 429, {"Retry-After": "1"}), reply()]
     assert asked(model(scripted.url, quick)) == "Paris"
     assert scripted.times[1] - scripted.times[0] >= 1
+
+
+def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
+    scripted: Any, reply: Any, quick: Backoff
+) -> None:
+    scripted.replies = [reply("busy", 429, {"Retry-After": "1"}), reply()]
+    done: list[str] = []
+
+    async def one(lm: KraqLM, name: str) -> None:
+        await ask_async(lm, name)
+        done.append(name)
+
+    async def both() -> None:
+        lm = model(scripted.url, quick)
+        place_for_call.set(Places(1).one)
+        await asyncio.gather(one(lm, "put off"), one(lm, "next"))
+
+    asyncio.run(both())
+    assert done == ["next", "put off"]
 
 
 def test_a_retry_after_beyond_patience_ends_the_call(scripted: Any, reply: Any, quick: Backoff) -> None:

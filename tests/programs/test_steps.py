@@ -3,7 +3,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import pytest
 
-from kraq_dspy.ports import pause
 from kraq_dspy.programs.steps import Handover, Places, bounded_map
 
 
@@ -105,62 +104,6 @@ def test_a_map_that_is_left_while_it_waits_for_items_lets_go_of_them() -> None:
         return first + len(asyncio.all_tasks()) - 1
 
     assert asyncio.run(leave()) == 1
-
-
-def test_work_that_pauses_lends_its_place_and_the_bound_holds_for_those_at_work() -> None:
-    at_work = most = 0
-
-    async def at_once(item: int) -> None:
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
-        await asyncio.sleep(0.001)
-        at_work -= 1
-
-    async def main() -> list[int]:
-        places = Places(4)
-
-        async def work(item: int) -> int:
-            async with places.one():
-                await at_once(item)
-                if item < 4:
-                    await pause.get()(0.2)
-                    await at_once(item)
-            return item
-
-        return [result async for result in bounded_map(work, range(40), 8)]
-
-    done = asyncio.run(main())
-    assert sorted(done[:36]) == list(range(4, 40))  # the others were done while the first four waited
-    assert sorted(done[36:]) == [0, 1, 2, 3]
-    assert most == 4
-
-
-def test_work_of_two_calls_at_once_lends_its_one_place_once_and_a_cancelled_pause_gives_it_back() -> None:
-    async def main() -> tuple[int, int]:
-        places = Places(1)
-        at_work = most = 0
-
-        async def work() -> None:
-            nonlocal at_work, most
-            async with places.one():
-                await asyncio.gather(pause.get()(0.01), pause.get()(0.02))
-                at_work += 1
-                most = max(most, at_work)
-                await asyncio.sleep(0.002)
-                at_work -= 1
-
-        async def paused() -> None:
-            async with places.one():
-                await pause.get()(60)
-
-        cancelled = asyncio.ensure_future(paused())
-        await asyncio.sleep(0.001)
-        cancelled.cancel()
-        await asyncio.gather(cancelled, *(work() for _ in range(8)), return_exceptions=True)
-        return at_work, most
-
-    assert asyncio.run(asyncio.wait_for(main(), timeout=30)) == (0, 1)
 
 
 def test_places_are_bounded_and_given_by_rank() -> None:
