@@ -9,10 +9,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples
 
-.PHONY: help demo test check format lint types clean
+.PHONY: help demo test test-kill check format lint types clean
 help:
 	@echo "make demo    index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make test    run the tests"
+	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make check   format, lint, types and tests: what continuous integration runs"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make clean   remove the virtual environment and what the runs left"
@@ -39,6 +40,9 @@ demo: $(READY)
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadgroup
+
+test-kill: $(DEV)
+	@$(BIN)/python -m pytest tests/killed -m slow -s
 
 check: lint types test
 

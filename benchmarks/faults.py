@@ -1,8 +1,8 @@
 """What a server that fails in every way costs an indexing run: wall time against a server without faults, items lost.
 
-    python benchmarks/faults.py [--data ../shared/data] [--chunks 1000] [--runs 3] [--json]
+    python benchmarks/faults.py [--data ../shared/data] [--chunks 1000] [--runs 3] [--latency 1] [--patience 5] [--json]
 
-Stand-in server, 200 ms a call, 32 calls in flight, a client that waits 3 s for an answer. Each run indexes the same
+Stand-in server, 1 s a call, 32 calls in flight, a client that waits 5 s for an answer. Each run indexes the same
 chunks of multihop_rag without faults, then with these, by chance, for each attempt: 10 % HTTP 429, 5 % HTTP 500, 3 %
 hang and are cut off, 5 % malformed or truncated, 2 % empty. Then the same command once more, with the same faults:
 what failed is tried again. Wall time with faults is to be at most 1.6 times that without.
@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from indexing import CONCURRENCY, LATENCY_S, chunks_as_documents
+from indexing import CONCURRENCY, chunks_as_documents
 from stand_in import StandIn, machine, stand_in
 
 from kraq_dspy.build import build_index
@@ -25,16 +25,15 @@ from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Setting
 from kraq_dspy.records import Document
 
 FAULTS = {"rate_429": 0.10, "rate_500": 0.05, "rate_timeout": 0.03, "rate_malformed": 0.05, "rate_empty": 0.02}
-PATIENCE_S = 3.0
 
 
-def index(documents: list[Document], out: Path, server: StandIn) -> dict[str, Any]:
+def index(documents: list[Document], out: Path, server: StandIn, patience_s: float) -> dict[str, Any]:
     """One build, and what the server saw of it."""
     server.reset()
     settings = Settings(
         encoder=EncoderSettings(name="stand-in", api_base=server.url),
         run=RunSettings(concurrency=CONCURRENCY),
-        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url, timeout_s=PATIENCE_S)},
+        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url, timeout_s=patience_s)},
     )
     start = time.monotonic()
     report = build_index(documents, out, settings=settings)
@@ -49,14 +48,14 @@ def index(documents: list[Document], out: Path, server: StandIn) -> dict[str, An
     }
 
 
-def measure(documents: list[Document], server: StandIn, seed: int) -> dict[str, Any]:
+def measure(documents: list[Document], server: StandIn, seed: int, patience_s: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         server.configure(**dict.fromkeys(FAULTS, 0), seed=seed)
-        clean = index(documents, Path(folder) / "clean.kraq", server)
+        clean = index(documents, Path(folder) / "clean.kraq", server, patience_s)
         server.configure(**FAULTS)
-        faulty = index(documents, Path(folder) / "faulty.kraq", server)
+        faulty = index(documents, Path(folder) / "faulty.kraq", server, patience_s)
         server.configure(seed=seed + 1000)  # or the same prompts would meet the same faults
-        again = index(documents, Path(folder) / "faulty.kraq", server)
+        again = index(documents, Path(folder) / "faulty.kraq", server, patience_s)
     return {"clean": clean, "faulty": faulty, "again": again, "ratio": faulty["wall_s"] / clean["wall_s"]}
 
 
@@ -65,11 +64,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3, help="each with other faults")
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds that a call takes")
+    parser.add_argument("--patience", type=float, default=5.0, help="seconds after which the client gives a call up")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     documents = chunks_as_documents(options.data, options.chunks)
-    with stand_in(latency_ms=LATENCY_S * 1000, timeout_s=10 * PATIENCE_S, retry_after=1) as server:
-        runs = [measure(documents, server, seed) for seed in range(options.runs)]
+    with stand_in(latency_ms=options.latency * 1000, timeout_s=10 * options.patience, retry_after=1) as server:
+        runs = [measure(documents, server, seed, options.patience) for seed in range(options.runs)]
     ratio = statistics.median(run["ratio"] for run in runs)
     if options.json:
         print(json.dumps({"machine": machine(), "median_ratio": ratio, "runs": runs}, indent=2))
@@ -82,7 +83,7 @@ def main() -> None:
                 f"{name:7} {found['wall_s']:6.1f} s, {found['requests']} requests, faults {found['faults']}, "
                 f"{len(found['failed'])} items failed"
             )
-            for reason, count in Counter(found["failed"]).most_common(5):
+            for reason, count in Counter(" ".join(reason.split()) for reason in found["failed"]).most_common(5):
                 print(f"        {count} x {reason}")
         print(f"        {run['faulty']['counts']}")
     print(f"wall with faults / without = {ratio:.2f}, the median of {len(runs)} (at most 1.6)")

@@ -1,0 +1,229 @@
+"""kill -9 at fifty random moments of a build, a pre-computation, and a re-index that adds and removes documents.
+
+`make test-kill` runs it: some minutes. The stand-in server counts every call, so "paid twice" is what it was asked.
+"""
+
+import dataclasses
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Merge,
+    Question,
+    Relationship,
+    Summary,
+)
+from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.instructed import INSTRUCTED
+
+KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
+KILLS = 50
+KILLS_A_STEP = 7
+CONCURRENCY = 4
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    do: str
+    corpus: str = ""
+
+
+STEPS = (
+    Step("build", "build", "first"),
+    Step("precompute", "precompute"),
+    Step("add, change and remove", "build", "second"),
+    Step("precompute again", "precompute"),
+    Step("back to the first corpus", "build", "first"),
+)
+
+
+@dataclass
+class Worker:
+    """The process that forks a child for each step."""
+
+    process: "subprocess.Popen[str]"
+    folder: Path
+
+    def start(self, step: Step, out: Path) -> int:
+        job = {"do": step.do, "out": str(out), "documents": str(self.folder / f"{step.corpus}.json")}
+        job["settings"] = str(self.folder / "settings.json")
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return int(self._line())
+
+    def status(self) -> int:
+        """Waits for the child to end."""
+        return int(self._line())
+
+    def run(self, step: Step, out: Path) -> float:
+        """Undisturbed; the seconds that it took."""
+        start = time.monotonic()
+        self.start(step, out)
+        assert self.status() == 0
+        return time.monotonic() - start
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+
+@dataclass
+class Tally:
+    kills: int = 0
+    moments: dict[str, int] = field(default_factory=dict)
+    answered: int = 0  # by the server
+    kept: int = 0  # answers in the ledgers of the indexes
+    wanted: int = 0  # answers in the ledgers of indexes that nobody disturbed
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    script = Path(__file__).with_name("worker.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    yield Worker(process, tmp_path)
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(timeout=60)
+
+
+def prepare(folder: Path, url: str) -> None:
+    with EXAMPLE.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line, _ in zip(lines, range(14), strict=False)]
+    first = [{"id": row["id"], "title": row["title"], "text": row["text"]} for row in rows[:12]]
+    second = [*first[2:11], {**first[11], "text": "A changed text about Arthur's Magazine and Boston."}]
+    second += [{"id": row["id"], "title": row["title"], "text": row["text"]} for row in rows[12:]]
+    settings = Settings(
+        communities=CommunitySettings(max_size=8),
+        resolve=ResolveSettings(semantic=False, description_tokens=60),
+        encoder=EncoderSettings(name="stand-in", api_base=url),
+        run=RunSettings(concurrency=CONCURRENCY),
+        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, timeout_s=30)},
+    )
+    for name, value in (("first", first), ("second", second), ("settings", settings.to_dict())):
+        (folder / f"{name}.json").write_text(json.dumps(value))
+
+
+def state(path: Path) -> dict[str, Any]:
+    """Everything that an index says, but for times, places and costs."""
+    with Index.open(path) as index:
+        found: dict[str, Any] = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
+        for name, store in (("chunks", index.chunk_vectors), ("questions", index.question_vectors)):
+            ids = sorted(store.ids())
+            found[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
+        found["failures"] = index.results.failures()
+        found["complete"] = index.manifest.complete
+    instructed = path / INSTRUCTED
+    if instructed.exists():
+        with sqlite3.connect(instructed) as connection:
+            found["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
+    found["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))
+    return found
+
+
+def require_whole(path: Path) -> None:
+    """Nothing is half written: whatever is there can be read, in every file, in the middle of a build too."""
+    if not (path / "manifest.json").exists():  # killed before there was an index
+        return
+    json.loads((path / "manifest.json").read_text("utf-8"))
+    for database in [path / "index.db", path / INSTRUCTED]:
+        if database.exists():
+            with sqlite3.connect(database) as connection:
+                assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with Index.open(path) as index:
+        for kind in KINDS:
+            list(index.all(kind))
+        known = set(index.ids(Chunk))
+        index.chunk_vectors.ids()
+        assert set(index.ids(Extraction)) <= known
+
+
+def kept_answers(path: Path) -> int:
+    if not (path / "manifest.json").exists():
+        return 0
+    with Index.open(path) as index:
+        return sum(usage.calls for usage in index.results.usage().values())
+
+
+def answered(server: Any) -> int:
+    """Calls that the server took, once none is under way."""
+    seen = -1
+    while seen != (now := server.stats()["requests"]):
+        seen = now
+        time.sleep(0.1)
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork and kill -9")
+def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_again(
+    tmp_path: Path, stand_in: Any, worker: Worker
+) -> None:
+    chance = random.Random(2026)
+    tally = Tally()
+    with stand_in(latency_ms=25) as server:
+        prepare(tmp_path, server.url)
+        wanted: list[dict[str, Any]] = []
+        seconds, calls = [], []
+        for step in STEPS:
+            seconds.append(worker.run(step, tmp_path / "whole.kraq"))
+            wanted.append(state(tmp_path / "whole.kraq"))
+            calls.append(kept_answers(tmp_path / "whole.kraq"))
+        assert answered(server) == calls[-1]
+        assert calls[0] < calls[2]
+        round_number = 0
+        while tally.kills < KILLS:
+            round_number += 1
+            out = tmp_path / f"killed-{round_number}.kraq"
+            server.reset()
+            lost = 0
+            for number, step in enumerate(STEPS):
+                for _ in range(KILLS_A_STEP):
+                    if tally.kills == KILLS:
+                        break
+                    child = worker.start(step, out)
+                    time.sleep(chance.uniform(0, 1.2) * seconds[number])
+                    with suppress(ProcessLookupError):  # it was done before
+                        os.kill(child, signal.SIGKILL)
+                    if worker.status() != signal.SIGKILL:
+                        break
+                    tally.kills += 1
+                    tally.moments[step.name] = tally.moments.get(step.name, 0) + 1
+                    missing = answered(server) - kept_answers(out)
+                    assert missing - lost <= CONCURRENCY, "more calls than were in flight are not kept"
+                    lost = missing
+                    require_whole(out)
+                worker.run(step, out)
+                assert state(out) == wanted[number], step.name
+                assert kept_answers(out) == calls[number], f"{step.name}: an answer that was kept was asked for again"
+                assert answered(server) - kept_answers(out) == lost, "a call that was not lost is not kept"
+            tally.answered += answered(server)
+            tally.kept += kept_answers(out)
+            tally.wanted += calls[-1]
+    print(f"\n{dataclasses.asdict(tally)}, paid twice: {tally.kept - tally.wanted}, rounds: {round_number}")
+    assert tally.kills == KILLS
+    assert tally.kept == tally.wanted

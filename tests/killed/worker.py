@@ -1,0 +1,67 @@
+"""Does one step on an index for each line of standard input, in a child process that the test may kill.
+
+A line is JSON: {"do": "build" or "precompute", "out": DIR, "documents": FILE, "settings": FILE}. The child's id is
+printed when it starts, its wait status when it has ended. Everything is imported once, so a child is at work at once.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kraq_dspy.build import build_index
+from kraq_dspy.config import settings_from_dict
+from kraq_dspy.ports import Vectors
+from kraq_dspy.precompute import Precomputation
+from kraq_dspy.records import Document
+from kraq_dspy.stores.index import Index
+
+
+class HashEncoder:
+    """E(d|q) by chance, the same for the same texts; as slow as a small model."""
+
+    name, dimension = "hash", 8
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        time.sleep(0.01)
+        seeds = [hashlib.blake2b(f"{question}|{passage}".encode(), digest_size=8).digest() for passage in passages]
+        rows = np.array([list(seed) for seed in seeds], dtype=np.float32).reshape(-1, self.dimension)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def do(job: dict[str, str]) -> None:
+    if job["do"] == "precompute":
+        with Index.open(job["out"], write=True) as index:
+            work = Precomputation.of(index, HashEncoder(), top_n=10)
+            try:
+                work.run()
+            finally:
+                work.store.close()
+        return
+    documents = [Document(**fields) for fields in json.loads(Path(job["documents"]).read_text("utf-8"))]
+    settings = settings_from_dict(json.loads(Path(job["settings"]).read_text("utf-8")))
+    build_index(documents, job["out"], settings=settings, random_questions=True)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                do(json.loads(line))
+                code = 0
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        print(child, flush=True)
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
+if __name__ == "__main__":
+    main()
