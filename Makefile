@@ -9,14 +9,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples
 
-.PHONY: help demo test test-kill check format lint types clean
+.PHONY: help demo test test-kill test-vllm check format lint types clean
 help:
-	@echo "make demo    index the bundled passages, ask three questions, print recall and exact match"
-	@echo "make test    run the tests"
+	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
+	@echo "make test       run the tests"
+	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
-	@echo "make check   format, lint, types and tests: what continuous integration runs"
-	@echo "make format  rewrite the sources in the project's format"
-	@echo "make clean   remove the virtual environment and what the runs left"
+	@echo "make test-vllm  the contract with a real vLLM, in an environment of its own: minutes, 2 GB"
+	@echo "make format     rewrite the sources in the project's format"
+	@echo "make clean      remove the virtual environment and what the runs left"
 
 # torch first and by pip: what needs torch is then content with it, and nothing pulls gigabytes of CUDA.
 $(READY): pyproject.toml
@@ -43,6 +44,10 @@ test: $(DEV)
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
+
+test-vllm: $(DEV)
+	@PYTHON=$(PYTHON) scripts/vllm_env.sh
+	@$(BIN)/python -m pytest -m vllm tests/vllm
 
 check: lint types test
 
