@@ -88,7 +88,7 @@ class Learner:
         for name, kind in outputs.items():
             if kind.startswith(("dict", "object")):
                 named = dict(HEADER.findall(prompt)).get("module_names", "")
-                values[name] = dict.fromkeys(re.findall(r"[a-z_][\w.]*", named), proposal)
+                values[name] = dict.fromkeys(re.findall(r"[a-z_][\w.]*", named.partition("Respond")[0]), proposal)
             else:
                 values[name] = proposal if "instruction" in name else "As before."
         if "JSON object" in prompt:

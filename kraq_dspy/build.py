@@ -16,7 +16,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.embedders import load_embedder, resolve_encoder
-from kraq_dspy.errors import CorpusError, EncoderMismatchError
+from kraq_dspy.errors import ConfigError, CorpusError, EncoderMismatchError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import find_communities, prepare
 from kraq_dspy.lms.adapter import KraqAdapter
@@ -24,6 +24,7 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq import KRAQ, in_reading_order
+from kraq_dspy.programs.state import load_state
 from kraq_dspy.programs.steps import Handover
 from kraq_dspy.records import (
     Chunk,
@@ -77,19 +78,23 @@ async def abuild_index(
     kraq: KRAQ | None = None,
     progress: Progress | None = None,
     random_questions: bool = False,
+    program_states: Sequence[str | Path] = (),
 ) -> BuildReport:
     """Index a corpus (a file, a folder, or documents) into the folder `out`.
 
     Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
     was done before is not done again. With `random_questions` it also makes as many questions from random chunks as
-    there are communities with a question: the papers' baseline.
+    there are communities with a question: the papers' baseline. `program_states` are files of `kraq optimize` for the
+    steps of the pipeline; what they change is asked anew.
 
     Raises CorpusError when there is nothing to index, IndexStateError when `out` holds something else or was made with
     other settings, EncoderMismatchError when it was made with another encoder, ModelError when a model cannot be used.
     """
     documents = _documents(corpus)
     new = not Path(out).exists()
-    builder = _Builder.at(Path(out), settings, models, embedder, kraq, progress)
+    if program_states and kraq is not None:
+        raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
+    builder = _Builder.at(Path(out), settings, models, embedder, kraq, progress, program_states)
     async with builder:
         try:
             builder.load(documents)
@@ -198,6 +203,7 @@ class _Builder:
         embedder: Embedder | None,
         kraq: KRAQ | None,
         progress: Progress | None,
+        program_states: Sequence[str | Path] = (),
     ) -> "_Builder":
         settings = settings or Settings()
         if settings.run.runner == "ray":
@@ -209,6 +215,8 @@ class _Builder:
             embedder = load_embedder(settings.encoder)
         models = models or LanguageModels(settings, embedder=embedder)
         kraq = kraq or KRAQ(settings, embedder)
+        for state in program_states:
+            load_state(kraq, Path(state), embedder=embedder)
         return cls(_opened(out, settings, embedder), settings, models, embedder, kraq, progress or SilentProgress())
 
     async def __aenter__(self) -> "_Builder":

@@ -13,14 +13,19 @@ from kraq_dspy.errors import ConfigError, EncoderMismatchError
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
+from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.qa_pairs import StoredPairs
+from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+from kraq_dspy.programs.graph_global_search import GraphGlobalSearch
+from kraq_dspy.programs.graph_local_search import GraphLocalSearch
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.retrievers import (
     BM25Retriever,
     CombinedRetriever,
     CommunityBridgeRetriever,
     DenseRetriever,
+    EntityReportRetriever,
     FusionRetriever,
     HybridRetriever,
     MMRRetriever,
@@ -28,8 +33,10 @@ from kraq_dspy.programs.retrievers import (
     PageRankRetriever,
     PassageGraph,
     QuestionCommunities,
+    ReportRetriever,
     passage_graph,
 )
+from kraq_dspy.programs.state import load_state
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
 from kraq_dspy.speculate import make_efficient, make_speculative
@@ -101,16 +108,34 @@ class Workspace:
             ((link.source_id, link.target_id, link.weight) for link in self.index.all(Relationship)),
         )
 
+    @cached_property
+    def graph(self) -> IndexGraph:
+        """The graph as GraphRAG's searches need it."""
+        return IndexGraph(self.index)
+
+    @cached_property
+    def entity_vectors(self) -> TextVectors:
+        """Embeddings of the entities; made now where `kraq precompute DIR --graph` was not run."""
+        return entity_vectors(self.index, self.embedder)
+
+    @cached_property
+    def report_vectors(self) -> TextVectors:
+        """Embeddings of the reports; made now where `kraq precompute DIR --graph` was not run."""
+        return report_vectors(self.index, self.embedder)
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
 
-    def program(self, name: str = "combined", retriever: str = "dense", **arguments: Any) -> dspy.Module:
+    def program(
+        self, name: str = "combined", retriever: str = "dense", *, state: str | Path | None = None, **arguments: Any
+    ) -> dspy.Module:
         """One of PROGRAMS over one of RETRIEVERS. Steps that come without a model of their own, as those of speculative
         programs and of some retrievers do, get that of the role "answerer".
 
-        `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones.
-        Raises ConfigError for an unknown name or argument.
+        `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones. `state`
+        is a file of `kraq optimize`, for the program or one of its steps. Raises ConfigError for an unknown name or
+        argument, StateError for a state that does not fit.
         """
         make = _named(PROGRAMS, name, "program")
         try:
@@ -120,6 +145,8 @@ class Workspace:
         for _, predictor in program.named_predictors():
             if predictor.lm is None:
                 predictor.lm = self.models["answerer"]
+        if state is not None:
+            load_state(program, Path(state), embedder=self.embedder)
         return program
 
     def ask(self, program: dspy.Module, question: str) -> dspy.Prediction:
@@ -148,6 +175,8 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
         space.embedder,
     ),
     "pagerank": lambda space: PageRankRetriever(_hybrid(space), space.passage_graph, space.index),
+    "graph-local": lambda space: EntityReportRetriever(space.entity_vectors, space.graph),
+    "graph-global": lambda space: ReportRetriever(space.report_vectors, space.graph),
 }
 
 PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
@@ -156,6 +185,12 @@ PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
     "speculative": lambda space, retrieve, **arguments: make_speculative(retrieve, space.models, **arguments),
     "efficient": lambda space, retrieve, **arguments: make_efficient(
         space.index, retrieve, space.questions(), space.models, **arguments
+    ),
+    "graph-local": lambda space, retrieve, **arguments: GraphLocalSearch(
+        space.entity_vectors, space.graph, **arguments
+    ),
+    "graph-global": lambda space, retrieve, level=0, **arguments: GraphGlobalSearch(
+        ReportRetriever(space.report_vectors, space.graph, level=level), **arguments
     ),
     "qa-rag": lambda space, retrieve, **arguments: QARAG(retrieve, StoredPairs(space.index.results), **arguments),
 }

@@ -211,6 +211,7 @@ class _Run:
                 "documents": len(self.asked.dataset.documents),
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
+                **({"states": states} if (states := systems.state_digests(self.table)) else {}),
                 **extra,
             },
         )

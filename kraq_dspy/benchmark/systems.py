@@ -1,7 +1,9 @@
 """A table's systems over an index: programs that answer, retrievers that find."""
 
 import dataclasses
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -14,6 +16,8 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.retrievers import CombinedRetriever
+from kraq_dspy.programs.state import load_state, read_state
+from kraq_dspy.records import content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
 
@@ -21,8 +25,28 @@ SPECULATIVE = ("speculative", "efficient")
 
 
 def make_program(space: Workspace, system: System, *, seed: int = 0) -> dspy.Module:
-    """The program of an entry of a table of answers. Raises ConfigError for a name or an option that is not known."""
+    """The program of an entry of a table of answers; its option `state` names a file of `kraq optimize`.
+
+    Raises ConfigError for a name or an option that is not known, StateError for a state that does not fit.
+    """
     options = dict(system.options)
+    state = options.pop("state", None)
+    program = _program(space, system, options, seed)
+    if state is not None:
+        load_state(program, Path(state), embedder=space.embedder)
+    return program
+
+
+def state_digests(table: Table) -> dict[str, str]:
+    """Hashes of the states that the systems name. Raises StateError for a file that is missing or no state."""
+    return {
+        system.name: content_id(json.dumps(dict(read_state(Path(system.options["state"])).predictors)))
+        for system in table.systems
+        if "state" in system.options
+    }
+
+
+def _program(space: Workspace, system: System, options: dict[str, Any], seed: int) -> dspy.Module:
     retriever = options.pop("retriever", "dense")
     source = options.pop("questions", "kraq")
     if system.use in SPECULATIVE:

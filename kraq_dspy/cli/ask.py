@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
+from kraq_dspy.cli.graph_search import show_graph_search
 from kraq_dspy.cli.qa_rag import show_plug_ins
 from kraq_dspy.cli.speculative import show_speculation
 from kraq_dspy.cli.terminal import output, print_json, printable, short
@@ -51,10 +52,14 @@ def ask(
     scorer: Annotated[
         str | None, typer.Option("--scorer", help="Their choice: kraq, wang2024, drafter_only or vote.")
     ] = None,
+    level: Annotated[
+        int | None, typer.Option("--level", min=0, help="GraphRAG's searches: level of the reports, 0 is the broadest.")
+    ] = None,
     variant: Annotated[
         str | None,
         typer.Option("--variant", help="QA-RAG: v (no plug-ins), type1 (both), type2 (and the answer is judged)."),
     ] = None,
+    program_state: options.ProgramState = None,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -70,7 +75,7 @@ def ask(
     with Index.open(index_dir) as index:
         made_with = index.manifest.settings
     settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
-    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant}
+    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant, "level": level}
     speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
     for name, value in (single if program in SPECULATIVE else speculative).items():
         if value is not None:
@@ -80,7 +85,7 @@ def ask(
     arguments = chosen if program in SPECULATIVE else single
     arguments = {name: value for name, value in arguments.items() if value is not None}
     with Workspace.open(index_dir, settings=settings) as space:
-        answer = space.ask(space.program(program, retriever, **arguments), question)
+        answer = space.ask(space.program(program, retriever, state=program_state, **arguments), question)
         model = space.models["drafter" if program in SPECULATIVE else "answerer"].model
     if json:
         print_json(answer_fields(question, program, model, answer))
@@ -100,6 +105,8 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
     if "drafts" in answer:
         show_speculation(answer)
+    if "points" in answer or "relationships" in answer:
+        show_graph_search(answer)
     if answer.get("sub_questions"):
         show_plug_ins(answer)
     for auxiliary in answer.get("auxiliary_questions") or ():

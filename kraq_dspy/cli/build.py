@@ -27,6 +27,7 @@ def index(
     random_questions: Annotated[
         bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False,
+    program_state: options.ProgramStates = None,
     json: options.Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -45,7 +46,14 @@ def index(
         runner=runner,
     )
     with Bars(quiet=json) as bars:
-        report = build_index(corpus, out, settings=settings, progress=bars, random_questions=random_questions)
+        report = build_index(
+            corpus,
+            out,
+            settings=settings,
+            progress=bars,
+            random_questions=random_questions,
+            program_states=program_state or (),
+        )
     show_report(report, json=json)
 
 

@@ -124,7 +124,7 @@ def run_table(
         seed=seed,
         ablations=ablations,
         retry_failed=retry_failed,
-        bertscore=lambda: _scorer(bertscore),
+        bertscore=lambda: named_scorer(bertscore),
     )
     settings = options.settings_from(
         config,
@@ -252,7 +252,7 @@ def coverage(
                 space.index,
                 references,
                 space.embedder.encode_queries(references),
-                _scorer(bertscore),
+                named_scorer(bertscore),
                 k=k,
                 source=source,
                 tau=tau,
@@ -324,7 +324,7 @@ def _table_file(name: str) -> Path:
     raise ConfigError(f"The table {name}.toml is missing; reinstall kraq-dspy, or name a TOML file.")
 
 
-def _scorer(name: str) -> "BertScorer":
+def named_scorer(name: str) -> "BertScorer":
     from kraq_dspy.eval.bertscore import BertScorer
 
     if name == "minilm":

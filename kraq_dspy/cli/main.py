@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kraq_dspy.cli import ask, build, demo, evaluate, exchange, look, speculative
+from kraq_dspy.cli import ask, build, demo, evaluate, exchange, look, optimize, speculative
 from kraq_dspy.cli.terminal import errors
 from kraq_dspy.errors import ConfigError, KraqError
 
@@ -55,6 +55,7 @@ app.add_typer(exchange.imports, name="import")
 app.command("export")(exchange.export)
 app.add_typer(evaluate.evaluate, name="eval")
 app.command("report")(evaluate.report)
+app.command("optimize")(optimize.optimize)
 app.command("demo")(demo.demo)
 
 

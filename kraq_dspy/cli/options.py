@@ -32,6 +32,14 @@ Concurrency = Annotated[
     int | None, typer.Option("--concurrency", min=1, metavar="N", help="Model calls in flight at once.")
 ]
 
+ProgramState = Annotated[
+    Path | None,
+    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of the program or of a step."),
+]
+ProgramStates = Annotated[
+    list[Path] | None,
+    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of a step; may be repeated."),
+]
 Runner = Annotated[
     str | None,
     typer.Option("--runner", metavar="NAME", help="Where models are asked: local, or ray (a cluster; see [run])."),

@@ -36,7 +36,7 @@ from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows
 from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
-from kraq_dspy.programs.nearest_demos import NearestDemos, near
+from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
 from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of, thawed
 from kraq_dspy.records import Usage
 from kraq_dspy.workspace import Workspace
@@ -355,10 +355,10 @@ class _Faithful(dspy.Predict):
 
 def _faithful(program: dspy.Module) -> dspy.Module:
     for predictor in program.predictors():
-        if type(predictor) is NearestDemos:  # to learn anew
-            predictor.__class__, predictor.demos = dspy.Predict, []
-        if type(predictor) is dspy.Predict:
-            predictor.__class__ = _Faithful
+        if isinstance(predictor, NearestDemos):  # to learn anew
+            unlearned(predictor)
+        kind: Any = type(predictor)
+        predictor.__class__ = mixed(_Faithful, kind)
     return program
 
 

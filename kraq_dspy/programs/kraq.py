@@ -17,6 +17,7 @@ from kraq_dspy.programs.describe_community import AskQuestion, AskRandomQuestion
 from kraq_dspy.programs.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.state import SavedInFull
 from kraq_dspy.programs.steps import DirectSteps, Item, Steps
 from kraq_dspy.records import Chunk, Community, Extraction, Question, Summary, content_id
 
@@ -26,12 +27,12 @@ R = TypeVar("R")
 RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both ends included (KRAQ paper, section 2)
 
 
-class KRAQ(dspy.Module):
+class KRAQ(SavedInFull):
     """The five stages as one program: `await kraq.acall(chunks=...)` in memory, or stage by stage over a store.
 
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
     replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
-    memory (`DirectSteps`), or kept on disk and resumed (`kraq_dspy.build`).
+    memory (`DirectSteps`), or kept on disk and resumed (`kraq_dspy.build`). `load` takes what `kraq optimize` saved.
     """
 
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:

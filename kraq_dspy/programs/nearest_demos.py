@@ -1,6 +1,7 @@
 """A predictor that shows the demonstrations nearest to its input, out of many."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import dspy
@@ -42,11 +43,27 @@ def near(predictor: dspy.Predict, demos: Sequence[Any], nearest: int, embedder: 
     if nearest < 1:
         raise ValueError(f"nearest is {nearest}; it must be 1 or more.")
     fields = list(predictor.signature.input_fields)
-    predictor.__class__ = NearestDemos
+    if not isinstance(predictor, NearestDemos):
+        kind: Any = type(predictor)
+        predictor.__class__ = mixed(NearestDemos, kind)
     predictor.demos = list(demos)
     predictor.nearest = nearest
     predictor.embedder = embedder
     predictor.vectors = embedder.encode_queries([_text(demo, fields) for demo in demos])
+
+
+def unlearned(predictor: dspy.Predict) -> None:
+    """The predictor without demonstrations, and without choosing among them."""
+    if isinstance(predictor, NearestDemos):
+        predictor.__class__ = type(predictor).__mro__[2]
+        del predictor.nearest, predictor.embedder, predictor.vectors
+    predictor.demos = []
+
+
+@cache
+def mixed(first: Any, kind: Any) -> Any:
+    """The class `kind` with what `first` does before it; `kind` may be a predictor of any sort."""
+    return type(kind)(f"{first.__name__}{kind.__name__}", (first, kind), {"__module__": kind.__module__})
 
 
 def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:

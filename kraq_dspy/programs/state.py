@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from kraq_dspy import signatures
 from kraq_dspy.errors import StateError
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.nearest_demos import NearestDemos, near
+from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
@@ -49,7 +49,7 @@ class SavedInFull(dspy.Module):
 
     def load(self, path: Any, *arguments: Any, **options: Any) -> None:
         """A state of this program or of one of its steps. Raises StateError when it does not fit."""
-        if is_state(Path(path)):
+        if is_state(Path(path)) or not Path(path).exists():
             load_state(self, Path(path), embedder=getattr(self, "embedder", None))
             return
         with thawed(self):
@@ -264,8 +264,7 @@ def _change(
         if nearest and embedder is not None:
             near(predictor, demos, count, embedder)
             return
-        if isinstance(predictor, NearestDemos):
-            predictor.__class__ = dspy.Predict
+        unlearned(predictor)
         predictor.demos = demos
 
     return change
