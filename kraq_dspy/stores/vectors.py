@@ -42,6 +42,9 @@ HNSW_ABOVE = 50_000
 SPARE_BYTES = 64 << 20
 """Disk space that must stay free: Edge maps its files into memory, and a full disk would kill the process."""
 
+OPEN_BYTES = 16 << 20
+"""Disk space that must be free to open a shard at all, for the same reason: Edge makes files when it loads one."""
+
 _DENSE, _SPARSE, _TAGS = "dense", "bm25", "tags"
 _SPARE = 8  # hits asked for beyond k, so that ties at the end can be seen
 
@@ -217,6 +220,12 @@ class EdgeVectorStore:
     def _load(self) -> "qdrant_edge.EdgeShard":
         import qdrant_edge as edge
 
+        free = shutil.disk_usage(self._path.parent).free
+        if free < OPEN_BYTES:
+            raise IndexStateError(
+                f"The disk with {str(self._path)!r} is full: {free >> 20} MiB are free, and vectors are only opened "
+                f"while {OPEN_BYTES >> 20} are. Free some space and go on; nothing was lost."
+            )
         found = self._stored_dimension()
         if found is not None and found != self._dimension:
             raise EncoderMismatchError(_other_dimension(str(self._path), found, self._dimension))

@@ -1,0 +1,101 @@
+"""A whole build on a disk that fills up, and in folders that cannot be written: a clear error, and a usable index."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
+
+FULL = """
+import itertools, json, sys, threading, time
+from pathlib import Path
+from kraq_dspy.build import build_index
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.records import Chunk, Document, Question
+from kraq_dspy.stores.index import Index
+
+folder, example = Path(sys.argv[1]), Path(sys.argv[2])
+rows = [json.loads(line) for line in itertools.islice(example.open(encoding="utf-8"), 60)]
+documents = [Document(row["id"], row["title"], row["text"]) for row in rows]
+build_index(documents, folder.parent / "whole.kraq")
+build_index(documents[:5], folder / "x.kraq")
+ballast = folder / "ballast"
+block = bytes(1 << 20)
+with open(ballast, "wb") as file:
+    try:
+        while True:
+            file.write(block)
+            file.flush()
+    except OSError:
+        pass
+with open(ballast, "r+b") as file:
+    file.truncate(max(0, ballast.stat().st_size - int(sys.argv[3])))
+try:
+    build_index(documents, folder / "x.kraq")
+    print("no error")
+except IndexStateError as error:
+    print(" ".join(str(error).split()))
+with Index.open(folder / "x.kraq") as index:
+    print(index.count(Chunk) >= 5, all(chunk.text for chunk in index.all(Chunk)))  # readable, full as the disk is
+ballast.unlink()
+with Index.open(folder / "x.kraq") as index:
+    print(len(index.chunk_vectors.ids()) >= 5)
+build_index(documents, folder / "x.kraq")
+with Index.open(folder / "x.kraq") as mended, Index.open(folder.parent / "whole.kraq") as whole:
+    same = [sorted(map(repr, mended.all(kind))) == sorted(map(repr, whole.all(kind))) for kind in (Chunk, Question)]
+    print(all(same), mended.manifest.complete)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
+@pytest.mark.parametrize("free_bytes", [200_000, 1_500_000, 66 << 20])
+def test_a_build_on_a_full_disk_says_so_and_goes_on_once_there_is_space(tmp_path: Path, free_bytes: int) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    in_small_disk = 'mount -t tmpfs -o size=160m tmpfs "$0" && exec "$@"'
+    head = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", in_small_disk, str(disk)]
+    if shutil.which("unshare") is None or subprocess.run([*head, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+    process = subprocess.run(
+        [*head, sys.executable, "-c", FULL, str(disk), str(EXAMPLE), str(free_bytes)], capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr[-2000:]
+    error, *after = process.stdout.splitlines()
+    print(error)
+    assert "full" in error
+    assert "space" in error
+    assert after == ["True True", "True", "True True"]
+
+
+INDEX = """
+import os, sys
+import kraq_dspy.build, kraq_dspy.cli, kraq_dspy.embedders.sentence  # while they can still be read
+if os.geteuid() == 0:  # root may write anywhere
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+sys.argv = ["kraq", "index", sys.argv[1] + "/corpus.txt", "--out", sys.argv[1] + "/x.kraq", "--json"]
+kraq_dspy.cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs file modes")
+def test_kraq_index_into_a_folder_that_cannot_be_written_names_it() -> None:
+    folder = Path(tempfile.mkdtemp())  # pytest's own folders cannot be entered by another user
+    (folder / "corpus.txt").write_text("Ada Lovelace met Charles Babbage.")
+    try:
+        folder.chmod(0o555)
+        process = subprocess.run([sys.executable, "-c", INDEX, str(folder)], capture_output=True, text=True, cwd="/")
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+    assert process.returncode == 1, process.stderr
+    assert process.stdout == ""
+    assert "Permission denied" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert str(folder) in process.stderr.replace("\n", "")
