@@ -229,11 +229,59 @@ class QuestionHit:
 
 
 @dataclass(frozen=True, slots=True)
+class RatedPoint:
+    """What a report contributes to an answer. `importance` is from 0 to 100."""
+
+    point: str
+    importance: int
+
+
+@dataclass(frozen=True, slots=True)
 class QAPair:
     """One thing that a passage says, as a question that stands alone and its answer."""
 
     question: str
     answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSource:
+    """A document that a catalogue's answer rests on, and the hash of its text then; "" where that is not known."""
+
+    document_id: str
+    content_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvidence:
+    """A passage that a program had before it when it failed to answer."""
+
+    chunk_id: str
+    document_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """A question with its prepared answer. `number` is the entry's own for ever; `version` counts its changes from 1.
+
+    `status` is "approved" (served), "pending" (waits for an answer, or for approval of the one it has) or "stale" (a
+    source document has changed). `origin`: "person", "import", "failed", "kraq" or "synthetic". Of a question that a
+    program failed at, `given` is what it said, `evidence` what it saw, and `asked` how often it failed.
+    """
+
+    number: int
+    question: str
+    answer: str
+    status: str
+    sources: tuple[AnswerSource, ...] = ()
+    origin: str = "person"
+    version: int = 1
+    changed_at: str = ""
+    changed_by: str = ""
+    given: str = ""
+    evidence: tuple[AnswerEvidence, ...] = ()
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`kraq precompute --qa-pairs`: what programs look up, made offline once."""
+"""`kraq precompute --qa-pairs`, `--graph`: what programs look up, made offline once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,7 +43,13 @@ def _qa_pairs(space: "Workspace", progress: "Progress") -> Any:
     return make_qa_pairs(space.index, space.models, progress=progress)
 
 
-KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {"qa-pairs": _qa_pairs}
+def _graph(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.graph import embed_graph
+
+    return embed_graph(space.index, space.embedder, progress)
+
+
+KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {"qa-pairs": _qa_pairs, "graph": _graph}
 
 
 def _shown(value: Any) -> str:

@@ -27,6 +27,9 @@ def precompute(
     qa_pairs: Annotated[
         bool, typer.Option("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
     ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
+    ] = False,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -36,7 +39,7 @@ def precompute(
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
-    if wanted_kinds := [name for name, asked in {"qa-pairs": qa_pairs}.items() if asked]:
+    if wanted_kinds := [name for name, asked in {"qa-pairs": qa_pairs, "graph": graph}.items() if asked]:
         prepare(index_dir, wanted_kinds, config, lm, api_base, json=json)
         return
     from kraq_dspy.errors import ConfigError

@@ -1,6 +1,8 @@
 """One language-model step, one signature, one file."""
 
+from kraq_dspy.signatures.answer_from_graph import AnswerFromGraph
 from kraq_dspy.signatures.answer_from_pairs import AnswerFromPairs
+from kraq_dspy.signatures.answer_from_points import AnswerFromPoints
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.ask_about_passages import AskAboutPassages
 from kraq_dspy.signatures.check_response import CheckResponse
@@ -14,12 +16,15 @@ from kraq_dspy.signatures.grade_answer import GradeAnswer
 from kraq_dspy.signatures.judge_answer import JudgeAnswer
 from kraq_dspy.signatures.judge_list_answer import JudgeListAnswer
 from kraq_dspy.signatures.merge_descriptions import MergeDescriptions
+from kraq_dspy.signatures.rate_points import RatePoints
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
 from kraq_dspy.signatures.verify_draft import VerifyDraft
 from kraq_dspy.signatures.write_qa_pairs import WriteQAPairs
 
 __all__ = [
+    "AnswerFromGraph",
     "AnswerFromPairs",
+    "AnswerFromPoints",
     "AnswerQuestion",
     "AskAboutPassages",
     "CheckResponse",
@@ -33,6 +38,7 @@ __all__ = [
     "JudgeAnswer",
     "JudgeListAnswer",
     "MergeDescriptions",
+    "RatePoints",
     "SummarizeCommunity",
     "VerifyDraft",
     "WriteQAPairs",

@@ -297,6 +297,10 @@ class Index:
     def question_vectors(self) -> VectorStore:
         return self._store("questions")
 
+    def vectors_named(self, name: str) -> VectorStore:
+        """A store of its own beside the two above, made when first asked for: "entities", "reports", ..."""
+        return self._store(name)
+
     def _store(self, name: str) -> VectorStore:
         with self._opening:
             if self._closed:

@@ -19,6 +19,7 @@ from kraq_dspy.lms.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.embedded.extract import first_reading, second_reading
 from kraq_dspy.lms.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.embedded.names import names_in
+from kraq_dspy.lms.embedded.points import answer_from_points, rated_points
 from kraq_dspy.lms.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.lms.embedded.qa_pairs import question_answer_pairs, sub_questions
 from kraq_dspy.lms.embedded.same import same_thing
@@ -91,7 +92,7 @@ class EmbeddedEngine:
 
 
 def _telling_inputs(task: Task) -> tuple[str, ...]:
-    known = ("found", "summary", "passages", "response", "pairs")
+    known = ("found", "summary", "passages", "response", "pairs", "points")
     return tuple(name for name in known if name in task.inputs)[:1]
 
 
@@ -127,7 +128,10 @@ def _verify(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 
 
 def _check(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    return {"valid": "yes" if support(task.text("response"), task.text("context")) >= 0.6 else "no"}
+    """The context has most of the response's words, and the response a quarter of the question's."""
+    response = task.text("response")
+    fits = support(response, task.text("context")) >= 0.6 and support(task.text("question"), response) >= 0.25
+    return {"valid": "yes" if fits else "no"}
 
 
 def _references(task: Task) -> list[str]:
@@ -171,6 +175,12 @@ STEPS: dict[tuple[Any, ...], Step] = {
     },
     (frozenset({"answer"}),): _answer_question,
     (frozenset({"answer"}), "pairs"): _answer_from_pairs,
+    (frozenset({"answer"}), "points"): lambda engine, task: {
+        "answer": answer_from_points(task.text("question"), task.texts("points"), engine.similar)
+    },
+    (frozenset({"points"}),): lambda engine, task: {
+        "points": rated_points(task.text("question"), task.texts("reports"), engine.similar)
+    },
     (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
     (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
     (frozenset({"rationale", "response"}),): _draft,

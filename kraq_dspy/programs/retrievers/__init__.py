@@ -8,6 +8,7 @@ from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetrieve
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
 
 __all__ = [
     "BM25Retriever",
@@ -15,6 +16,7 @@ __all__ = [
     "CombinedRetriever",
     "CommunityBridgeRetriever",
     "DenseRetriever",
+    "EntityReportRetriever",
     "FusionRetriever",
     "HybridRetriever",
     "MMRRetriever",
@@ -22,6 +24,7 @@ __all__ = [
     "PageRankRetriever",
     "PassageGraph",
     "QuestionCommunities",
+    "ReportRetriever",
     "passage_graph",
     "share_budget",
 ]

@@ -1,0 +1,75 @@
+"""Embeddings of short texts (entities, reports, summaries) in a store of their own, made where they are missing."""
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
+from kraq_dspy.records import content_id
+
+logger = logging.getLogger(__name__)
+
+_BATCH = 256
+
+
+class TextVectors:
+    """Finds records by their texts. A point's id depends on the text, so a record whose text changed is embedded anew.
+
+    `texts` and `payloads` (what `filters` ask about) are by record id. Safe for threads once `sync` has run.
+    """
+
+    def __init__(
+        self,
+        store: VectorStore,
+        embedder: Embedder,
+        texts: Mapping[str, str],
+        payloads: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self.store = store
+        self.embedder = embedder
+        self._texts = texts
+        self._payloads = payloads or {}
+        self._point_of = {record_id: content_id("text", record_id, text) for record_id, text in texts.items()}
+        self._record_of = {point: record_id for record_id, point in self._point_of.items()}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TextVectors":
+        return self
+
+    def sync(self, stage: str, progress: Progress | None = None) -> int:
+        """Embed what is missing, a batch at a time, and drop what is gone; returns how many were embedded."""
+        progress = progress or SilentProgress()
+        have = self.store.ids()
+        if stale := have - set(self._record_of):
+            self.store.delete(stale)
+        missing = [record_id for record_id, point in self._point_of.items() if point not in have]
+        if missing:
+            logger.info("%s: embedding %d of %d texts", stage, len(missing), len(self._texts))
+        progress.start(stage, len(self._texts))
+        progress.advance(stage, len(self._texts) - len(missing))
+        for start in range(0, len(missing), _BATCH):
+            some = missing[start : start + _BATCH]
+            texts = [self._texts[record_id] for record_id in some]
+            self.store.upsert(
+                [self._point_of[record_id] for record_id in some],
+                self.embedder.encode_passages(texts),
+                texts,
+                [self._payloads.get(record_id, {}) for record_id in some],
+            )
+            progress.advance(stage, len(some))
+        progress.finish(stage)
+        return len(missing)
+
+    def __call__(
+        self,
+        text: str,
+        k: int,
+        *,
+        exclude: Collection[str] = (),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[tuple[str, float]]:
+        if vector is None:
+            vector = self.embedder.encode_queries([text])[0]
+        excluded = {self._point_of[record_id] for record_id in exclude if record_id in self._point_of}
+        [scored] = self.store.search(vector[None, :], k, exclude=excluded, filters=filters)
+        return [(self._record_of[point], cosine) for point, cosine in scored]

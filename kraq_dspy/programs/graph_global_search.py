@@ -1,0 +1,130 @@
+"""GraphRAG's global search: points from all reports of a level, rated, then one answer (Edge et al., 2024)."""
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+
+import dspy
+
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
+from kraq_dspy.records import Hit, RatedPoint
+from kraq_dspy.signatures import AnswerFromPoints, RatePoints
+
+UNKNOWN = "I do not know"
+AT_ONCE = 16  # map calls in flight
+
+
+class GraphGlobalSearch(dspy.Module):
+    """Map: the `k` reports nearest to the question, of those that `retrieve` knows, in batches of `tokens` tokens, each
+    asked for points with their importance. Reduce: the points above 0, most important first, `tokens` of them.
+
+    GraphRAG asks about every report of the level, in random order; that is `k` as large as the level. Nearest first,
+    a share of them costs little and leaves out what has nothing to do with the question. Without any point nothing more
+    is asked, and the answer is "I do not know".
+
+    The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
+    seconds for "retrieve", "map", "reduce" and "wall".
+    """
+
+    def __init__(self, retrieve: Retriever, *, k: int = 100, tokens: int = 8000) -> None:
+        super().__init__()
+        if k < 1 or tokens < 1:
+            raise ValueError(f"k is {k} and tokens {tokens}; expected 1 or more of each.")
+        self.retrieve = retrieve
+        self.k = k
+        self.tokens = tokens
+        self.rate = FittingPredict(RatePoints, shorten="reports")
+        self.answer = FittingPredict(AnswerFromPoints, shorten="points")
+
+    def forward(self, question: str) -> dspy.Prediction:
+        started = perf_counter()
+        hits = self.retrieve(question, self.k)
+        batches = _batches(hits, self.tokens)
+        retrieved = perf_counter()
+        rated: list[dspy.Prediction] = []
+        for start in range(0, len(batches), AT_ONCE):
+            some = batches[start : start + AT_ONCE]
+            rated += run_all(lambda reports: self.rate(question=question, reports=reports), some)
+        points = _points(rated)
+        mapped = perf_counter()
+        shown = _shown(points, self.tokens)
+        answer = self.answer(question=question, points=shown).answer if shown else UNKNOWN
+        return _prediction(answer, hits, points, len(batches), started, retrieved, mapped)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        started = perf_counter()
+        hits = await asyncio.to_thread(self.retrieve, question, self.k)
+        batches = _batches(hits, self.tokens)
+        retrieved = perf_counter()
+        rated: list[dspy.Prediction] = []
+        for start in range(0, len(batches), AT_ONCE):
+            some = batches[start : start + AT_ONCE]
+            rated += await gather_all(lambda reports: self.rate.acall(question=question, reports=reports), some)
+        points = _points(rated)
+        mapped = perf_counter()
+        shown = _shown(points, self.tokens)
+        answer = (await self.answer.acall(question=question, points=shown)).answer if shown else UNKNOWN
+        return _prediction(answer, hits, points, len(batches), started, retrieved, mapped)
+
+
+def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:
+    """Reports in order; one that is longer than `tokens` is a batch of its own."""
+    batches: list[list[str]] = []
+    left = 0
+    for hit in hits:
+        size = count_tokens(hit.chunk.passage)
+        if not batches or size > left:
+            batches.append([])
+            left = tokens
+        batches[-1].append(hit.chunk.passage)
+        left -= size
+    return batches
+
+
+def _points(rated: Sequence[dspy.Prediction]) -> list[RatedPoint]:
+    """Those above 0, each once, most important first; ties in the order of the reports."""
+    by_text: dict[str, RatedPoint] = {}
+    for prediction in rated:
+        for point in prediction.points or ():
+            text, importance = point.point.strip(), min(100, max(0, point.importance))
+            if text and importance and importance > (by_text[text].importance if text in by_text else 0):
+                by_text[text] = RatedPoint(text, importance)
+    return sorted(by_text.values(), key=lambda point: -point.importance)
+
+
+def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
+    shown: list[str] = []
+    for point in points:
+        line = f"{point.importance}: {point.point}"
+        tokens -= count_tokens(line)
+        if tokens < 0 and shown:
+            break
+        shown.append(line)
+    return shown
+
+
+def _prediction(
+    answer: str,
+    hits: list[Hit],
+    points: list[RatedPoint],
+    n_batches: int,
+    started: float,
+    retrieved: float,
+    mapped: float,
+) -> dspy.Prediction:
+    ended = perf_counter()
+    return dspy.Prediction(
+        answer=answer,
+        hits=hits,
+        points=points,
+        n_batches=n_batches,
+        timings={
+            "retrieve": retrieved - started,
+            "map": mapped - retrieved,
+            "reduce": ended - mapped,
+            "wall": ended - started,
+        },
+    )

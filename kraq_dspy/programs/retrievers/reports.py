@@ -1,0 +1,118 @@
+"""Reports as hits: the summaries of communities, found by meaning or by way of the entities near a question."""
+
+from collections.abc import Collection
+
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.ports import Filters, Vectors
+from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
+from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, matches
+from kraq_dspy.records import Chunk, Community, Hit, Summary
+
+
+def report_chunk(community: Community, summary: Summary) -> Chunk:
+    """The report as a passage: summary and findings, under the community's id. Its metadata has the `level`."""
+    text = report_text(summary)
+    return Chunk(
+        id=community.id,
+        document_id=community.id,
+        position=0,
+        start=0,
+        end=len(text),
+        text=text,
+        n_tokens=count_tokens(text),
+        title=summary.title,
+        metadata={"level": community.level},
+    )
+
+
+def report_text(summary: Summary) -> str:
+    """The summary, then a line for each finding; a heading that its explanation repeats is left out."""
+    findings = [
+        finding.explanation
+        if finding.explanation.startswith(finding.summary.rstrip(" …."))
+        else f"{finding.summary}: {finding.explanation}"
+        for finding in summary.findings
+    ]
+    return "\n".join([summary.text, *findings])
+
+
+class ReportRetriever(Retrieving):
+    """GraphRAG's reports by meaning: those whose text is nearest to the question; `why` is "report".
+
+    A hit's chunk is a report: its id and `document_id` are the community's, so `exclude` and `filters` speak of
+    communities (`{"level": 0}`). With `level`, only the partition at that level is searched, so that no two reports
+    tell of the same entities; without it, all levels.
+    """
+
+    def __init__(self, nearest: NearestTexts, graph: GraphSource, *, level: int | None = None) -> None:
+        if level is not None and level < 0:
+            raise ValueError(f"level is {level}; expected 0 (the broadest) or more.")
+        self.nearest = nearest
+        self.graph = graph
+        self.level = level
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        among = None if self.level is None else self.graph.report_ids_at(self.level)
+        scored: list[tuple[str, float]] = []
+        passed = set(exclude)
+        wanted = k
+        while True:
+            found = self.nearest(question, wanted, exclude=passed, filters=filters, vector=vector)
+            scored += [(report_id, score) for report_id, score in found if among is None or report_id in among]
+            if len(scored) >= k or len(found) < wanted:
+                break
+            passed.update(report_id for report_id, _ in found)
+            wanted *= 4
+        return _hits(self.graph, scored[:k], question, "report")
+
+
+class EntityReportRetriever(Retrieving):
+    """GraphRAG's reports by way of entities, as its local search orders them; `why` is "entity".
+
+    The `n_entities` nearest to the question are looked up, and the narrowest reported community of each, at `level` or
+    broader. `score` is the sum of their entities' cosines. `exclude` and `filters` as in ReportRetriever. There may be
+    fewer than `k`.
+    """
+
+    def __init__(self, nearest: NearestTexts, graph: GraphSource, *, n_entities: int = 30, level: int = 2) -> None:
+        if n_entities < 1 or level < 0:
+            raise ValueError(f"n_entities is {n_entities} and level {level}; expected 1 or more, and 0 or more.")
+        self.nearest = nearest
+        self.graph = graph
+        self.n_entities = n_entities
+        self.level = level
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        scores: dict[str, float] = {}
+        for entity_id, cosine in self.nearest(question, self.n_entities, vector=vector):
+            community_id = self.graph.community_of(entity_id, self.level)
+            if community_id is not None and community_id not in exclude:
+                scores[community_id] = scores.get(community_id, 0.0) + max(cosine, 0.0)
+        hits = _hits(self.graph, best_first(scores, len(scores)), question, "entity")
+        return [hit for hit in hits if matches(hit.chunk, filters)][:k]
+
+
+def _hits(graph: GraphSource, scored: list[tuple[str, float]], question: str, why: str) -> list[Hit]:
+    reports = graph.reports([report_id for report_id, _ in scored])
+    return [
+        Hit(report_chunk(community, summary), score, question, why)
+        for (community, summary), (_, score) in zip(reports, scored, strict=True)
+    ]
