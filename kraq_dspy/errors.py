@@ -55,6 +55,14 @@ class StateError(KraqError):
     """A saved program state that does not fit the program."""
 
 
+class CatalogueError(KraqError):
+    """A catalogue of prepared answers that has no such entry, or a file of entries that cannot be read."""
+
+
+class CatalogueConflictError(CatalogueError):
+    """A question that the catalogue answers already, with another answer."""
+
+
 class WorseProgramError(KraqError):
     """An optimized program that scores lower than the one it was made from; it is saved only when forced."""
 

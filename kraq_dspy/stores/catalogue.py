@@ -1,0 +1,312 @@
+"""Prepared answers on disk: `catalogue.db` in the index folder, one SQLite file, with every version of every entry.
+
+It needs no lock of its own: a person may review it while another process answers from it.
+"""
+
+import dataclasses
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
+from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Document, content_id
+from kraq_dspy.stores.codec import dumps, loads, restored, storable
+from kraq_dspy.stores.database import Database
+
+CATALOGUE = "catalogue.db"
+STATUSES = ("pending", "approved", "stale")
+SCHEMA_VERSION = 1
+
+_SCHEMA = (
+    # AUTOINCREMENT: the number of an entry that was removed is not given to another one
+    "CREATE TABLE entries"
+    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL)",
+    "CREATE INDEX entries_status ON entries (status)",
+    "CREATE TABLE history (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL)",
+    "CREATE INDEX history_number ON history (number)",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """What a caller knows of an entry; without an answer it is pending, whatever `status` says."""
+
+    question: str
+    answer: str = ""
+    status: str = "approved"
+    sources: tuple[AnswerSource, ...] = ()
+    origin: str = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two answers to one question: the catalogue's, under its number, and the one that was not taken."""
+
+    number: int
+    question: str
+    kept: str
+    refused: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """Numbers of entries by what became of them; `answered` were pending before. Conflicts were left as they are."""
+
+    added: tuple[int, ...] = ()
+    answered: tuple[int, ...] = ()
+    replaced: tuple[int, ...] = ()
+    unchanged: tuple[int, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A version of an entry, and what made it: added, asked, answered, replaced, approved, stale, edited, removed."""
+
+    action: str
+    entry: CatalogueEntry
+
+
+class Catalogue:
+    """Entries by number. Safe for threads and for several processes."""
+
+    def __init__(self, path: Path, *, write: bool = True) -> None:
+        """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
+        self.path = path
+        self._database = Database(path, write=write)
+        try:
+            with self._database.reading() as connection:
+                [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA_VERSION:
+                raise IndexStateError(
+                    f"{str(path)!r} is a catalogue of version {version}, newer than {SCHEMA_VERSION}. "
+                    "Update kraq-dspy to open it."
+                )
+            if version == 0:
+                self._create()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Catalogue":
+        return self
+
+    @property
+    def writable(self) -> bool:
+        return self._database.write
+
+    def close(self) -> None:
+        self._database.close()
+
+    # Reading
+
+    def revision(self) -> int:
+        """Grows with every change, of this or another process."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()[0])
+
+    def entries(self, status: str | None = None) -> list[CatalogueEntry]:
+        """All, or those of a status, by number."""
+        where, values = ("WHERE status = ?", (status,)) if status else ("", ())
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT data FROM entries {where} ORDER BY number", values).fetchall()
+        return [loads(CatalogueEntry, restored(data)) for (data,) in rows]
+
+    def counts(self) -> dict[str, int]:
+        """Entries by status, all three."""
+        with self._database.reading() as connection:
+            found = dict(connection.execute("SELECT status, count(*) FROM entries GROUP BY status").fetchall())
+        return {status: found.get(status, 0) for status in STATUSES}
+
+    def get(self, number: int) -> CatalogueEntry:
+        """Raises CatalogueError."""
+        with self._database.reading() as connection:
+            return self._get(connection, number)
+
+    def find(self, question: str) -> CatalogueEntry | None:
+        """The entry of the same question, case, spaces and final punctuation apart."""
+        with self._database.reading() as connection:
+            return _find(connection, question)
+
+    def history(self, number: int) -> list[Change]:
+        """Every version of an entry, oldest first, also of one that was removed."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT action, data FROM history WHERE number = ? ORDER BY revision", (number,)
+            ).fetchall()
+        return [Change(action, loads(CatalogueEntry, restored(data))) for action, data in rows]
+
+    # Changing
+
+    def add(self, new: NewEntry, *, by: str, replace: bool = False) -> CatalogueEntry:
+        """One entry; see `add_all`. Raises CatalogueConflictError when the question has another answer already."""
+        report = self.add_all([new], by=by, replace=replace)
+        if report.conflicts:
+            [conflict] = report.conflicts
+            raise CatalogueConflictError(
+                f"Entry {conflict.number} answers this question already, with {_shown(conflict.kept)}, not with "
+                f"{_shown(conflict.refused)}. Keep it, or replace its answer (--replace), which keeps the old version."
+            )
+        [number] = report.added + report.answered + report.replaced + report.unchanged
+        return self.get(number)
+
+    def add_all(self, entries: Iterable[NewEntry], *, by: str, replace: bool = False) -> AddReport:
+        """All in one transaction. A question that is there: without an answer it gets this one; with the same answer
+        nothing changes; with another one it is a conflict, reported and left, or a new version with `replace`."""
+        outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
+        conflicts: list[Conflict] = []
+        with self._database.writing() as connection:
+            for new in entries:
+                question, answer, status = _checked(new)
+                old = _find(connection, question)
+                if old is None:
+                    entry = CatalogueEntry(0, question, answer, status, new.sources, new.origin)
+                    outcomes["added"].append(_insert(connection, entry, "added", by).number)
+                elif not answer or (answer == old.answer and old.status == status):
+                    outcomes["unchanged"].append(old.number)
+                elif old.answer and answer != old.answer and not replace:
+                    conflicts.append(Conflict(old.number, question, old.answer, answer))
+                else:
+                    action = "replaced" if old.answer else "answered"
+                    sources = new.sources or old.sources
+                    _update(connection, old, action, by, answer=answer, status=status, sources=sources)
+                    outcomes[action].append(old.number)
+        return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
+
+    def change(self, number: int, *, by: str, action: str = "edited", **fields: Any) -> CatalogueEntry:
+        """A new version with other `answer`, `status` or `sources`. Raises CatalogueError, also for an approval of an
+        entry without an answer."""
+        with self._database.writing() as connection:
+            old = self._get(connection, number)
+            changed = dataclasses.replace(old, **fields)
+            if changed.status not in STATUSES:
+                raise CatalogueError(f"There is no status {changed.status!r}; there are: {', '.join(STATUSES)}.")
+            if changed.status == "approved" and not changed.answer.strip():
+                raise CatalogueError(f"Entry {number} has no answer yet. Give it one before it is approved.")
+            return _update(connection, old, action, by, **fields)
+
+    def remove(self, number: int, *, by: str) -> None:
+        """Its history stays. Raises CatalogueError."""
+        with self._database.writing() as connection:
+            old = self._get(connection, number)
+            connection.execute("DELETE FROM entries WHERE number = ?", (number,))
+            _record(connection, "removed", dataclasses.replace(old, changed_at=_now(), changed_by=by))
+
+    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> CatalogueEntry:
+        """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
+        question = question.strip()
+        with self._database.writing() as connection:
+            old = _find(connection, question)
+            if old is None:
+                entry = CatalogueEntry(
+                    0, question, "", "pending", origin="failed", given=given, evidence=tuple(evidence), asked=1
+                )
+                return _insert(connection, entry, "asked", "")
+            asked = dataclasses.replace(
+                old, given=given or old.given, evidence=tuple(evidence) or old.evidence, asked=old.asked + 1
+            )
+            connection.execute("UPDATE entries SET data = ? WHERE number = ?", (storable(dumps(asked)), old.number))
+            return asked
+
+    def flag_stale(self, hashes: Mapping[str, str]) -> list[int]:
+        """Mark the approved entries of which a source has another hash now, or is gone; returns their numbers.
+
+        `hashes` are those of the documents that exist, by id; see `content_hash`.
+        """
+        if not any(is_stale(entry, hashes) for entry in self.entries("approved")):
+            return []
+        with self._database.writing() as connection:
+            rows = connection.execute("SELECT data FROM entries WHERE status = 'approved' ORDER BY number").fetchall()
+            approved = (loads(CatalogueEntry, restored(data)) for (data,) in rows)
+            changed = [entry for entry in approved if is_stale(entry, hashes)]
+            for entry in changed:
+                _update(connection, entry, "stale", "", status="stale")
+        return [entry.number for entry in changed]
+
+    def _create(self) -> None:
+        with self._database.writing() as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another process may have been quicker
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+
+    def _get(self, connection: sqlite3.Connection, number: int) -> CatalogueEntry:
+        row = connection.execute("SELECT data FROM entries WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
+        return loads(CatalogueEntry, restored(row[0]))
+
+
+def question_key(question: str) -> str:
+    """Equal for questions that differ in case, width, spaces or final punctuation alone."""
+    plain = unicodedata.normalize("NFKC", question).casefold()
+    return re.sub(r"[\s?!.。…]+$", "", " ".join(plain.split()))
+
+
+def content_hash(document: Document) -> str:
+    """Depends on what a reader sees of the document: title and text."""
+    return content_id("source", document.title, document.text)
+
+
+def is_stale(entry: CatalogueEntry, hashes: Mapping[str, str]) -> bool:
+    """Whether a source document is gone, or was another one when the answer was given."""
+    return any(
+        source.document_id not in hashes or source.content_hash not in ("", hashes[source.document_id])
+        for source in entry.sources
+    )
+
+
+def _checked(new: NewEntry) -> tuple[str, str, str]:
+    question, answer = new.question.strip(), new.answer.strip()
+    if not question_key(question):
+        raise CatalogueError(f"{new.question!r} is no question. Every entry needs one.")
+    if new.status not in STATUSES:
+        raise CatalogueError(f"There is no status {new.status!r}; there are: {', '.join(STATUSES)}.")
+    return question, answer, new.status if answer else "pending"
+
+
+def _find(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:
+    row = connection.execute("SELECT data FROM entries WHERE key = ?", (_key(question),)).fetchone()
+    return None if row is None else loads(CatalogueEntry, restored(row[0]))
+
+
+def _insert(connection: sqlite3.Connection, entry: CatalogueEntry, action: str, by: str) -> CatalogueEntry:
+    cursor = connection.execute(
+        "INSERT INTO entries (key, status, data) VALUES (?, ?, '')", (_key(entry.question), entry.status)
+    )
+    entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
+    connection.execute("UPDATE entries SET data = ? WHERE number = ?", (storable(dumps(entry)), entry.number))
+    _record(connection, action, entry)
+    return entry
+
+
+def _update(connection: sqlite3.Connection, old: CatalogueEntry, action: str, by: str, **fields: Any) -> CatalogueEntry:
+    entry = dataclasses.replace(old, **fields, version=old.version + 1, changed_at=_now(), changed_by=by)
+    connection.execute(
+        "UPDATE entries SET status = ?, data = ? WHERE number = ?", (entry.status, storable(dumps(entry)), old.number)
+    )
+    _record(connection, action, entry)
+    return entry
+
+
+def _record(connection: sqlite3.Connection, action: str, entry: CatalogueEntry) -> None:
+    connection.execute(
+        "INSERT INTO history (number, action, data) VALUES (?, ?, ?)", (entry.number, action, storable(dumps(entry)))
+    )
+
+
+def _key(question: str) -> str | bytes:
+    return storable(question_key(question))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:59]}…")
