@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.ports import Vectors
@@ -88,8 +89,19 @@ def _kmeans(vectors: Vectors, k: int, seed: int, n_init: int) -> list[int]:
     # A few dozen rows are one thread's work; others would only wait for each other, and long on a busy machine.
     with _threads().limit(limits=1, user_api="openmp"):
         # float64 because scikit-learn takes a detour for float32: 12 ms against 9 for 20 rows and 50 starts.
-        labels: list[int] = means.fit_predict(vectors.astype(float)).tolist()
+        labels: list[int] = means.fit_predict(_turned(vectors.astype(float))).tolist()
     return labels
+
+
+def _turned(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows, turned in space so that all but the first `len(rows)` coordinates are 0, and without those.
+
+    Distances stay as they are; KMeans on 10 rows of 384 numbers takes a fifth less time.
+    """
+    if rows.shape[1] <= len(rows):
+        return rows
+    turned: NDArray[np.float64] = np.linalg.qr((rows - rows.mean(axis=0)).T, mode="r").T
+    return turned
 
 
 @functools.cache

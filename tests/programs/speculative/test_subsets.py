@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 
@@ -67,3 +69,13 @@ def test_a_thousand_passages_in_fifty_clusters_are_drawn_from_without_counting_a
 def test_no_clusters_or_no_subsets_are_refused(k: int, m: int) -> None:
     with pytest.raises(ValueError, match="at least one"):
         draw_subsets(cluster(np.eye(2, dtype=np.float32), k), m)
+
+
+def test_many_dimensions_change_no_cluster() -> None:
+    """Rows of more dimensions than rows are turned first; what scikit-learn makes of them as they are is the same."""
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((3, 384))
+    rows = np.array([centres[i % 3] + 0.6 * rng.standard_normal(384) for i in range(14)], dtype=np.float32)
+    plain = KMeans(n_clusters=3, n_init=50, random_state=0).fit_predict(rows.astype(float))
+    assert adjusted_rand_score(plain, cluster(rows, 3)) == 1.0
+    assert len(set(cluster(rows, 3))) == 3
