@@ -100,8 +100,7 @@ def _turned(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if rows.shape[1] <= len(rows):
         return rows
-    turned: NDArray[np.float64] = np.linalg.qr((rows - rows.mean(axis=0)).T, mode="r").T
-    return turned
+    return np.asarray(np.linalg.qr((rows - rows.mean(axis=0)).T, mode="r")).T
 
 
 @functools.cache
