@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from kraq_dspy.config import Settings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.load import load_documents
+from kraq_dspy.corpus.redact import redacted_document
 from kraq_dspy.embedders import load_embedder, resolve_encoder
-from kraq_dspy.errors import ConfigError, CorpusError, EncoderMismatchError
+from kraq_dspy.errors import ConfigError, CorpusError, IndexStateError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import find_communities, prepare
 from kraq_dspy.lms.adapter import KraqAdapter
@@ -234,7 +235,7 @@ class _Builder:
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
         for batch in _batches(documents):
-            kept = [item for item in batch if isinstance(item, Document)]
+            kept = [redacted_document(d, self.settings.redact) for d in batch if isinstance(d, Document)]
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
             self.index.add([item for item in batch if isinstance(item, Failure)])
             self.index.add(kept)
@@ -419,11 +420,22 @@ def _opened(out: Path, settings: Settings, embedder: Embedder) -> Index:
     index = Index.open(out, write=True)
     try:
         index.require_encoder(embedder)
-    except EncoderMismatchError:
+        _require_redaction(index, settings)
+    except IndexStateError:
         index.close()
         raise
     index.update_manifest(complete=False)
     return index
+
+
+def _require_redaction(index: Index, settings: Settings) -> None:
+    """What was struck out must not come back because a word was left out of a command."""
+    before, now = index.manifest.settings.redact, settings.redact
+    if any(getattr(before, kind) and not getattr(now, kind) for kind in ("emails", "phones", "cards")):
+        raise IndexStateError(
+            f"{str(index.path)!r} was made with personal data struck out, and this run would bring it back. Say "
+            "--redact again ([redact] in kraq.toml), or choose another folder."
+        )
 
 
 def _counts(usage: Usage) -> tuple[int, int, int]:

@@ -26,7 +26,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from kraq_dspy.errors import ConfigError
 
-ROLES = ("default", "extractor", "summarizer", "generator", "answerer", "drafter", "verifier", "judge", "teacher")
+ROLES = (
+    "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
+)  # fmt: skip
 
 
 def _positive(section: Any, *names: str) -> None:
@@ -52,6 +54,15 @@ class ChunkSettings:
         _positive(self, "tokens")
         if not 0 <= self.overlap < self.tokens:
             raise ConfigError(f"chunks.overlap is {self.overlap}; it must be from 0 to chunks.tokens - 1.")
+
+
+@dataclass(frozen=True, slots=True)
+class RedactSettings:
+    """What is struck out of documents before anything else sees them: an index made so does not hold it."""
+
+    emails: bool = False
+    phones: bool = False
+    cards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +236,7 @@ class Settings:
     """All of the above; what `kraq.toml` may say."""
 
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    redact: RedactSettings = field(default_factory=RedactSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)
     resolve: ResolveSettings = field(default_factory=ResolveSettings)
     communities: CommunitySettings = field(default_factory=CommunitySettings)

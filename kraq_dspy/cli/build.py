@@ -28,6 +28,7 @@ def index(
         bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False,
     program_state: options.ProgramStates = None,
+    redact: options.Redact = False,
     json: options.Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -44,6 +45,7 @@ def index(
         encoder_api_base=encoder_api_base,
         concurrency=concurrency,
         runner=runner,
+        redact=redact,
     )
     with Bars(quiet=json) as bars:
         report = build_index(

@@ -4,18 +4,20 @@ from collections import Counter
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
 from kraq_dspy.cli.build import models_in_words, show_failures
-from kraq_dspy.cli.terminal import compact, output, print_json, short, two_columns
+from kraq_dspy.cli.terminal import compact, errors, output, print_json, short, two_columns
 
 
 def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
     """What the index holds, what made it, what it took, and what failed."""
+    from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
-    from kraq_dspy.records import Community
+    from kraq_dspy.records import Community, Question
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
@@ -23,6 +25,7 @@ def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
         usage = index.results.usage()
         communities = list(index.all(Community))
         asked = Counter(question.level for question in index.questions(source="kraq"))
+        personal = {question.id: found for question in index.all(Question) if (found := find_personal(question.text))}
     depth = 1 + max((community.level for community in communities), default=-1)
     levels = {level: len(communities_at(communities, level)) for level in range(depth)}
     if json:
@@ -35,6 +38,7 @@ def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
                 "partition_sizes": levels,
                 "questions_by_level": asked,
                 "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
+                "personal_questions": {id: sorted({one.kind for one in found}) for id, found in personal.items()},
                 "failures": failures,
             }
         )
@@ -67,6 +71,11 @@ def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
             cells = (f"{used.calls:,}", compact(used.prompt_tokens), compact(used.completion_tokens))
             table.add_row(stage, Text(model), *cells)
         output.print(table)
+    if personal:
+        errors.print(
+            f"[yellow]{len(personal)} questions hold e-mail addresses, phone or card numbers[/]: "
+            f"kraq questions {escape(str(index_dir))} --personal. To keep them out: kraq index --redact."
+        )
     show_failures(tuple(failures))
 
 
@@ -75,13 +84,19 @@ def questions(
     level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level; 0 is the broadest.")] = None,
     source: Annotated[str, typer.Option(help="kraq, or random for the baseline's questions.")] = "kraq",
     duplicates: Annotated[bool, typer.Option("--duplicates", help="Also those marked as duplicates.")] = False,
+    personal: Annotated[
+        bool, typer.Option("--personal", help="Only those with e-mail addresses, phone or card numbers.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """The representative questions, broadest first."""
+    from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
         found = list(index.questions(level, source=source, duplicates=duplicates))
+    if personal:
+        found = [question for question in found if find_personal(question.text)]
     if json:
         print_json(found)
         return

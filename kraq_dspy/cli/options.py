@@ -45,6 +45,11 @@ Runner = Annotated[
     typer.Option("--runner", metavar="NAME", help="Where models are asked: local, or ray (a cluster; see [run])."),
 ]
 
+Redact = Annotated[
+    bool,
+    typer.Option("--redact", help="Strike e-mail addresses, phone and card numbers out of documents ([redact])."),
+]
+
 
 def settings_from(
     file: Path | None,
@@ -56,11 +61,12 @@ def settings_from(
     encoder_api_base: str | None = None,
     concurrency: int | None = None,
     runner: str | None = None,
+    redact: bool = False,
 ) -> Settings:
     """The settings file with the command line's words over it. `base` is used where there is no file."""
     import dataclasses
 
-    from kraq_dspy.config import read_settings
+    from kraq_dspy.config import RedactSettings, read_settings
     from kraq_dspy.errors import ConfigError
 
     here = Path("kraq.toml")
@@ -83,4 +89,6 @@ def settings_from(
         settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=concurrency))
     if runner is not None:
         settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=runner))
+    if redact:
+        settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
     return settings
