@@ -34,8 +34,10 @@ from kraq_dspy.programs.retrievers import (
     PassageGraph,
     QuestionCommunities,
     ReportRetriever,
+    RewrittenRetriever,
     passage_graph,
 )
+from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.state import load_state
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
@@ -159,6 +161,11 @@ def _hybrid(space: Workspace) -> Retriever:
     return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
 
 
+def _rewritten(space: Workspace, rewrite: dspy.Module) -> Retriever:
+    rewrite.set_lm(space.models["rewriter"])
+    return RewrittenRetriever(space.retriever("dense"), rewrite)
+
+
 RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
     "dense": lambda space: DenseRetriever(space.index, space.index.chunk_vectors, space.embedder),
     "bm25": lambda space: BM25Retriever(space.index, space.index.chunk_vectors),
@@ -175,6 +182,9 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
         space.embedder,
     ),
     "pagerank": lambda space: PageRankRetriever(_hybrid(space), space.passage_graph, space.index),
+    "qr-fusion": lambda space: _rewritten(space, Clarify()),
+    "rag-fusion": lambda space: _rewritten(space, Vary()),
+    "dmqr": lambda space: _rewritten(space, Diversify()),
     "graph-local": lambda space: EntityReportRetriever(space.entity_vectors, space.graph),
     "graph-global": lambda space: ReportRetriever(space.report_vectors, space.graph),
 }

@@ -31,6 +31,7 @@ from kraq_dspy.errors import (
 from kraq_dspy.eval.bertscore import BertScorer
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, Row, RowWriter, RunHeader, read_rows
+from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
@@ -286,10 +287,15 @@ class _Run:
             undefined: list[str] = []
             seconds: dict[str, float] = {}
             hit_ids: tuple[str, ...] = ()
+            spent = _Spent()  # some retrievers ask a model
             try:
                 for budget, score in of_budget.items():
                     started = perf_counter()
-                    hits = retrieve(example.question, budget)
+                    with (
+                        working_on(system.name, example.id, spent),
+                        dspy.context(adapter=KraqAdapter(), disable_history=True),
+                    ):
+                        hits = retrieve(example.question, budget)
                     seconds[f"k={budget}"] = perf_counter() - started
                     found = score(example, dspy.Prediction(answer="", hits=hits), budget)
                     values.update(found.values)
@@ -299,7 +305,11 @@ class _Run:
                 raise
             except Exception as error:  # noqa: BLE001
                 return Row(example.id, system.name, failure=_reason(error), extra=_facts(example))
-            extra = {**_facts(example), "undefined": undefined}
+            extra = {
+                **_facts(example),
+                "undefined": undefined,
+                **({"usage": spent.to_dict()} if spent.usage.calls else {}),
+            }
             return Row(example.id, system.name, metrics=values, timings=seconds, hit_ids=hit_ids, extra=extra)
 
         return find

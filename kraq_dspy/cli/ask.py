@@ -27,12 +27,19 @@ def ask(
     index_dir: options.IndexDir,
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     program: Annotated[
-        str, typer.Option("--program", "-p", help="traditional, combined, speculative, efficient or qa-rag.")
+        str,
+        typer.Option(
+            "--program",
+            "-p",
+            help="traditional, combined, speculative, efficient, qa-rag, graph-local or graph-global.",
+        ),
     ] = "combined",
     retriever: Annotated[
         str,
         typer.Option(
-            "--retriever", help="What finds the passages: dense, bm25, hybrid, fusion, mmr, combined, bridge, pagerank."
+            "--retriever",
+            help="What finds the passages: dense, bm25, hybrid, fusion, mmr, combined, bridge, pagerank; by a model's "
+            "rewritings of the question: qr-fusion, rag-fusion, dmqr; reports: graph-local, graph-global.",
         ),
     ] = "dense",
     k: Annotated[int | None, typer.Option("--k", min=1, help="Passages in all (the papers' M).")] = None,

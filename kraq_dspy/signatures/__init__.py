@@ -6,6 +6,8 @@ from kraq_dspy.signatures.answer_from_points import AnswerFromPoints
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.ask_about_passages import AskAboutPassages
 from kraq_dspy.signatures.check_response import CheckResponse
+from kraq_dspy.signatures.choose_rewritings import ChooseRewritings
+from kraq_dspy.signatures.condense_question import CondenseQuestion
 from kraq_dspy.signatures.confirm_same_entity import ConfirmSameEntity
 from kraq_dspy.signatures.decompose_question import DecomposeQuestion
 from kraq_dspy.signatures.draft_answer import DraftAnswer
@@ -13,11 +15,15 @@ from kraq_dspy.signatures.extract_elements import ExtractElements
 from kraq_dspy.signatures.find_missed_elements import FindMissedElements
 from kraq_dspy.signatures.generate_question import GenerateQuestion
 from kraq_dspy.signatures.grade_answer import GradeAnswer
+from kraq_dspy.signatures.guess_answer import GuessAnswer
 from kraq_dspy.signatures.judge_answer import JudgeAnswer
 from kraq_dspy.signatures.judge_list_answer import JudgeListAnswer
+from kraq_dspy.signatures.list_keywords import ListKeywords
 from kraq_dspy.signatures.merge_descriptions import MergeDescriptions
 from kraq_dspy.signatures.rate_points import RatePoints
+from kraq_dspy.signatures.rewrite_question import RewriteQuestion
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
+from kraq_dspy.signatures.vary_question import VaryQuestion
 from kraq_dspy.signatures.verify_draft import VerifyDraft
 from kraq_dspy.signatures.write_qa_pairs import WriteQAPairs
 
@@ -28,6 +34,8 @@ __all__ = [
     "AnswerQuestion",
     "AskAboutPassages",
     "CheckResponse",
+    "ChooseRewritings",
+    "CondenseQuestion",
     "ConfirmSameEntity",
     "DecomposeQuestion",
     "DraftAnswer",
@@ -35,11 +43,15 @@ __all__ = [
     "FindMissedElements",
     "GenerateQuestion",
     "GradeAnswer",
+    "GuessAnswer",
     "JudgeAnswer",
     "JudgeListAnswer",
+    "ListKeywords",
     "MergeDescriptions",
     "RatePoints",
+    "RewriteQuestion",
     "SummarizeCommunity",
+    "VaryQuestion",
     "VerifyDraft",
     "WriteQAPairs",
 ]

@@ -14,6 +14,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLog
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.embedded import rewrite
 from kraq_dspy.lms.embedded.answer import answer, short_answer
 from kraq_dspy.lms.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.embedded.extract import first_reading, second_reading
@@ -181,6 +182,14 @@ STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"points"}),): lambda engine, task: {
         "points": rated_points(task.text("question"), task.texts("reports"), engine.similar)
     },
+    (frozenset({"rewritten"}),): lambda engine, task: {"rewritten": rewrite.clearer(task.text("question"))},
+    (frozenset({"searches"}),): lambda engine, task: {
+        "searches": rewrite.varied(task.text("question"), int(task.text("count") or 4))
+    },
+    (frozenset({"keywords"}),): lambda engine, task: {"keywords": rewrite.keywords(task.text("question"))},
+    (frozenset({"guess"}),): lambda engine, task: {"guess": rewrite.statement(task.text("question"))},
+    (frozenset({"core"}),): lambda engine, task: {"core": rewrite.core(task.text("question"))},
+    (frozenset({"rewritings"}),): lambda engine, task: {"rewritings": rewrite.rewritings(task.text("question"))},
     (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
     (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
     (frozenset({"rationale", "response"}),): _draft,

@@ -9,6 +9,7 @@ from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
+from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 
 __all__ = [
     "BM25Retriever",
@@ -25,6 +26,7 @@ __all__ = [
     "PassageGraph",
     "QuestionCommunities",
     "ReportRetriever",
+    "RewrittenRetriever",
     "passage_graph",
     "share_budget",
 ]

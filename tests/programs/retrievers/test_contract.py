@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
+import dspy
 import numpy as np
 import pytest
 
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
     BM25Retriever,
@@ -21,8 +24,10 @@ from kraq_dspy.programs.retrievers import (
     NearestQuestions,
     PageRankRetriever,
     QuestionCommunities,
+    RewrittenRetriever,
     passage_graph,
 )
+from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
 
 QUESTION = "Which river has a bridge to a castle with music?"
 
@@ -70,6 +75,11 @@ def pagerank(library: Any) -> PageRankRetriever:
     return PageRankRetriever(dense(library), graph, library.records)
 
 
+def rewritten(library: Any, rewrite: dspy.Module) -> RewrittenRetriever:
+    rewrite.set_lm(make_lm(RoleSettings(model="embedded")))
+    return RewrittenRetriever(dense(library), rewrite)
+
+
 RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "dense": dense,
     "bm25": lambda library: BM25Retriever(library.records, library.chunk_vectors),
@@ -90,6 +100,11 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
         CombinedRetriever(dense(library), nearest(library)), nearest(library)
     ),
     "bridge": bridge,
+    "qr-fusion": lambda library: rewritten(library, Clarify()),
+    "rag-fusion": lambda library: rewritten(library, Vary()),
+    "dmqr": lambda library: rewritten(library, Diversify()),
+    "dmqr, all four": lambda library: rewritten(library, Diversify(adaptive=False)),
+    "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
     "pagerank": pagerank,
 }
 
@@ -178,5 +193,10 @@ def test_an_empty_question_is_refused(retrieve: Retriever, question: str) -> Non
         retrieve(question, 3)
 
 
-def test_a_copy_shares_the_stores_it_reads(retrieve: Retriever) -> None:
-    assert copy.deepcopy(retrieve) is retrieve
+def test_a_copy_shares_the_stores_it_reads(retrieve: Any) -> None:
+    copied = copy.deepcopy(retrieve)
+    if isinstance(copied, dspy.Module):  # its steps are copied, so that optimizers can change them apart
+        assert copied.retrieve is retrieve.retrieve
+        assert copied(QUESTION, 5) == retrieve(QUESTION, 5)
+    else:
+        assert copied is retrieve

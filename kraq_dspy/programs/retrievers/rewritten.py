@@ -1,0 +1,67 @@
+"""Query rewriting and fusion: the question and a model's rewritings of it, each searched with, their rankings fused."""
+
+import logging
+from collections.abc import Collection
+
+import dspy
+from dspy.utils.exceptions import DSPyError
+
+from kraq_dspy.errors import ModelError
+from kraq_dspy.ports import Filters, Retriever, Vectors
+from kraq_dspy.programs.retrievers.hits import best_first, check_request
+from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
+from kraq_dspy.records import Chunk, Hit
+
+logger = logging.getLogger(__name__)
+
+
+class RewrittenRetriever(dspy.Module):
+    """Reciprocal rank fusion over the question and what `rewrite` makes of it; `why` is "rewritten".
+
+    `rewrite` is one of `programs/rewriting.py`: Clarify (QRFusion), Vary (RAG-Fusion) or Diversify (DMQR-RAG, which
+    reranks with a cross-encoder where this fuses). A retriever and a DSPy module in one: inside a program, its steps
+    are optimized and saved with it. Each search gives its `pool` (or `k`, if that is more) best; a chunk scores the sum
+    of `1 / (constant + rank)`. Where the model fails, the question is searched with alone.
+    """
+
+    def __init__(self, retrieve: Retriever, rewrite: dspy.Module, *, pool: int = 30, constant: float = 60.0) -> None:
+        super().__init__()
+        if pool < 1 or constant < 0:
+            raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
+        self.retrieve = retrieve
+        self.rewrite = rewrite
+        self.pool = pool
+        self.constant = constant
+
+    def __call__(  # what ports.Retriever asks for; hits are no Prediction
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        size = max(k, self.pool)
+        chunks: dict[str, Chunk] = {}
+        scores: dict[str, float] = {}
+        for place, search in enumerate([question, *self.searches(question)]):
+            found = self.retrieve(search, size, exclude=exclude, filters=filters, vector=vector if place == 0 else None)
+            for rank, hit in enumerate(found, start=1):
+                chunks[hit.chunk.id] = hit.chunk
+                scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + 1 / (self.constant + rank)
+        return [Hit(chunks[chunk_id], score, question, "rewritten") for chunk_id, score in best_first(scores, k)]
+
+    def searches(self, question: str) -> list[str]:
+        """What is searched with besides the question; none where the model fails.
+
+        Raises the errors that end a run: a spent budget, a server that is down.
+        """
+        try:
+            searches: list[str] = self.rewrite(question=question).searches
+        except (DSPyError, ModelError) as error:
+            raise_if_final(error)
+            logger.warning("The question is not rewritten: %s", in_one_line(error))
+            return []
+        return searches

@@ -1,0 +1,10 @@
+"""DMQR-RAG: rewriting as the question's core (Li et al., 2024)."""
+
+import dspy
+
+
+class CondenseQuestion(dspy.Signature):
+    """Say in a few words what the question needs to know; leave out side remarks, conditions and politeness."""
+
+    question: str = dspy.InputField()
+    core: str = dspy.OutputField()
