@@ -10,6 +10,7 @@ import dspy
 from pydantic import TypeAdapter
 
 from kraq_dspy.errors import KraqError, ModelError
+from kraq_dspy.lms import spans
 from kraq_dspy.lms.journal import Journal, working_on
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
 from kraq_dspy.ports import Progress, place_for_call
@@ -55,7 +56,8 @@ class StoredSteps:
             if stored is not None:
                 return stored
             place_for_call.set(partial(self._places.one, rank))  # of this item's task alone
-            values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
+            with span.inside():
+                values, reason = await outcome(program, lm, self.adapter, stage, item.id, item.inputs, kept.journal)
             if values is None:
                 kept.fail(item.id, reason)
                 return None
@@ -64,11 +66,17 @@ class StoredSteps:
 
         if total is not None:
             self.progress.start(stage, total)
-        async for done in bounded_map(work, items, self._items_at_once(program, lm)):
-            self.progress.advance(stage)
-            if done is not None:
-                yield done
-        kept.check_end()
+        span = spans.begin(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
+        try:
+            async for done in bounded_map(work, items, self._items_at_once(program, lm)):
+                self.progress.advance(stage)
+                if done is not None:
+                    yield done
+            kept.check_end()
+        except BaseException as error:
+            span.end(error)
+            raise
+        span.end()
 
     def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM) -> int:
         """Twice as many as calls, where the engine itself takes a place for a call."""
@@ -117,7 +125,8 @@ class KeptStage:
 
     def fail(self, item_id: str, reason: str) -> None:
         """Raises ModelError when nothing but failures happened for long."""
-        logger.warning("%s of %s failed: %s", self._stage, item_id, reason)
+        said = {"stage": self._stage, "item": item_id, "reason": reason}
+        logger.warning("%s of %s failed: %s", self._stage, item_id, reason, extra=said)
         self._results.fail(self._stage, item_id, reason)
         self._failures.add(reason)
 

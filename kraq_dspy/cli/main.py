@@ -10,8 +10,11 @@ import typer
 from rich.markup import escape
 
 from kraq_dspy.cli import ask, build, demo, evaluate, exchange, look, optimize, speculative
-from kraq_dspy.cli.terminal import errors
+from kraq_dspy.cli.logs import set_up_logs, set_up_spans
+from kraq_dspy.cli.terminal import errors, printable
 from kraq_dspy.errors import ConfigError, KraqError
+
+logger = logging.getLogger(__name__)
 
 app = typer.Typer(
     name="kraq",
@@ -34,15 +37,19 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, to standard error.")] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Log what happens as JSON, one object a line, and nothing else there.")
+    ] = False,
+    otel: Annotated[
+        bool, typer.Option("--otel", help="Send spans of stages and calls to an OpenTelemetry collector.")
+    ] = False,
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.ERROR,
-        format="%(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    set_up_logs(verbose=verbose, as_json=log_json)
+    if otel:
+        set_up_spans()
 
 
 app.command("index")(build.index)
@@ -59,15 +66,22 @@ app.command("optimize")(optimize.optimize)
 app.command("demo")(demo.demo)
 
 
+def _say(error: KraqError) -> None:
+    if errors.quiet:  # --log-json
+        logger.error(str(error), extra={"kind": type(error).__name__})
+    else:
+        errors.print(f"[red]Error:[/] {escape(printable(str(error)))}")
+
+
 def main() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
     try:
         app()
     except ConfigError as error:
-        errors.print(f"[red]Error:[/] {escape(str(error))}")
+        _say(error)
         sys.exit(USAGE)
     except KraqError as error:
-        errors.print(f"[red]Error:[/] {escape(str(error))}")
+        _say(error)
         sys.exit(FAILURE)
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,8 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+logger = logging.getLogger(__name__)
 
 output = Console()
 errors = Console(stderr=True)
@@ -88,6 +91,7 @@ class Bars:
         if stage not in self._tasks:
             self._tasks[stage] = self._progress.add_task(stage, total=total, rate="", tokens="")
             self._tokens[stage] = [0, 0]
+            logger.info("%s begins", stage, extra={"stage": stage, "total": total})
 
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         if stage not in self._tasks:
@@ -109,6 +113,9 @@ class Bars:
             task = self._tasks[stage]
             done = self._progress.tasks[task].completed
             self._progress.update(task, total=done or 1, completed=done or 1)
+            prompt, completion = self._tokens[stage]
+            said = {"stage": stage, "done": int(done), "prompt_tokens": prompt, "completion_tokens": completion}
+            logger.info("%s is done: %d", stage, done, extra=said)
 
 
 def compact(number: int) -> str:

@@ -20,6 +20,7 @@ from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, respons
 from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms import spans
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.retry import Backoff, ServerHealth, clearer, unreachable
@@ -69,9 +70,15 @@ class Dealings:
 
     @contextmanager
     def paying(self, errand: "_Errand", request: Request) -> Iterator[Call]:
-        stage = errand.item.stage if errand.item else ""
-        with self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call:
+        stage, item_id = (errand.item.stage, errand.item.item_id) if errand.item else ("", "")
+        facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
+        with (
+            spans.within(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
+            self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call,
+        ):
             yield call
+            if call.usage is not None:
+                span.note_usage(call.usage)
 
     def settle(self, errand: "_Errand", call: Call, request: Request, response: Response) -> Response:
         """Count the answer and write it down."""
