@@ -11,10 +11,19 @@ from rich.text import Text
 from kraq_dspy.cli import options
 from kraq_dspy.cli.build import models_in_words, show_failures
 from kraq_dspy.cli.terminal import compact, errors, output, print_json, short, two_columns
+from kraq_dspy.cli.watch import watch
 
 
-def status(index_dir: options.IndexDir, json: options.Json = False) -> None:
+def status(
+    index_dir: options.IndexDir,
+    watched: Annotated[bool, typer.Option("--watch", help="Look again and again until the build is complete.")] = False,
+    every: Annotated[float, typer.Option("--every", min=0.1, metavar="SECONDS", help="How often.")] = 2.0,
+    json: options.Json = False,
+) -> None:
     """What the index holds, what made it, what it took, and what failed."""
+    if watched:
+        watch(index_dir, every_s=every, as_json=json)
+        return
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
     from kraq_dspy.records import Community, Question

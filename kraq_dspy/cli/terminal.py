@@ -31,6 +31,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
 
 
+def print_line(value: Any) -> None:
+    """As `print_json`, on one line, at once: for results that come one after the other."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
+
+
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

@@ -1,0 +1,54 @@
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kraq_dspy.build import build_index
+from kraq_dspy.cli.main import app
+from kraq_dspy.cli.watch import look
+from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.records import Document
+
+DOCUMENTS = [
+    Document(f"d{n}", f"Town{n}", f"Anna Stone founded Town{n}. Town{n} lies near Lake Bert.") for n in range(30)
+]
+
+
+def test_a_build_is_watched_from_beside_until_it_is_complete(tmp_path: Path, stand_in: Any) -> None:
+    with stand_in(latency_ms=60) as server:
+        settings = Settings(
+            encoder=EncoderSettings(name="stand-in", api_base=server.url),
+            run=RunSettings(concurrency=2),
+            roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
+        )
+        out = tmp_path / "x.kraq"
+        build = threading.Thread(target=lambda: build_index(DOCUMENTS, out, settings=settings))
+        build.start()
+        while not (out / "manifest.json").exists():
+            pass
+        result = CliRunner().invoke(app, ["status", str(out), "--watch", "--every", "0.2", "--json"])
+        build.join()
+    looks = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 0
+    assert len(looks) > 2
+    calls = [sum(used["calls"] for used in seen["usage"].values()) for seen in looks]
+    assert calls == sorted(calls)
+    assert calls[0] < calls[-1]
+    assert [seen["complete"] for seen in looks] == [False] * (len(looks) - 1) + [True]
+
+
+def test_a_complete_index_is_shown_once(tmp_path: Path) -> None:
+    build_index(DOCUMENTS[:2], tmp_path / "x.kraq")
+    result = CliRunner().invoke(app, ["status", str(tmp_path / "x.kraq"), "--watch"])
+    assert result.exit_code == 0
+    assert "complete" in result.output
+    assert "extract" in result.output
+
+
+def test_what_is_no_index_cannot_be_watched(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match="no index"):
+        look(tmp_path / "x.kraq")
