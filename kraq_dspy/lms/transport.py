@@ -33,6 +33,7 @@ class Route:
 
 def route(settings: RoleSettings) -> Route:
     """Raises ModelError for a provider that is unknown, or that lacks its key or address."""
+    _require_bare_address(settings)
     prefix, _, name = settings.model.partition("/")
     if prefix == "vllm":
         raise ModelError(
@@ -48,6 +49,15 @@ def route(settings: RoleSettings) -> Route:
     except LM15Error:
         return _litellm(settings)
     return _native(settings, resolution.provider)
+
+
+def _require_bare_address(settings: RoleSettings) -> None:
+    """A password in an address would be told to whoever reads a log or an error."""
+    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:
+        raise ModelError(
+            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
+            "environment variable that holds the key: api_key_env."
+        )
 
 
 def _native(settings: RoleSettings, provider: str) -> Route:

@@ -1,0 +1,137 @@
+"""Keys stay out of whatever is written or printed; ids of documents stay out of paths; control codes off terminals."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kraq_dspy.build import build_index
+from kraq_dspy.cli.main import app
+from kraq_dspy.config import RoleSettings, read_settings
+from kraq_dspy.errors import ModelError
+from kraq_dspy.export import FORMATS, export_index
+from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.records import Document
+from kraq_dspy.workspace import Workspace
+
+KEY = "sk-kraq-0123456789-not-to-be-seen"
+PASSWORD = "hunter2-not-to-be-seen"
+TEXTS = {
+    "a": "Ada Lovelace met Charles Babbage in London. Charles Babbage lived in London.",
+    "b": "Charles Babbage built the Difference Engine with Ada Lovelace.",
+}
+
+
+def files_with(folder: Path, secret: str) -> list[str]:
+    return [str(path) for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, stand_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
+    (tmp_path / "corpus").mkdir()
+    for name, text in TEXTS.items():
+        (tmp_path / "corpus" / f"{name}.txt").write_text(text)
+    (tmp_path / "made").mkdir()
+    out, said = tmp_path / "made" / "x.kraq", ""
+    with stand_in() as server:
+        (tmp_path / "kraq.toml").write_text(
+            f'[roles.default]\nmodel = "hosted_vllm/m"\napi_base = "{server.url}"\napi_key_env = "KRAQ_TEST_KEY"\n'
+        )
+        config = ["--config", str(tmp_path / "kraq.toml")]
+        server.configure(rate_500=0.2, seed=3)  # failures are written down too
+        for words in (
+            ["--log-json", "index", str(tmp_path / "corpus"), "--out", str(out), *config, "--json"],
+            ["-v", "index", str(tmp_path / "corpus"), "--out", str(out), *config],
+            ["-v", "ask", str(out), "Who met whom?", *config, "--json"],
+            ["status", str(out), "--json"],
+            ["status", str(out)],
+            *(["export", str(out), "--out", str(tmp_path / "made" / name), "--format", name] for name in FORMATS),
+        ):
+            result = CliRunner().invoke(app, words)
+            said += result.output + result.stderr + repr(result.exception)
+        with Workspace.open(out, settings=read_settings(tmp_path / "kraq.toml")) as space:
+            program = space.program("combined")
+            program.save(tmp_path / "made" / "program.json")
+            said += repr(program) + repr(space.models["answerer"]) + json.dumps(program.dump_state(), default=repr)
+        monkeypatch.delenv("KRAQ_TEST_KEY")
+        refused = CliRunner().invoke(app, ["ask", str(out), "Who?", *config])
+        said += refused.output + repr(refused.exception)
+    assert "combined" in said
+    assert "KRAQ_TEST_KEY" in repr(refused.exception)  # the variable is named, its value is not
+    assert KEY not in said
+    assert files_with(tmp_path / "made", KEY) == []
+
+
+def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="api_key_env") as refused:
+        make_lm(RoleSettings(model="hosted_vllm/m", api_base=f"http://ada:{PASSWORD}@127.0.0.1:9/v1"))
+    assert PASSWORD not in str(refused.value)
+
+
+def test_an_error_does_not_show_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
+    config = '[roles.default]\nmodel = "hosted_vllm/m"\napi_base = "http://127.0.0.1:9/v1"\napi_key_env = "KRAQ_TEST_KEY"\nretries = 0\n'
+    (tmp_path / "kraq.toml").write_text(config)
+    (tmp_path / "a.txt").write_text(TEXTS["a"])
+    words = [
+        "-v",
+        "index",
+        str(tmp_path / "a.txt"),
+        "--out",
+        str(tmp_path / "x.kraq"),
+        "-c",
+        str(tmp_path / "kraq.toml"),
+    ]
+    process = subprocess.run([sys.executable, "-m", "kraq_dspy.cli", *words], capture_output=True, text=True)
+    assert process.returncode == 1
+    assert "127.0.0.1:9" in process.stderr
+    assert KEY not in process.stderr + process.stdout
+    assert files_with(tmp_path / "x.kraq", KEY) == []
+
+
+IDS = ["../../outside", "/tmp/outside", "..\\outside", "a/../../outside", "C:\\outside", "con\0trol", "~/outside", "."]
+
+
+def test_ids_of_documents_never_become_paths(tmp_path: Path) -> None:
+    inside = tmp_path / "deep" / "er"
+    inside.mkdir(parents=True)
+    documents = [Document(id, id, f"{text} Number {n}.", id) for n, id in enumerate(IDS) for text in TEXTS.values()][
+        ::2
+    ]
+    build_index(documents, inside / "x.kraq")
+    for name in FORMATS:
+        export_index(inside / "x.kraq", inside / f"out-{name}", name)
+    made = {path.relative_to(tmp_path).parts[:2] for path in tmp_path.rglob("*") if path.is_file()}
+    assert made == {("deep", "er")}
+    assert not [path for path in tmp_path.rglob("*outside*")]
+    assert not Path("/tmp/outside").exists()
+
+
+def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    codes = "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J [red]markup[/red] [link=http://x]y[/link] \u202eback\r"
+    rows = [
+        {"id": f"{name} {codes}", "title": f"Ada {codes}", "text": f"{text} Ada {codes} Lovelace met Charles {codes}."}
+        for name, text in TEXTS.items()
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(json.dumps(row) for row in [*rows, {"id": codes, "text": 3}]))
+    out = str(tmp_path / "x.kraq")
+    shown = ""
+    for words in (
+        ["index", str(tmp_path / "corpus.jsonl"), "--out", out],
+        ["status", out],
+        ["questions", out],
+        ["ask", out, f"Who met {codes}?"],
+    ):
+        result = CliRunner().invoke(app, words)
+        shown += result.output + (result.stderr or "")
+    wrong = [sys.executable, "-m", "kraq_dspy.cli", "ask", f"{out}{codes}", "Who?"]
+    shown += subprocess.run(wrong, capture_output=True, text=True).stderr
+    assert "Ada" in shown
+    assert "There is no index" in shown
+    assert "[red]markup" in shown
+    for code in ("\x1b", "\x07", "\x9b", "\u202e"):
+        assert code not in shown
