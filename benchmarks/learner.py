@@ -37,7 +37,7 @@ SHORT = 6  # words
 
 
 class Learner:
-    """An engine for `dspy.LM`. Safe for threads. `calls` counts what it was asked; `log` the kinds of prompts."""
+    """An engine for `dspy.LM`. Safe for threads. `calls` counts what it was asked, `kinds` are the fields wanted."""
 
     supports_function_calling = False
     supports_reasoning = False
@@ -46,6 +46,7 @@ class Learner:
 
     def __init__(self, embedder: Any = None) -> None:
         self.calls = 0
+        self.kinds: list[set[str]] = []
         self._proposals = 0
         self._reader = EmbeddedEngine(embedder)
         self._asked: Counter[str] = Counter()
@@ -64,6 +65,7 @@ class Learner:
             turn = self._asked[prompt]
         chance = int(hashlib.blake2b(f"{turn} {prompt}".encode(), digest_size=8).hexdigest(), 16)
         outputs = _outputs(system)
+        self.kinds.append(set(outputs))
         if not OWN & set(outputs):
             return _response(request, prompt, self._proposed(prompt, outputs))
         answer = self._reader.complete(request)

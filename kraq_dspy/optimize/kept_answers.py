@@ -21,6 +21,7 @@ from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, respons
 from dspy.lm15 import Request, Response
 
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
+from kraq_dspy.lms.meter import Call
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 
@@ -127,30 +128,30 @@ class Spending:
         self._progress.advance(self.stage)
 
     @contextmanager
-    def call(self) -> Iterator[None]:
-        """Raises BudgetExceededError instead of letting the call begin."""
+    def call(self) -> Iterator[Call]:
+        """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
         with self._lock:
             self.check()
             if self.budget is not None and self.paid.calls + self._in_flight >= self.budget:
                 self.fault = BudgetExceededError(
-                    f"Stopped after {self.paid.calls} calls: the next would exceed --budget-calls {self.budget}. "
+                    f"Stopped after {self.budget} calls: the next would exceed --budget-calls {self.budget}. "
                     "What was paid for is kept; the same command with a larger budget goes on."
                 )
                 raise self.fault
             self._in_flight += 1
+        call = Call()
         try:
-            yield
+            yield call
         except KraqError as error:
             self.fault = self.fault or error
             raise
         finally:
             with self._lock:
                 self._in_flight -= 1
-
-    def pay(self, usage: Usage) -> None:
-        with self._lock:
-            self.paid += usage
-        self._progress.advance(self.stage, prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens)
+                self.paid += call.usage or Usage()
+        if call.usage is not None:
+            told = {"prompt_tokens": call.usage.prompt_tokens, "completion_tokens": call.usage.completion_tokens}
+            self._progress.advance(self.stage, **told)
 
     def guard(self, metric: Any) -> Any:
         """The metric, whose own errors end the compile: DSPy would count them as wrong answers."""
@@ -194,11 +195,10 @@ class KeptEngine:
         if kept is not None:
             self._spending.replay()
             return response_from_dict(kept)
-        with self._spending.call():
+        with self._spending.call() as call:
             response: Response = self.engine.complete(request)
-        self._answers.keep(key, response_to_dict(response))
-        used = response.usage
-        self._spending.pay(Usage(1, used.input_tokens or 0, used.output_tokens or 0))
+            call.usage = Usage(1, response.usage.input_tokens or 0, response.usage.output_tokens or 0)
+            self._answers.keep(key, response_to_dict(response))
         return response
 
     def _key(self, request: Request) -> str:

@@ -131,7 +131,7 @@ def _distinct(
         if key in seen:
             first, other = seen[key]
             repeats.append(f"{name} repeats {first}")
-            if other.labels().toDict() != example.labels().toDict():
+            if _gold(other) != _gold(example):
                 contradictions.append(name)
             continue
         seen[key] = (f"{where} {name}", example)
@@ -175,8 +175,18 @@ def _parted(
     return learned, measured
 
 
+def _gold(example: dspy.Example) -> dict[str, Any]:
+    return {name: value for name, value in example.labels().toDict().items() if name != "id"}
+
+
 def _key(example: dspy.Example) -> str:
     """Equal for inputs that differ in case and white space alone."""
-    inputs = example.inputs().toDict()
-    text = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=str)
-    return " ".join(text.casefold().split())
+    return json.dumps(_folded(example.inputs().toDict()), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _folded(value: Any) -> Any:
+    if isinstance(value, str):
+        return " ".join(value.casefold().split())
+    if isinstance(value, Mapping):
+        return {name: _folded(inner) for name, inner in value.items()}
+    return [_folded(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,326 @@
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from kraq_dspy.errors import (
+    BudgetExceededError,
+    ConfigError,
+    EvaluationError,
+    ModelError,
+    ServerDownError,
+    WorseProgramError,
+)
+from kraq_dspy.optimize import RowKind, Sizes, Target, compile_program
+from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.targets import make_target
+from kraq_dspy.programs.state import read_state
+from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
+
+TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
+
+
+def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    seen: list[tuple[int, set[str], set[str]]] = []
+    compiled = compile_program(
+        "answering",
+        answering(20),
+        metric="token_f1",
+        models=models,
+        sizes=TOY,
+        announce=lambda calls, split: seen.append((calls, {e.id for e in split.train}, {e.id for e in split.dev})),
+    )
+    [(calls, learned, measured)] = seen
+    assert len(learned) == len(measured) == 10
+    assert not learned & measured
+    assert calls == compiled.estimated == 10 + 2 * 10
+    questions = {demo.question for demo in compiled.program.predictors()[0].demos}
+    assert questions <= {row["question"] for row in answering(20) if row["id"] in learned}
+    difference = compiled.comparison.difference
+    assert 0 < difference.low <= difference.estimate <= difference.high
+    assert difference.n == 10
+
+
+def test_the_same_seed_gives_the_same_state_and_another_seed_another_split(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    def learned(seed: int) -> Any:
+        return compile_program("answering", answering(16), models=models, sizes=TOY, seed=seed).state.predictors
+
+    assert learned(1) == learned(1)
+    assert learned(1) != learned(2)
+
+
+def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability(
+    learner: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    lm = learner.learner_model(name="transformers//somewhere/on/this/machine/tiny-model")
+    out = tmp_path / "answering.json"
+    compile_program("answering", answering(16), models={"default": lm}, sizes=TOY, out=out, seed=3)
+    state = json.loads(out.read_text())
+    made_by = state["provenance"]
+    assert made_by["optimizer"] == "bootstrap"
+    assert made_by["metric"] == "exact_match"
+    assert made_by["seed"] == 3
+    assert made_by["models"]["default"] == "transformers/tiny-model"
+    assert made_by["data"]["train"] == made_by["data"]["dev"] == 8
+    assert len(made_by["data"]["digest"]) == 32
+    assert {"library_version", "dspy_version", "before", "after", "difference"} <= set(made_by)
+    assert "somewhere" not in out.read_text()
+    assert "logprob" not in out.read_text()
+    assert state["predictors"]["step"]["signature"]["version"]
+
+
+def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_twice(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    def wordy(example: Any, prediction: Any, trace: Any = None) -> float:
+        return float(len(prediction.answer.split()) > 3)  # what was learned from demonstrations makes this worse
+
+    out = tmp_path / "worse.json"
+    settings: dict[str, Any] = {"models": models, "optimizer": "labeled", "metric": wordy, "sizes": TOY, "out": out}
+    with pytest.raises(WorseProgramError, match=r"fell from 1\.000 to 0\.000.*--force"):
+        compile_program("answering", answering(16), **settings)
+    assert not out.exists()
+    paid = engine.calls
+    forced = compile_program("answering", answering(16), force=True, **settings)
+    assert out.exists()
+    assert engine.calls == paid
+    assert forced.comparison.difference.estimate == -1.0
+
+
+def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    def never_good(example: Any, prediction: Any, trace: Any = None) -> Any:
+        return dspy.Prediction(score=0.0, feedback="wrong")  # true, if one asks Python
+
+    assert bool(never_good(None, None))
+    compiled = compile_program(
+        "summary",
+        [{"elements": [f"Ada {n} wrote notes."], "mentions": ["Ada"]} for n in range(8)],
+        metric=never_good,
+        models=models,
+        sizes=TOY,
+    )
+    assert all(predictor.demos == [] for predictor in compiled.program.predictors())
+    assert "Nothing changed" in compiled.problems[-1]
+
+
+def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    def demos(threshold: float) -> int:
+        compiled = compile_program(
+            "drafting", answering(8), metric=lambda example, prediction: 0.3, metric_threshold=threshold,
+            models=models, sizes=TOY,
+        )  # fmt: skip
+        return len(compiled.program.predictors()[0].demos)
+
+    assert demos(0.31) == 0
+    assert demos(0.3) == 2
+
+
+class DraftAndVerify(dspy.Module):
+    """Two steps, each with a model of its own."""
+
+    def __init__(self, drafter: dspy.LM, verifier: dspy.LM) -> None:
+        super().__init__()
+        self.draft = dspy.Predict(DraftAnswer)
+        self.verify = dspy.Predict(VerifyDraft)
+        self.draft.lm, self.verify.lm = drafter, verifier
+
+    def forward(self, question: str, passages: list[str]) -> dspy.Prediction:
+        draft = self.draft(question=question, passages=passages)
+        verdict = self.verify(question=question, response=draft.response, rationale=draft.rationale)
+        return dspy.Prediction(answer=draft.response, verdict=verdict.verdict)
+
+
+def two_models(learner: Any) -> tuple[Target, Any, Any]:
+    drafter, verifier = learner.Learner(), learner.Learner()
+    program = DraftAndVerify(learner.learner_model(drafter, "drafter"), learner.learner_model(verifier, "verifier"))
+    answering = make_target("answering")
+    return Target("two", program, answering.rows, answering.metrics, calls=2), drafter, verifier
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "mipro", "gepa", "copro", "knn"])
+def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
+    optimizer: str, learner: Any, answering: Callable[[int], list[Row]], keyword_embedder: Any
+) -> None:
+    target, drafter, verifier = two_models(learner)
+    teacher = learner.Learner()
+    compiled = compile_program(
+        target,
+        answering(8),
+        optimizer=optimizer,
+        models={"default": learner.learner_model(teacher, "teacher")},
+        sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2),
+        embedder=keyword_embedder("paris", "london"),
+        force=True,
+    )
+    assert [lm.lm.model for lm in compiled.program.predictors()] == ["drafter", "verifier"]
+    assert [lm.lm.engine for lm in compiled.program.predictors()] == [drafter, verifier]  # the caller's own
+    # Each prompt went to its own model: a teacher sees instructions being written, and no step.
+    steps = {"rationale", "response", "verdict"}
+    assert not any(set(kinds) & steps for kinds in teacher.kinds)
+    assert {"rationale", "response"} in drafter.kinds
+    assert all(kinds == {"verdict"} for kinds in verifier.kinds)
+
+
+def test_simba_refuses_a_program_with_several_models(learner: Any, answering: Callable[[int], list[Row]]) -> None:
+    target, drafter, _ = two_models(learner)
+    with pytest.raises(ConfigError, match="runs a program with one model"):
+        compile_program(target, answering(8), optimizer="simba", models={"default": learner.learner_model()})
+    assert drafter.calls == 0
+
+
+def test_the_program_that_was_given_is_not_changed(learner: Any, answering: Callable[[int], list[Row]]) -> None:
+    target, _, _ = two_models(learner)
+    compiled = compile_program(target, answering(8), models={"default": learner.learner_model()}, sizes=TOY, force=True)
+    assert all(predictor.demos == [] for predictor in target.program.predictors())
+    assert compiled.program is not target.program
+    assert not getattr(compiled.program, "_compiled", False)
+
+
+def test_it_goes_on_from_a_state(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    compile_program("answering", answering(16), metric="token_f1", models=models, sizes=TOY, out=first)
+    again = compile_program(
+        "answering", answering(16), metric="token_f1", models=models, sizes=TOY, out=second, start=first
+    )
+    assert again.before == (1.0,) * 8
+    assert read_state(second).provenance["started_from"] == "first.json"
+
+
+def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    with pytest.raises(BudgetExceededError, match=r"up to 24 model calls.*--budget-calls is 23. Nothing was asked"):
+        compile_program("answering", answering(16), models=models, sizes=TOY, budget_calls=23)
+    assert engine.calls == 0
+
+
+def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    class Twice(dspy.Module):  # makes more calls than its target says
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = dspy.Predict(AnswerQuestion), dspy.Predict(DraftAnswer)
+
+        def forward(self, question: str, passages: list[str]) -> dspy.Prediction:
+            self.first(question=question, passages=passages)
+            return dspy.Prediction(answer=self.second(question=question, passages=passages).response)
+
+    answers = make_target("answering")
+    target = Target("twice", Twice(), answers.rows, answers.metrics, calls=1)
+    out = tmp_path / "twice.json"
+    with pytest.raises(BudgetExceededError, match=r"Stopped after 24 calls.*goes on"):
+        compile_program(target, answering(16), models=models, sizes=TOY, budget_calls=24, out=out)
+    assert engine.calls == 24
+    done = compile_program(target, answering(16), models=models, sizes=TOY, budget_calls=24, out=out, force=True)
+    assert done.replayed >= 24
+    assert engine.calls == 24 + done.usage.calls
+
+
+class FailingEngine:
+    """Answers as another engine does until it has answered `good` times."""
+
+    supports_function_calling = supports_reasoning = supports_response_schema = False
+    supported_params = frozenset({"temperature", "max_tokens"})
+
+    def __init__(self, engine: Any, good: int, error: Exception) -> None:
+        self.engine, self.good, self.error, self.asked = engine, good, error, 0
+
+    def __deepcopy__(self, memo: object) -> "FailingEngine":
+        return self
+
+    def complete(self, request: Any) -> Any:
+        self.asked += 1
+        if self.asked > self.good:
+            raise self.error
+        return self.engine.complete(request)
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "simba", "gepa", "copro", "mipro"])
+def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_answers(
+    optimizer: str, engine: Any, learner: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    failing = FailingEngine(engine, 10, ServerDownError("the server is down"))
+    with pytest.raises(ServerDownError, match="the server is down"):
+        compile_program(
+            "answering", answering(16), optimizer=optimizer, models={"default": learner.learner_model(failing)},
+            sizes=TOY, metric="token_f1",
+        )  # fmt: skip
+    assert failing.asked <= 14  # those in flight; later ones are not sent
+
+
+def test_a_metric_that_cannot_score_ends_the_compile(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    with pytest.raises(EvaluationError, match="returned None"):
+        compile_program("answering", answering(16), metric=lambda example, prediction: None, models=models, sizes=TOY)
+
+
+def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(
+    learner: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    failing = FailingEngine(learner.Learner(), 0, ValueError("garbled"))
+    with pytest.raises(ModelError, match=r"None of 8 rows could be answered.*garbled"):
+        compile_program("answering", answering(16), models={"default": learner.learner_model(failing)}, sizes=TOY)
+
+
+def test_the_embedded_model_is_said_not_to_improve(answering: Callable[[int], list[Row]]) -> None:
+    compiled = compile_program("answering", answering(12), sizes=TOY)
+    assert compiled.before == compiled.after
+    assert any("cannot improve" in problem for problem in compiled.problems)
+
+
+def test_nothing_is_printed_and_loggers_are_as_before(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    levels = [logging.getLogger(name).level for name in ("dspy", "optuna")]
+    for optimizer in ("random-search", "mipro", "gepa", "simba"):
+        compile_program(
+            "answering", answering(8), optimizer=optimizer, models=models, force=True,
+            sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2),
+        )  # fmt: skip
+    assert capfd.readouterr() == ("", "")
+    assert [logging.getLogger(name).level for name in ("dspy", "optuna")] == levels
+
+
+def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dspy.LM]) -> None:
+    class Echo(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.answer = dspy.Predict(AnswerQuestion)
+
+        def forward(self, text: str) -> dspy.Prediction:
+            return self.answer(question="When was it opened?", passages=[text])
+
+    rows = RowKind(
+        {"text", "year"},
+        lambda row: dspy.Example(text=row["text"], answers=[row["year"]]).with_inputs("text"),
+    )
+    target = Target("echo", Echo(), rows, make_target("answering").metrics)
+    dev = [{"text": f"The tower was opened in {year} by a queen.", "year": str(year)} for year in range(1801, 1817)]
+    compiled = compile_program(target, dev, metric="exact_match", models=models, sizes=TOY)
+    assert len(compiled.program.answer.demos) == 2
+
+
+def test_a_plain_dspy_model_is_refused_with_the_way_out(answering: Callable[[int], list[Row]]) -> None:
+    with pytest.raises(ConfigError, match="give it as a role"):
+        compile_program("answering", answering(16), models={"default": dspy.LM("openai/gpt-4o-mini", api_key="none")})
+
+
+def test_the_state_must_be_a_json_file(answering: Callable[[int], list[Row]], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"state\.pkl"):
+        compile_program("answering", answering(16), out=tmp_path / "state.pkl")

@@ -1,0 +1,149 @@
+"""What was paid for is not paid again: after a kill, a crash, and beside another process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from kraq_dspy.errors import IndexLockedError
+from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
+from kraq_dspy.ports import SilentProgress
+from kraq_dspy.signatures import AnswerQuestion
+
+ROOT = Path(__file__).resolve().parents[2]
+INPUTS = {"question": "When was it opened?", "passages": ["It was opened in 1889 by a queen."]}
+
+SLOW_COMPILE = """
+import sys, time, json
+sys.path[:0] = [{benchmarks!r}, {tests!r}]
+from conftest import answering_row
+from learner import Learner, learner_model
+from kraq_dspy.optimize import Sizes, compile_program
+
+class Slow(Learner):
+    def complete(self, request):
+        time.sleep({delay})
+        return super().complete(request)
+
+engine = Slow()
+compiled = compile_program(
+    "answering", [answering_row(number) for number in range(16)], metric="token_f1", optimizer="random-search",
+    models={{"default": learner_model(engine)}}, out={out!r}, sizes=Sizes(demos=2, candidates=3, rounds=2, threads=2),
+)
+print(json.dumps([engine.calls, compiled.replayed, compiled.after, compiled.state.predictors]))
+"""
+
+
+def compile_in_a_process(out: Path, delay: float) -> subprocess.Popen[str]:
+    code = SLOW_COMPILE.format(
+        benchmarks=str(ROOT / "benchmarks"), tests=str(ROOT / "tests" / "optimize"), delay=delay, out=str(out),
+    )  # fmt: skip
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> Any:
+    out, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
+    return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return ended(compile_in_a_process(tmp_path_factory.mktemp("whole") / "whole.json", 0))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_compile_that_was_ended_goes_on_with_what_it_had_paid_for(
+    undisturbed: Any, tmp_path: Path, how: signal.Signals
+) -> None:
+    whole, _, _, expected = undisturbed
+    out, kept = tmp_path / "ended.json", tmp_path / "ended.calls.jsonl"
+    process = compile_in_a_process(out, 0.05)
+    while process.poll() is None and (not kept.exists() or kept.read_bytes().count(b"\n") < 25):
+        time.sleep(0.02)
+    os.kill(process.pid, how)
+    process.communicate()
+    assert process.returncode != 0
+    assert not out.exists()
+    paid = kept.read_bytes().count(b"\n") - 1  # the first line says what the file is
+    assert 24 <= paid < whole
+    asked, replayed, after, state = ended(compile_in_a_process(out, 0))
+    assert asked == whole - paid
+    assert replayed >= paid
+    assert after == [1.0] * 8
+    assert state == expected
+
+
+@pytest.fixture
+def progress() -> SilentProgress:
+    return SilentProgress()
+
+
+def test_equal_requests_are_paid_once_and_resamples_one_by_one(
+    learner: Any, tmp_path: Path, progress: SilentProgress
+) -> None:
+    path = tmp_path / "calls.jsonl"
+
+    def answers(count: int, temperature: float | None) -> tuple[list[str], int]:
+        engine = learner.Learner()
+        with KeptAnswers(path) as kept:
+            lm = kept_model(learner.learner_model(engine), kept, Spending(None, progress))
+            with dspy.context(lm=lm.copy(temperature=temperature) if temperature else lm):
+                ask = dspy.Predict(AnswerQuestion)
+                return [ask(**INPUTS).answer for _ in range(count)], engine.calls
+
+    assert answers(3, None)[1] == 1
+    sampled, paid = answers(4, 1.0)
+    assert paid == 4
+    assert len(set(sampled)) > 1
+    assert answers(4, 1.0) == (sampled, 0)  # the n-th again as the n-th
+    assert answers(5, 1.0)[1] == 1
+
+
+def test_models_and_addresses_do_not_share_answers(learner: Any, progress: SilentProgress) -> None:
+    engine = learner.Learner()
+    kept = KeptAnswers()
+    for name in ("one", "two"):
+        with dspy.context(lm=kept_model(learner.learner_model(engine, name), kept, Spending(None, progress))):
+            dspy.Predict(AnswerQuestion)(**INPUTS)
+    assert engine.calls == 2
+
+
+def test_a_line_that_was_cut_off_is_passed_over_and_the_rest_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    with KeptAnswers(path) as kept:
+        kept.keep("a", {"text": "first"})
+        kept.keep("b", {"text": "second"})
+    path.write_bytes(path.read_bytes()[:-8])
+    with KeptAnswers(path) as kept:
+        assert kept.find("a") == {"text": "first"}
+        assert kept.find("b") is None
+        kept.keep("b", {"text": "again"})
+    assert "line 3 cannot be read" in caplog.text
+    with KeptAnswers(path) as kept:
+        assert kept.find("b") == {"text": "again"}
+
+
+def test_a_second_process_is_told_to_wait(tmp_path: Path) -> None:
+    with KeptAnswers(tmp_path / "calls.jsonl"), pytest.raises(IndexLockedError, match="Another process is optimizing"):
+        KeptAnswers(tmp_path / "calls.jsonl")
+
+
+def test_the_file_is_readable_by_its_owner_alone_and_says_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with KeptAnswers(path, {"target": "answering"}):
+        pass
+    assert path.stat().st_mode & 0o077 == 0
+    assert json.loads(path.read_text()) == {
+        "about": "answers of models that kraq optimize paid for",
+        "target": "answering",
+    }

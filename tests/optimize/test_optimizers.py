@@ -1,0 +1,101 @@
+"""Each of DSPy's optimizers at toy size, on a model that learns from its prompt."""
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+import pytest
+
+from kraq_dspy.errors import ConfigError, MissingExtraError
+from kraq_dspy.optimize import OPTIMIZERS, Sizes, compile_program
+from kraq_dspy.optimize.optimizers import find_optimizer
+from kraq_dspy.optimize.rows import Row
+
+TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+def test_every_optimizer_finds_what_the_model_can_learn_within_its_estimate(
+    optimizer: str,
+    models: dict[str, dspy.LM],
+    engine: Any,
+    answering: Callable[[int], list[Row]],
+    keyword_embedder: Any,
+) -> None:
+    compiled = compile_program(
+        "answering",
+        answering(16),
+        metric="token_f1",
+        optimizer=optimizer,
+        models=models,
+        sizes=TOY,
+        embedder=keyword_embedder("paris", "london", "tokyo"),
+    )
+    assert max(compiled.before) < 0.3  # whole sentences
+    assert compiled.after == (1.0,) * 8  # the year alone
+    assert engine.calls == compiled.usage.calls <= compiled.estimated
+
+
+def test_the_names_are_those_of_the_command_line() -> None:
+    assert set(OPTIMIZERS) == {
+        "bootstrap",
+        "random-search",
+        "mipro",
+        "gepa",
+        "simba",
+        "copro",
+        "knn",
+        "labeled",
+    }
+
+
+def test_an_unknown_optimizer_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match=r"no optimizer 'bootstrp'.*random-search"):
+        find_optimizer("bootstrp")
+
+
+@pytest.mark.parametrize(("optimizer", "package"), [("mipro", "optuna"), ("gepa", "gepa")])
+def test_a_missing_package_is_told_before_the_first_call(
+    optimizer: str,
+    package: str,
+    models: dict[str, dspy.LM],
+    engine: Any,
+    answering: Callable[[int], list[Row]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == package else found(name, *more)
+    )
+    with pytest.raises(MissingExtraError, match=rf"{package}.*kraq-dspy\[optimize\]"):
+        compile_program("answering", answering(16), optimizer=optimizer, models=models)
+    assert engine.calls == 0
+
+
+def test_labeled_shows_rows_without_asking_for_them(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    compiled = compile_program("answering", answering(16), optimizer="labeled", models=models, sizes=TOY)
+    assert engine.calls == 16  # 8 rows, measured before and after
+    [predictor] = compiled.program.predictors()
+    assert [set(demo.keys()) - {"augmented"} for demo in predictor.demos] == [{"question", "passages", "answer"}] * 2
+
+
+def test_labeled_is_refused_where_rows_do_not_hold_what_the_step_writes(models: dict[str, dspy.LM]) -> None:
+    rows = [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)]
+    with pytest.raises(ConfigError, match="Choose bootstrap"):
+        compile_program("extraction", rows, optimizer="labeled", models=models)
+
+
+@pytest.mark.parametrize("optimizer", ["mipro", "gepa", "simba", "copro"])
+def test_the_embedded_model_is_not_asked_to_write_instructions(
+    optimizer: str, answering: Callable[[int], list[Row]]
+) -> None:
+    with pytest.raises(ConfigError, match="embedded one cannot"):
+        compile_program("answering", answering(16), optimizer=optimizer)
+
+
+def test_sizes_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ConfigError, match="candidates is 1; it must be 2 or more"):
+        Sizes(candidates=1)
