@@ -161,7 +161,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
                 strong.add((len(rows), column))
             paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
             cells.append(
-                f"{_interval(cell.difference, signed=True)} p={_p(cell.p_adjusted)}{'*' if sure else ''}{paired}"
+                f"{_interval(cell.difference, signed=True)} p{_p(cell.p_adjusted)}{'*' if sure else ''}{paired}"
             )
         rows.append((system.name, *cells))
     name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
@@ -173,7 +173,7 @@ def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
 
 
 def _p(value: float) -> str:
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return "<.001" if value < 0.001 else "=" + f"{value:.3f}".removeprefix("0")
 
 
 def _latency(run: RunSummary) -> Grid | None:
