@@ -39,7 +39,8 @@ def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, stand_in: Any, monkey
     out, said = tmp_path / "made" / "x.kraq", ""
     with stand_in() as server:
         (tmp_path / "kraq.toml").write_text(
-            f'[roles.default]\nmodel = "hosted_vllm/m"\napi_base = "{server.url}"\napi_key_env = "KRAQ_TEST_KEY"\n'
+            f'[roles.default]\nretries = 0\nmodel = "hosted_vllm/m"\napi_base = "{server.url}"\n'
+            'api_key_env = "KRAQ_TEST_KEY"\n'
         )
         config = ["--config", str(tmp_path / "kraq.toml")]
         server.configure(rate_500=0.2, seed=3)  # failures are written down too
@@ -74,18 +75,12 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
 
 def test_an_error_does_not_show_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
-    config = '[roles.default]\nmodel = "hosted_vllm/m"\napi_base = "http://127.0.0.1:9/v1"\napi_key_env = "KRAQ_TEST_KEY"\nretries = 0\n'
+    role = {"model": "hosted_vllm/m", "api_base": "http://127.0.0.1:9/v1", "api_key_env": "KRAQ_TEST_KEY"}
+    config = "[roles.default]\nretries = 0\n" + "".join(f'{name} = "{value}"\n' for name, value in role.items())
     (tmp_path / "kraq.toml").write_text(config)
     (tmp_path / "a.txt").write_text(TEXTS["a"])
-    words = [
-        "-v",
-        "index",
-        str(tmp_path / "a.txt"),
-        "--out",
-        str(tmp_path / "x.kraq"),
-        "-c",
-        str(tmp_path / "kraq.toml"),
-    ]
+    words = ["-v", "index", str(tmp_path / "a.txt"), "--out", str(tmp_path / "x.kraq")]
+    words += ["--config", str(tmp_path / "kraq.toml")]
     process = subprocess.run([sys.executable, "-m", "kraq_dspy.cli", *words], capture_output=True, text=True)
     assert process.returncode == 1
     assert "127.0.0.1:9" in process.stderr
@@ -99,9 +94,7 @@ IDS = ["../../outside", "/tmp/outside", "..\\outside", "a/../../outside", "C:\\o
 def test_ids_of_documents_never_become_paths(tmp_path: Path) -> None:
     inside = tmp_path / "deep" / "er"
     inside.mkdir(parents=True)
-    documents = [Document(id, id, f"{text} Number {n}.", id) for n, id in enumerate(IDS) for text in TEXTS.values()][
-        ::2
-    ]
+    documents = [Document(id, id, f"{TEXTS['a']} Number {number}.", id) for number, id in enumerate(IDS)]
     build_index(documents, inside / "x.kraq")
     for name in FORMATS:
         export_index(inside / "x.kraq", inside / f"out-{name}", name)
