@@ -15,6 +15,7 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.qa_pairs import StoredPairs
+from kraq_dspy.prepare.raptor import open_tree
 from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.graph_global_search import GraphGlobalSearch
@@ -33,8 +34,10 @@ from kraq_dspy.programs.retrievers import (
     PageRankRetriever,
     PassageGraph,
     QuestionCommunities,
+    RaptorRetriever,
     ReportRetriever,
     RewrittenRetriever,
+    SummaryTree,
     passage_graph,
 )
 from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
@@ -125,6 +128,11 @@ class Workspace:
         """Embeddings of the reports; made now where `kraq precompute DIR --graph` was not run."""
         return report_vectors(self.index, self.embedder)
 
+    @cached_property
+    def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
+        """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
+        return open_tree(self.index, self.embedder)
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
@@ -161,6 +169,11 @@ def _hybrid(space: Workspace) -> Retriever:
     return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
 
 
+def _raptor(space: Workspace, mode: str) -> Retriever:
+    tree, summaries = space.summary_tree
+    return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
+
+
 def _rewritten(space: Workspace, rewrite: dspy.Module) -> Retriever:
     rewrite.set_lm(space.models["rewriter"])
     return RewrittenRetriever(space.retriever("dense"), rewrite)
@@ -185,6 +198,8 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
     "qr-fusion": lambda space: _rewritten(space, Clarify()),
     "rag-fusion": lambda space: _rewritten(space, Vary()),
     "dmqr": lambda space: _rewritten(space, Diversify()),
+    "raptor": lambda space: _raptor(space, "collapsed"),
+    "raptor-traversal": lambda space: _raptor(space, "traversal"),
     "graph-local": lambda space: EntityReportRetriever(space.entity_vectors, space.graph),
     "graph-global": lambda space: ReportRetriever(space.report_vectors, space.graph),
 }

@@ -121,10 +121,10 @@ class _Run:
             with Index.open(index.path, write=True) as opened:
                 systems.prepare_speculation(opened, self.table, self.settings, self.progress)
         models = self.options.models(self.settings, self.embedder) if self.options.models else None
-        if any(system.use == "qa-rag" and system.options.get("variant") != "v" for system in self.table.systems):
+        if systems.parts_of(self.table) & systems.LOOK_UP:
             with Index.open(index.path, write=True) as opened:
                 makers = models or LanguageModels(self.settings, embedder=self.embedder)
-                systems.prepare_pairs(opened, makers, self.progress)
+                systems.prepare_lookups(opened, self.table, self.embedder, makers, self.progress)
         with (
             Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space,
             self._writer(folder, index, {}) as writer,

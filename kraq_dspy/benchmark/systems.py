@@ -13,7 +13,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import Progress, Retriever
+from kraq_dspy.ports import Embedder, Progress, Retriever
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.retrievers import CombinedRetriever
 from kraq_dspy.programs.state import load_state, read_state
@@ -22,6 +22,8 @@ from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
 
 SPECULATIVE = ("speculative", "efficient")
+LOOK_UP = {"qa-rag", "raptor", "raptor-traversal", "graph-local", "graph-global"}
+"""Programs and retrievers over what is made offline once."""
 
 
 def make_program(space: Workspace, system: System, *, seed: int = 0) -> dspy.Module:
@@ -97,11 +99,25 @@ def prepare_speculation(index: Index, table: Table, settings: Settings, progress
         make_precomputation(index, settings, top_n=table.precompute, source=source).run(progress)
 
 
-def prepare_pairs(index: Index, models: LanguageModels, progress: Progress) -> None:
-    """Question-answer pairs of every passage, where they are not stored yet. The index is open for writing."""
-    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+def parts_of(table: Table) -> set[str]:
+    """The names of the programs and retrievers that the table uses."""
+    return {name for system in table.systems for name in (system.use, system.options.get("retriever")) if name}
 
-    make_qa_pairs(index, models, progress=progress)
+
+def prepare_lookups(index: Index, table: Table, embedder: Embedder, models: LanguageModels, progress: Progress) -> None:
+    """What the table's systems look up and the index lacks: question-answer pairs, a tree of summaries, embeddings of
+    the graph. The index is open for writing."""
+    from kraq_dspy.prepare.graph import embed_graph
+    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+    from kraq_dspy.prepare.raptor import build_tree
+
+    used = parts_of(table)
+    if any(system.use == "qa-rag" and system.options.get("variant") != "v" for system in table.systems):
+        make_qa_pairs(index, models, progress=progress)
+    if used & {"raptor", "raptor-traversal"}:
+        build_tree(index, embedder, models, progress=progress)
+    if used & {"graph-local", "graph-global"}:
+        embed_graph(index, embedder, progress)
 
 
 def timings_of(prediction: dspy.Prediction) -> Timings:

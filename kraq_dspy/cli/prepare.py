@@ -1,4 +1,4 @@
-"""`kraq precompute --qa-pairs`, `--graph`: what programs look up, made offline once."""
+"""`kraq precompute --qa-pairs`, `--graph`, `--raptor`: what programs look up, made offline once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -49,7 +49,17 @@ def _graph(space: "Workspace", progress: "Progress") -> Any:
     return embed_graph(space.index, space.embedder, progress)
 
 
-KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {"qa-pairs": _qa_pairs, "graph": _graph}
+def _raptor(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.raptor import build_tree
+
+    return build_tree(space.index, space.embedder, space.models, progress=progress)
+
+
+KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {
+    "qa-pairs": _qa_pairs,
+    "graph": _graph,
+    "raptor": _raptor,
+}
 
 
 def _shown(value: Any) -> str:

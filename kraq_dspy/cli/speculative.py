@@ -30,6 +30,10 @@ def precompute(
     graph: Annotated[
         bool, typer.Option("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
     ] = False,
+    raptor: Annotated[
+        bool,
+        typer.Option("--raptor", help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal."),
+    ] = False,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -39,7 +43,8 @@ def precompute(
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
-    if wanted_kinds := [name for name, asked in {"qa-pairs": qa_pairs, "graph": graph}.items() if asked]:
+    kinds = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor}
+    if wanted_kinds := [name for name, is_wanted in kinds.items() if is_wanted]:
         prepare(index_dir, wanted_kinds, config, lm, api_base, json=json)
         return
     from kraq_dspy.errors import ConfigError

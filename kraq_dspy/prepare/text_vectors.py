@@ -1,7 +1,7 @@
 """Embeddings of short texts (entities, reports, summaries) in a store of their own, made where they are missing."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
@@ -58,6 +58,10 @@ class TextVectors:
             progress.advance(stage, len(some))
         progress.finish(stage)
         return len(missing)
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """float32 `[n_ids, dimension]` in the order of the record ids `ids`."""
+        return self.store.vectors([self._point_of[record_id] for record_id in ids])
 
     def __call__(
         self,

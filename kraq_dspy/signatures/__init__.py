@@ -5,6 +5,7 @@ from kraq_dspy.signatures.answer_from_pairs import AnswerFromPairs
 from kraq_dspy.signatures.answer_from_points import AnswerFromPoints
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.ask_about_passages import AskAboutPassages
+from kraq_dspy.signatures.ask_sub_question import AskSubQuestion
 from kraq_dspy.signatures.check_response import CheckResponse
 from kraq_dspy.signatures.choose_rewritings import ChooseRewritings
 from kraq_dspy.signatures.condense_question import CondenseQuestion
@@ -22,7 +23,10 @@ from kraq_dspy.signatures.list_keywords import ListKeywords
 from kraq_dspy.signatures.merge_descriptions import MergeDescriptions
 from kraq_dspy.signatures.rate_points import RatePoints
 from kraq_dspy.signatures.rewrite_question import RewriteQuestion
+from kraq_dspy.signatures.shorten_text import ShortenText
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
+from kraq_dspy.signatures.summarize_passages import SummarizePassages
+from kraq_dspy.signatures.tell_from_graph import TellFromGraph
 from kraq_dspy.signatures.vary_question import VaryQuestion
 from kraq_dspy.signatures.verify_draft import VerifyDraft
 from kraq_dspy.signatures.write_qa_pairs import WriteQAPairs
@@ -33,6 +37,7 @@ __all__ = [
     "AnswerFromPoints",
     "AnswerQuestion",
     "AskAboutPassages",
+    "AskSubQuestion",
     "CheckResponse",
     "ChooseRewritings",
     "CondenseQuestion",
@@ -50,7 +55,10 @@ __all__ = [
     "MergeDescriptions",
     "RatePoints",
     "RewriteQuestion",
+    "ShortenText",
     "SummarizeCommunity",
+    "SummarizePassages",
+    "TellFromGraph",
     "VaryQuestion",
     "VerifyDraft",
     "WriteQAPairs",

@@ -20,10 +20,12 @@ from kraq_dspy.lms.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.embedded.extract import first_reading, second_reading
 from kraq_dspy.lms.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.embedded.names import names_in
+from kraq_dspy.lms.embedded.passages_summary import passages_summary
 from kraq_dspy.lms.embedded.points import answer_from_points, rated_points
 from kraq_dspy.lms.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.lms.embedded.qa_pairs import question_answer_pairs, sub_questions
 from kraq_dspy.lms.embedded.same import same_thing
+from kraq_dspy.lms.embedded.shorten import account, shortened
 from kraq_dspy.lms.embedded.summarize import central, community_summary, merged_description
 from kraq_dspy.lms.embedded.text import content_words, sentences
 from kraq_dspy.ports import Embedder
@@ -190,7 +192,15 @@ STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"guess"}),): lambda engine, task: {"guess": rewrite.statement(task.text("question"))},
     (frozenset({"core"}),): lambda engine, task: {"core": rewrite.core(task.text("question"))},
     (frozenset({"rewritings"}),): lambda engine, task: {"rewritings": rewrite.rewritings(task.text("question"))},
+    (frozenset({"summary"}), "passages"): lambda engine, task: {"summary": passages_summary(task.texts("passages"))},
     (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
+    (frozenset({"shortened"}),): lambda engine, task: {
+        "shortened": shortened(task.text("text"), int(task.text("words") or 60))
+    },
+    (frozenset({"account"}),): lambda engine, task: {
+        "account": account(task.text("question"), _evidence(task), engine.similar)
+    },
+    (frozenset({"sub_question"}),): lambda engine, task: {"sub_question": question_about(task.text("information"))},
     (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
     (frozenset({"rationale", "response"}),): _draft,
     (frozenset({"verdict"}), "response"): _verify,

@@ -8,6 +8,7 @@ from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetrieve
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
 from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 
@@ -25,8 +26,11 @@ __all__ = [
     "PageRankRetriever",
     "PassageGraph",
     "QuestionCommunities",
+    "RaptorRetriever",
     "ReportRetriever",
     "RewrittenRetriever",
+    "SummaryTree",
+    "TreeNode",
     "passage_graph",
     "share_budget",
 ]

@@ -13,6 +13,7 @@ import pytest
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
+from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers import (
     BM25Retriever,
     CombinedRetriever,
@@ -24,7 +25,10 @@ from kraq_dspy.programs.retrievers import (
     NearestQuestions,
     PageRankRetriever,
     QuestionCommunities,
+    RaptorRetriever,
     RewrittenRetriever,
+    SummaryTree,
+    TreeNode,
     passage_graph,
 )
 from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
@@ -75,6 +79,22 @@ def pagerank(library: Any) -> PageRankRetriever:
     return PageRankRetriever(dense(library), graph, library.records)
 
 
+def raptor(library: Any, mode: str) -> RaptorRetriever:
+    clusters = {
+        "rivers": (1, ["rhine", "elbe", "tune"]),
+        "castles": (1, ["gate", "keep", "hall"]),
+        "all": (2, ["rivers", "castles"]),
+    }
+    nodes = [
+        TreeNode(library.id(name), level, tuple(map(library.id, children)), f"About {name}, and music.", 5)
+        for name, (level, children) in clusters.items()
+    ]
+    vectors = TextVectors(library.question_vectors, library.embedder, {node.id: node.text for node in nodes})
+    vectors.sync("embed")
+    tree = SummaryTree(list(library.records.chunks), nodes)
+    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors, mode=mode)
+
+
 def rewritten(library: Any, rewrite: dspy.Module) -> RewrittenRetriever:
     rewrite.set_lm(make_lm(RoleSettings(model="embedded")))
     return RewrittenRetriever(dense(library), rewrite)
@@ -106,6 +126,8 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "dmqr, all four": lambda library: rewritten(library, Diversify(adaptive=False)),
     "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
     "pagerank": pagerank,
+    "raptor": lambda library: raptor(library, "collapsed"),
+    "raptor-traversal": lambda library: raptor(library, "traversal"),
 }
 
 

@@ -1,0 +1,154 @@
+"""RAPTOR: passages and the summaries of their clusters, found together (Sarthi et al., 2024)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from kraq_dspy.ports import ChunkSource, Embedder, Filters, Vectors, VectorStore
+from kraq_dspy.programs.graph_search.sources import NearestTexts
+from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, matches
+from kraq_dspy.records import Chunk, Hit
+
+MODES = ("collapsed", "traversal")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A summary of its `child_ids`: chunks at `level` 1, summaries of the level below above that."""
+
+    id: str
+    level: int
+    child_ids: tuple[str, ...]
+    text: str
+    n_tokens: int
+
+
+class SummaryTree:
+    """The summaries by id, and who stands under whom. A child may have several parents: clusters are soft."""
+
+    def __init__(self, chunk_ids: Sequence[str], nodes: Sequence[TreeNode]) -> None:
+        self.chunk_ids = frozenset(chunk_ids)
+        self.nodes: Mapping[str, TreeNode] = {node.id: node for node in nodes}
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """What nothing stands over, sorted: the summaries of the top, and what was left out of every cluster."""
+        covered = {child for node in self.nodes.values() for child in node.child_ids}
+        return tuple(sorted((self.nodes.keys() | self.chunk_ids) - covered))
+
+    @cached_property
+    def leaves(self) -> Mapping[str, frozenset[str]]:
+        """The chunks under each summary, by its id."""
+        found: dict[str, frozenset[str]] = {}
+        for node in sorted(self.nodes.values(), key=lambda node: node.level):
+            found[node.id] = frozenset(
+                leaf for child in node.child_ids for leaf in found.get(child, frozenset((child,)))
+            )
+        return found
+
+
+class NodeVectors(NearestTexts, Protocol):
+    """Finds summaries by their embeddings, and hands these out."""
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
+
+
+class RaptorRetriever(Retrieving):
+    """`mode` "collapsed" searches all levels at once; "traversal" goes down from the top, the `k` nearest of each level
+    to the next, and returns the nearest of all that it met. `score` is the cosine; `why` is "leaf" or "summary".
+
+    A summary's hit has a chunk of its own: its id, no document, its `level` as metadata. So `filters` on documents find
+    passages alone, and a summary is left out when it, or every passage under it, is in `exclude`.
+    """
+
+    def __init__(
+        self,
+        chunks: ChunkSource,
+        chunk_vectors: VectorStore,
+        embedder: Embedder,
+        tree: SummaryTree,
+        summaries: NodeVectors,
+        *,
+        mode: str = "collapsed",
+    ) -> None:
+        if mode not in MODES:
+            raise ValueError(f"mode is {mode!r}; expected one of {', '.join(MODES)}.")
+        self.chunks = chunks
+        self.chunk_vectors = chunk_vectors
+        self.embedder = embedder
+        self.tree = tree
+        self.summaries = summaries
+        self.mode = mode
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        without = self._summaries_without(frozenset(exclude))
+        if self.mode == "collapsed":
+            [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=filters)
+            scores = dict(leaves)
+            if not filters:
+                scores |= dict(self.summaries(question, k, exclude=without, vector=vector))
+            return self._hits(best_first(scores, k), question)
+        met = self._met(vector, k, frozenset(exclude), without)
+        hits = [hit for hit in self._hits(best_first(met, len(met)), question) if matches(hit.chunk, filters)]
+        return hits[:k]
+
+    def _met(self, vector: Vectors, k: int, exclude: frozenset[str], without: frozenset[str]) -> dict[str, float]:
+        """The cosines of what a walk from the top meets and keeps: the `k` nearest of each level."""
+        met: dict[str, float] = {}
+        here: Sequence[str] = self.tree.roots
+        while here:
+            allowed = [node_id for node_id in here if node_id not in exclude and node_id not in without]
+            kept = dict(best_first(dict(zip(allowed, self._cosines(allowed, vector), strict=True)), k))
+            met |= kept
+            children = {child for node_id in kept if node_id in self.tree.nodes for child in self._children(node_id)}
+            here = sorted(children - met.keys())
+        return met
+
+    def _children(self, node_id: str) -> tuple[str, ...]:
+        return self.tree.nodes[node_id].child_ids
+
+    def _cosines(self, ids: Sequence[str], vector: Vectors) -> list[float]:
+        cosines = np.zeros(len(ids))
+        for store, inside in ((self.summaries, True), (self.chunk_vectors, False)):
+            places = [place for place, one in enumerate(ids) if (one in self.tree.nodes) is inside]
+            if places:
+                cosines[places] = store.vectors([ids[place] for place in places]) @ vector
+        found: list[float] = cosines.tolist()
+        return found
+
+    def _summaries_without(self, exclude: frozenset[str]) -> frozenset[str]:
+        """The summaries that `exclude` names, or leaves nothing of."""
+        if not exclude:
+            return exclude
+        return frozenset(
+            node_id for node_id, leaves in self.tree.leaves.items() if node_id in exclude or leaves <= exclude
+        )
+
+    def _hits(self, scored: Sequence[tuple[str, float]], question: str) -> list[Hit]:
+        wanted = [one for one, _ in scored if one not in self.tree.nodes]
+        chunks = dict(zip(wanted, self.chunks.chunks_by_id(wanted), strict=True))
+        return [
+            Hit(chunks[one], score, question, "leaf")
+            if one in chunks
+            else Hit(_as_chunk(self.tree.nodes[one]), score, question, "summary")
+            for one, score in scored
+        ]
+
+
+def _as_chunk(node: TreeNode) -> Chunk:
+    return Chunk(node.id, "", 0, 0, len(node.text), node.text, node.n_tokens, metadata={"level": node.level})

@@ -1,0 +1,31 @@
+"""RAPTOR's step: one summary for a cluster of passages or of summaries."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.signatures import SummarizePassages
+
+
+class SummarizeCluster(dspy.Module):
+    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
+
+    outputs: ClassVar[dict[str, Any]] = {"summary": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summarize = FittingPredict(SummarizePassages, shorten="passages")
+
+    def forward(self, passages: Sequence[str]) -> dspy.Prediction:
+        return _checked(self.summarize(passages=list(passages)).summary)
+
+    async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        return _checked((await self.summarize.acall(passages=list(passages))).summary)
+
+
+def _checked(summary: str) -> dspy.Prediction:
+    if not summary.strip():
+        raise ValueError("The summary is empty.")
+    return dspy.Prediction(summary=summary.strip())

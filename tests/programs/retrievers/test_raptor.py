@@ -1,0 +1,84 @@
+"""A tree of four summaries over the nine passages; cosines of the keyword embedder can be worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from kraq_dspy.prepare.text_vectors import TextVectors
+from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
+
+CLUSTERS = {
+    "waters": (1, ["rhine", "elbe"], "river"),
+    "crossings": (1, ["elbe", "span", "gate"], "river bridge"),
+    "heights": (1, ["keep", "hall"], "castle"),
+    "places": (2, ["waters", "crossings"], "river bridge castle"),
+}
+
+
+def tree(library: Any) -> SummaryTree:
+    return SummaryTree(
+        list(library.records.chunks),
+        [
+            TreeNode(library.id(name), level, tuple(map(library.id, children)), text, 3)
+            for name, (level, children, text) in CLUSTERS.items()
+        ],
+    )
+
+
+def raptor(library: Any, mode: str = "collapsed") -> RaptorRetriever:
+    nodes = tree(library)
+    vectors = TextVectors(library.question_vectors, library.embedder, {n.id: n.text for n in nodes.nodes.values()})
+    vectors.sync("embed")
+    return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, nodes, vectors, mode=mode)
+
+
+def names(hits: Any) -> list[str]:
+    return [hit.chunk.title or hit.chunk.text for hit in hits]
+
+
+def test_summaries_and_passages_are_ranked_together(library: Any) -> None:
+    hits = raptor(library)("river bridge", 3)
+    assert set(names(hits[:2])) == {"elbe", "river bridge"}  # both have the cosine 1
+    assert names(hits[2:]) == ["river bridge castle"]
+    assert {hit.why for hit in hits} == {"leaf", "summary"}
+    summary = next(hit.chunk for hit in hits if hit.chunk.text == "river bridge castle")
+    assert (summary.metadata, summary.n_tokens, summary.document_id) == ({"level": 2}, 3, "")
+
+
+def test_filters_find_passages_alone_and_exclusion_takes_a_summary_with_its_passages(library: Any) -> None:
+    retrieve = raptor(library)
+    assert names(retrieve("river bridge", 9, filters={"document_id": "doc-e"})) == ["elbe"]
+    without = names(retrieve("river bridge", 20, exclude=[library.id("elbe"), library.id("rhine")]))
+    assert "river" not in without
+    assert "river bridge" in without
+    assert "river bridge" not in names(retrieve("river bridge", 20, exclude=[library.id("crossings")]))
+
+
+def test_traversal_goes_down_the_best_branch_of_each_level(library: Any) -> None:
+    # Roots: places .82, tune .45, then hall and others without a summary above them. Of `places`, both summaries are
+    # met; of these, `crossings` and what it holds.
+    retrieve = raptor(library, "traversal")
+    assert names(retrieve("river bridge", 1)) in (["elbe"], ["river bridge"])
+    found = names(retrieve("river bridge", 9))
+    assert (set(found[:2]), found[2]) == ({"elbe", "river bridge"}, "river bridge castle")
+    assert "keep" not in names(retrieve("river bridge", 2))
+
+
+def test_the_top_is_what_nothing_stands_over(library: Any) -> None:
+    assert set(tree(library).roots) == {library.id(name) for name in ("heights", "places", "song", "tune", "blank")}
+
+
+def test_a_branch_that_is_not_taken_is_not_seen(library: Any) -> None:
+    assert names(raptor(library, "traversal")("river bridge castle", 1)) == ["river bridge castle"]
+    met = names(raptor(library, "traversal")("river", 2))
+    assert set(met) == {"rhine", "river"}  # both have the cosine 1
+
+
+def test_the_leaves_of_a_summary_are_the_passages_under_it(library: Any) -> None:
+    leaves = tree(library).leaves
+    assert leaves[library.id("places")] == {library.id(name) for name in ("rhine", "elbe", "span", "gate")}
+
+
+def test_another_mode_is_refused(library: Any) -> None:
+    with pytest.raises(ValueError, match="mode is 'down'; expected one of collapsed, traversal"):
+        raptor(library, "down")
