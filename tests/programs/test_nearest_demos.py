@@ -1,0 +1,57 @@
+from typing import Any
+
+import dspy
+import pytest
+
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy.signatures import GenerateQuestion
+
+
+def demo(thing: str) -> dspy.Example:
+    return dspy.Example(summary=f"About a {thing}.", question=f"What is the {thing}?")
+
+
+@pytest.fixture
+def predictor(keyword_embedder: Any) -> dspy.Predict:
+    made = FittingPredict(GenerateQuestion, shorten="summary")
+    near(made, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
+    return made
+
+
+def asked(predictor: dspy.Predict, summary: str) -> list[str]:
+    return [chosen.question for chosen in predictor.chosen({"summary": summary})]
+
+
+def test_the_nearest_demonstrations_are_shown_the_nearest_last(predictor: dspy.Predict) -> None:
+    assert asked(predictor, "A cat sat.") == ["What is the cat and dog?", "What is the cat?"]
+
+
+def test_a_demonstration_with_the_same_input_is_never_shown(predictor: dspy.Predict) -> None:
+    assert "What is the cat?" not in asked(predictor, "About a cat.")
+
+
+def test_it_stays_what_it_was_besides(predictor: dspy.Predict) -> None:
+    assert isinstance(predictor, NearestDemos)
+    assert isinstance(predictor, FittingPredict)
+    assert predictor.shorten == "summary"
+    copy = predictor.deepcopy()
+    assert asked(copy, "A dog sat.") == asked(predictor, "A dog sat.")
+    unlearned(copy)
+    assert type(copy) is FittingPredict
+    assert copy.demos == []
+
+
+def test_the_model_sees_the_chosen_ones_alone(predictor: dspy.Predict) -> None:
+    lm = dspy.utils.DummyLM([{"question": "Why?"}])
+    with dspy.context(lm=lm):
+        predictor(summary="A cat sat.")
+    shown = str(lm.history[-1]["messages"])
+    assert "What is the cat?" in shown
+    assert "What is the dog?" not in shown
+
+
+def test_no_demonstration_is_no_error(keyword_embedder: Any) -> None:
+    made = dspy.Predict(GenerateQuestion)
+    near(made, [], 2, keyword_embedder("cat"))
+    assert made.chosen({"summary": "A cat."}) == []
