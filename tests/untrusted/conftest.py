@@ -121,7 +121,7 @@ def _value(name: str, kind: str, text: str, known: Mapping[str, Any]) -> str:
         return {"bool": "True", "int": "1", "float": "0.5"}[kind]
     if kind in ("list", "dict"):
         return "[]" if kind == "list" else "{}"
-    return text if text == ORDER else f"It is about the mill and the tower. {text[-1500:]}"
+    return text if text == ORDER else f"It is about the mill and the tower. {text[-500:]}"
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ import pytest
 
 from kraq_dspy import signatures
 from kraq_dspy.build import build_index
+from kraq_dspy.cli.prepare import KINDS
 from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.ports import SilentProgress
 from kraq_dspy.precompute import Precomputation
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
@@ -92,6 +94,10 @@ def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obey
     with Index.open(attacked, write=True) as index:
         embedder = load_instructed_embedder(index.manifest.settings.instructed)
         Precomputation.of(index, embedder, top_n=10).run()
+    with Workspace.open(attacked, write=True) as space:
+        for prepare in KINDS.values():
+            prepare(space, SilentProgress())
+    assert obeying.obeyed == []
     with Workspace.open(attacked) as space:
         for name in PROGRAMS:
             before = obeying.asked

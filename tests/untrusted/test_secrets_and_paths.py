@@ -100,7 +100,7 @@ def test_ids_of_documents_never_become_paths(tmp_path: Path) -> None:
         export_index(inside / "x.kraq", inside / f"out-{name}", name)
     made = {path.relative_to(tmp_path).parts[:2] for path in tmp_path.rglob("*") if path.is_file()}
     assert made == {("deep", "er")}
-    assert not [path for path in tmp_path.rglob("*outside*")]
+    assert not list(tmp_path.rglob("*outside*"))
     assert not Path("/tmp/outside").exists()
 
 
