@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.build import build_index
-from kraq_dspy.config import EncoderSettings, Settings
+from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.prepare.raptor import build_tree
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import PROGRAMS, RETRIEVERS, Workspace
 
@@ -24,6 +25,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in itertools.islice(lines, 50)]
     build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
+    with Workspace.open(out, write=True) as space:
+        build_tree(space.index, space.embedder, space.models)
     return out
 
 
@@ -46,6 +49,23 @@ def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
     for number, prediction in enumerate(together):
         assert prediction.answer == alone[number % 4].answer
         assert prediction.hits == alone[number % 4].hits
+
+
+@pytest.mark.parametrize("name", ["qa-rag", "graph-local", "graph-global"])
+def test_a_model_based_program_answers_with_its_evidence(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        prediction = space.ask(space.program(name, k=4), QUESTION)
+    assert prediction.answer
+    assert 0 < len(prediction.hits) <= 4
+    assert prediction.timings["wall"] > 0
+
+
+def test_steps_of_a_retriever_keep_their_own_model_inside_a_program(built: Path) -> None:
+    roles = {"default": RoleSettings(), "rewriter": RoleSettings(temperature=0.5)}
+    with Workspace.open(built, settings=dataclasses.replace(Settings(), roles=roles)) as space:
+        models = {name: step.lm for name, step in space.program("traditional", "qr-fusion").named_predictors()}
+        assert models == {"retrieve.rewrite.rewrite": space.models["rewriter"], "answer": space.models["answerer"]}
+    assert models["answer"].kwargs != models["retrieve.rewrite.rewrite"].kwargs
 
 
 def test_names_that_do_not_exist_are_refused_with_those_that_do(built: Path) -> None:
