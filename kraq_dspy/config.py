@@ -186,10 +186,27 @@ class InstructedSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class K2RAGSettings:
+    """How K2RAG shortens documents before it indexes them. `summariser` is a sequence-to-sequence model for
+    transformers (a folder or a hub name; the paper's is "pszemraj/led-base-book-summary"); "" leaves it to the language
+    model of the role "summarizer". A summary has about `share` of the document's tokens, at least `least_tokens`.
+    """
+
+    summariser: str = ""
+    share: float = 0.11
+    least_tokens: int = 60
+
+    def __post_init__(self) -> None:
+        _share(self, "share")
+        _positive(self, "least_tokens")
+
+
+@dataclass(frozen=True, slots=True)
 class RoleSettings:
     """A language model. `model` is "embedded" or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME".
 
-    Unset fields are left to the server. The key is read from the environment variable `api_key_env`.
+    Unset fields are left to the server. The key is read from the environment variable `api_key_env`. Prices are money
+    for a million tokens, in a currency of your own: `kraq estimate` and `--max-cost` use them.
     """
 
     model: str = "embedded"
@@ -199,6 +216,13 @@ class RoleSettings:
     max_tokens: int | None = None
     timeout_s: float = 120.0
     retries: int = 3
+    prompt_price: float | None = None
+    completion_price: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("prompt_price", "completion_price"):
+            if (price := getattr(self, name)) is not None and price < 0:
+                raise ConfigError(f"roles: {name} is {price}; it must be 0 or more.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +268,7 @@ class Settings:
     questions: QuestionSettings = field(default_factory=QuestionSettings)
     encoder: EncoderSettings = field(default_factory=EncoderSettings)
     instructed: InstructedSettings = field(default_factory=InstructedSettings)
+    k2rag: K2RAGSettings = field(default_factory=K2RAGSettings)
     run: RunSettings = field(default_factory=RunSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     roles: dict[str, RoleSettings] = field(default_factory=lambda: {"default": RoleSettings()})

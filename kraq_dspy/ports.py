@@ -146,6 +146,16 @@ class CommunityMap(Protocol):
         """The community's representative question; None for a community without one."""
 
 
+class Summariser(Protocol):
+    """Says a text in fewer words. Safe for threads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, text: str, words: int) -> str:
+        """About `words` words. Raises ModelError."""
+
+
 class Retriever(Protocol):
     """Finds chunks for a question.
 

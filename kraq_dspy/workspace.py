@@ -14,12 +14,14 @@ from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.prepare.qa_pairs import StoredPairs
 from kraq_dspy.prepare.raptor import open_tree
 from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.graph_global_search import GraphGlobalSearch
 from kraq_dspy.programs.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph, NaiveGraphRAG
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.retrievers import (
     BM25Retriever,
@@ -84,6 +86,8 @@ class Workspace:
         return cls(index, embedder, models or LanguageModels(settings, embedder=embedder))
 
     def close(self) -> None:
+        if "summarised" in self.__dict__:  # was asked for
+            self.summarised.close()
         self.index.close()
 
     def __enter__(self) -> "Workspace":
@@ -133,6 +137,11 @@ class Workspace:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
         return open_tree(self.index, self.embedder)
 
+    @cached_property
+    def summarised(self) -> SummarisedCorpus:
+        """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
+        return open_summarised(self.index, self.embedder)
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
@@ -165,13 +174,25 @@ class Workspace:
             return program(question=question)
 
 
-def _hybrid(space: Workspace) -> Retriever:
-    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=0.5)
+def _hybrid(space: Workspace, weight: float = 0.5) -> Retriever:
+    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=weight)
 
 
 def _raptor(space: Workspace, mode: str) -> Retriever:
     tree, summaries = space.summary_tree
     return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
+
+
+def _k2rag(space: Workspace, *, k: int = 10, weight: float = 0.8) -> dspy.Module:
+    corpus = space.summarised
+    knowledge = None
+    if corpus.has_graph:
+        knowledge = KnowledgeGraph(entity_vectors(corpus.index, space.embedder), IndexGraph(corpus.index))
+    shorten = shortener(space.models.settings.k2rag, share=K2RAG.SHARE)
+    if shorten.summariser is None:
+        shorten.set_lm(space.models["summarizer"])
+    retrieve = HybridRetriever(corpus, corpus.vectors, space.embedder, weight=weight)
+    return K2RAG(knowledge, retrieve, shorten, k=k)
 
 
 def _rewritten(space: Workspace, rewrite: dspy.Module) -> Retriever:
@@ -218,6 +239,13 @@ PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
         ReportRetriever(space.report_vectors, space.graph, level=level), **arguments
     ),
     "qa-rag": lambda space, retrieve, **arguments: QARAG(retrieve, StoredPairs(space.index.results), **arguments),
+    "k2rag": lambda space, retrieve, **arguments: _k2rag(space, **arguments),
+    "naive-semantic": lambda space, retrieve, k=10: TraditionalRAG(space.retriever("dense"), k=k),
+    "naive-keyword": lambda space, retrieve, k=10: TraditionalRAG(space.retriever("bm25"), k=k),
+    "naive-hybrid": lambda space, retrieve, k=10: TraditionalRAG(_hybrid(space, 0.8), k=k),
+    "naive-graph": lambda space, retrieve, **arguments: NaiveGraphRAG(
+        KnowledgeGraph(space.entity_vectors, space.graph, **arguments)
+    ),
 }
 
 

@@ -91,7 +91,7 @@ def _fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings) 
         **{
             name: value
             for name, value in settings.to_dict().items()
-            if name not in ("roles", "run", "store", "instructed")
+            if name not in ("roles", "run", "store", "instructed", "k2rag")
         },
         "roles": {role: [role_settings.model, role_settings.temperature] for role, role_settings in roles.items()},
     }

@@ -125,6 +125,10 @@ class _Run:
             with Index.open(index.path, write=True) as opened:
                 makers = models or LanguageModels(self.settings, embedder=self.embedder)
                 systems.prepare_lookups(opened, self.table, self.embedder, makers, self.progress)
+        if any(system.use == "k2rag" for system in self.table.systems):
+            with Index.open(index.path, write=True) as opened:
+                makers = models or LanguageModels(self.settings, embedder=self.embedder)
+                systems.prepare_summarised(opened, self.embedder, makers, self.progress)
         with (
             Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space,
             self._writer(folder, index, {}) as writer,

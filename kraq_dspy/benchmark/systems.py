@@ -120,6 +120,13 @@ def prepare_lookups(index: Index, table: Table, embedder: Embedder, models: Lang
         embed_graph(index, embedder, progress)
 
 
+def prepare_summarised(index: Index, embedder: Embedder, models: LanguageModels, progress: Progress) -> None:
+    """K2RAG's summarised corpus, where it is not stored yet. The index is open for writing."""
+    from kraq_dspy.prepare.k2rag import build_summarised
+
+    build_summarised(index, embedder, models, progress=progress)
+
+
 def timings_of(prediction: dspy.Prediction) -> Timings:
     """Seconds by stage, and "total" on the clock; empty for a program that measures nothing."""
     timings = prediction.get("timings")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kraq_dspy.cli import options
 from kraq_dspy.cli.graph_search import show_graph_search
+from kraq_dspy.cli.k2rag import show_k2rag
 from kraq_dspy.cli.qa_rag import show_plug_ins
 from kraq_dspy.cli.speculative import show_speculation
 from kraq_dspy.cli.terminal import output, print_json, printable, short
@@ -31,7 +32,8 @@ def ask(
         typer.Option(
             "--program",
             "-p",
-            help="traditional, combined, speculative, efficient, qa-rag, graph-local or graph-global.",
+            help="traditional, combined, speculative, efficient, qa-rag, k2rag (and its baselines "
+            "naive-semantic, naive-keyword, naive-hybrid, naive-graph), graph-local or graph-global.",
         ),
     ] = "combined",
     retriever: Annotated[
@@ -115,7 +117,9 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
         show_speculation(answer)
     if "points" in answer or "relationships" in answer:
         show_graph_search(answer)
-    if answer.get("sub_questions"):
+    if "sub_answers" in answer:
+        show_k2rag(answer)
+    elif answer.get("sub_questions"):
         show_plug_ins(answer)
     for auxiliary in answer.get("auxiliary_questions") or ():
         output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.bertscore import BertScorer
     from kraq_dspy.eval.statistics import Interval
 
-TABLES = ("questions", "combined", "speculative", "retrievers", "qa_rag")
+TABLES = ("questions", "combined", "speculative", "retrievers", "qa_rag", "k2rag")
 
 HELP = """Measure, with intervals and paired tests. Interrupted? The same command goes on.
 
@@ -29,6 +29,8 @@ kraq eval speculative: Efficient against plain Speculative RAG, answers and late
 kraq eval retrievers: which retriever finds the supporting passages, at several budgets.
 
 kraq eval qa_rag: the same passages as they are, as question-answer pairs, and with the answer judged.
+
+kraq eval k2rag: K2RAG on its summarised corpus against its four naive baselines on the whole one.
 
 kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover.
 

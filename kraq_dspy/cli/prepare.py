@@ -1,4 +1,4 @@
-"""`kraq precompute --qa-pairs`, `--graph`, `--raptor`: what programs look up, made offline once."""
+"""`kraq precompute --qa-pairs`, `--graph`, `--raptor`, `--k2rag`: what programs look up, made offline once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,10 +55,17 @@ def _raptor(space: "Workspace", progress: "Progress") -> Any:
     return build_tree(space.index, space.embedder, space.models, progress=progress)
 
 
+def _k2rag(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.k2rag import build_summarised
+
+    return build_summarised(space.index, space.embedder, space.models, progress=progress)
+
+
 KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {
     "qa-pairs": _qa_pairs,
     "graph": _graph,
     "raptor": _raptor,
+    "k2rag": _k2rag,
 }
 
 

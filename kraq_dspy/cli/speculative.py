@@ -34,6 +34,9 @@ def precompute(
         bool,
         typer.Option("--raptor", help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal."),
     ] = False,
+    k2rag: Annotated[
+        bool, typer.Option("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
+    ] = False,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -43,7 +46,7 @@ def precompute(
 
     Run it again to go on after an interruption, or when passages or questions have been added.
     """
-    kinds = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor}
+    kinds = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
     if wanted_kinds := [name for name, is_wanted in kinds.items() if is_wanted]:
         prepare(index_dir, wanted_kinds, config, lm, api_base, json=json)
         return

@@ -1,0 +1,270 @@
+"""The summarised corpus of K2RAG: every document in fewer words, its graph, and passages for hybrid retrieval.
+
+It lies in the folder of the index that it is made from, as an index of its own (`DIR/k2rag.kraq`).
+"""
+
+import asyncio
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from kraq_dspy.build import abuild_index
+from kraq_dspy.config import ChunkSettings, K2RAGSettings
+from kraq_dspy.corpus.chunk import chunk_document
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.roles import KraqLM, LanguageModels
+from kraq_dspy.lms.seq2seq import Seq2SeqSummariser
+from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
+from kraq_dspy.prepare.graph import entity_vectors
+from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs.kraq import KRAQ
+from kraq_dspy.programs.steps import Item
+from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
+from kraq_dspy.stored_steps import StoredSteps
+from kraq_dspy.stores.index import Index
+
+STAGE = "k2rag"
+FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
+
+FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
+FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
+
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SummarisedReport:
+    """Tokens are those of all documents, before and after. `calls` counts what models were asked now, for summaries and
+    graph; `failures` are documents that stand there in full since they could not be summarised."""
+
+    documents: int
+    tokens_before: int
+    tokens_after: int
+    reduction: float
+    passages: int
+    entities: int
+    calls: int
+    failures: int
+    seconds: float
+
+
+class SummarisedCorpus:
+    """The index of summaries, and its passages with their vectors. A `ChunkSource` of those passages."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.passages: dict[str, Chunk] = {chunk.id: chunk for chunk in _passages(index)}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SummarisedCorpus":
+        return self
+
+    @property
+    def vectors(self) -> VectorStore:
+        return self.index.vectors_named(PASSAGES)
+
+    @property
+    def has_graph(self) -> bool:
+        return self.index.count(Entity) > 0
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self.passages[chunk_id] for chunk_id in ids]
+
+    def close(self) -> None:
+        self.index.close()
+
+
+def build_summarised(
+    index: Index,
+    embedder: Embedder,
+    models: LanguageModels,
+    *,
+    shorten: Shorten | None = None,
+    progress: Progress | None = None,
+) -> SummarisedReport:
+    """What `kraq precompute DIR --k2rag` does. The index must be open for writing.
+
+    An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
+    asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
+    Raises IndexStateError for an index without documents.
+    """
+    if index.count(Document) == 0:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no documents to summarise. Build it again: kraq index CORPUS --out DIR"
+        )
+    shorten = shorten or shortener(models.settings.k2rag)
+    return asyncio.run(_build(index, embedder, _Lent(models), shorten, progress or SilentProgress()))
+
+
+def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
+    """As `[k2rag]` in kraq.toml says; `share` instead of the one for documents."""
+    summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
+    return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
+
+
+def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
+    """What `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the documents have
+    changed since; EncoderMismatchError when another encoder made its vectors."""
+    command = f"kraq precompute {index.path} --k2rag"
+    try:
+        stored = json.loads((index.path / FILE).read_text("utf-8"))
+        made_from = stored["made_from"]
+    except FileNotFoundError:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexStateError(f"{str(index.path / FILE)!r} is damaged ({error}). Run: {command}") from error
+    if made_from != _corpus_id(index):
+        raise IndexStateError(
+            f"The documents of {str(index.path)!r} have changed since they were summarised. Run: {command}"
+        )
+    summaries = Index.open(index.path / FOLDER)
+    try:
+        summaries.require_encoder(embedder)
+    except EncoderMismatchError:
+        summaries.close()
+        raise
+    return SummarisedCorpus(summaries)
+
+
+async def _build(
+    index: Index, embedder: Embedder, models: "_Lent", shorten: Shorten, progress: Progress
+) -> SummarisedReport:
+    started = perf_counter()
+    path = index.path / FOLDER
+    (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
+    before = _calls(index, STAGE)
+    summaries = await _summaries(index, models, shorten, progress)
+    asked = _calls(index, STAGE) - before
+
+    settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
+    graph = _WithoutQuestions(settings, embedder)
+    report = await abuild_index(
+        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder, kraq=graph,
+        progress=progress,
+    )  # fmt: skip
+    with Index.open(path, write=True) as summarised:
+        passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
+        entities = summarised.count(Entity)
+        if entities:
+            await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
+    found = SummarisedReport(
+        documents=index.count(Document),
+        tokens_before=(tokens := _tokens(index, {})),
+        tokens_after=(left := _tokens(index, summaries)),
+        reduction=round(1 - left / max(1, tokens), 4),
+        passages=passages,
+        entities=entities,
+        calls=asked + sum(usage.calls for usage in report.usage.values()),
+        failures=index.count(Document) - len(summaries),
+        seconds=perf_counter() - started,
+    )
+    _write(index, {**dataclasses.asdict(found), **_made_with(index, models, shorten)})
+    return found
+
+
+async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
+    """By document id; without those that failed."""
+    index.results.prune(STAGE, index.ids(Document))
+    steps = StoredSteps(index.results, models, KraqAdapter(), progress, models.settings.run.concurrency)
+    items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
+    found: dict[str, str] = {}
+    async for done in steps.map(STAGE, "summarizer", shorten, items, total=index.count(Document)):
+        found[done.id] = done.prediction.shortened
+    progress.finish(STAGE)
+    return found
+
+
+def _summarised(index: Index, summaries: dict[str, str]) -> Iterator[Document]:
+    for document in index.all(Document):
+        yield dataclasses.replace(document, text=summaries.get(document.id, document.text))
+
+
+def _tokens(index: Index, summaries: dict[str, str]) -> int:
+    return sum(count_tokens(document.text) for document in _summarised(index, summaries))
+
+
+def _passages(summarised: Index) -> Iterator[Chunk]:
+    for document in summarised.all(Document):
+        yield from chunk_document(document, FOR_VECTORS)
+
+
+def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -> int:
+    """Embeds what is missing and drops what is gone; says how many there are."""
+    store = summarised.vectors_named(PASSAGES)
+    chunks = {chunk.id: chunk for chunk in _passages(summarised)}
+    have = store.ids()
+    store.delete(have - chunks.keys())
+    missing = [chunk for chunk in chunks.values() if chunk.id not in have]
+    progress.start("embed passages", len(chunks))
+    progress.advance("embed passages", len(chunks) - len(missing))
+    for start in range(0, len(missing), _BATCH):
+        some = missing[start : start + _BATCH]
+        texts = [chunk.passage for chunk in some]
+        payloads = [{**chunk.metadata, "document_id": chunk.document_id} for chunk in some]
+        store.upsert([chunk.id for chunk in some], embedder.encode_passages(texts), texts, payloads)
+        progress.advance("embed passages", len(some))
+    progress.finish("embed passages")
+    return len(chunks)
+
+
+class _WithoutQuestions(KRAQ):
+    """K2RAG's graph has reports; nobody asks for questions that stand for its communities."""
+
+    async def questions(self, *args: Any, **kwargs: Any) -> Any:
+        questions: tuple[Question, ...] = ()
+        for question in questions:
+            yield question
+
+
+class _Lent(LanguageModels):
+    """The models of a caller who goes on with them: a build that ends closes its models."""
+
+    def __init__(self, models: LanguageModels) -> None:
+        self.settings = models.settings
+        self.meter = models.meter
+        self._models = models
+
+    def __getitem__(self, role: str) -> KraqLM:
+        return self._models[role]
+
+    def close(self) -> None:
+        return
+
+    async def aclose(self) -> None:
+        return
+
+
+def _corpus_id(index: Index) -> str:
+    """Depends on every chunk's text; the ids of chunks do."""
+    return content_id(*sorted(index.ids(Chunk)))
+
+
+def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[str, Any]:
+    return {
+        "made_from": _corpus_id(index),
+        "summariser": shorten.summariser_name or models["summarizer"].model,
+        "share": shorten.share,
+        "least_tokens": shorten.least_tokens,
+    }
+
+
+def _write(index: Index, content: dict[str, Any]) -> None:
+    """In one go: after a kill the file is there with all it says, or not at all."""
+    draft: Path = index.path / f".{FILE}.tmp"
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(index.path / FILE)
+
+
+def _calls(index: Index, stage: str) -> int:
+    return sum(usage.calls for (its_stage, _), usage in index.results.usage().items() if its_stage == stage)

@@ -1,0 +1,7 @@
+"""KeyKnowledgeRAG (Markondapatnaikuni et al., 2025): a summarised corpus, a graph's account of it, sub-questions."""
+
+from kraq_dspy.programs.k2rag.knowledge_graph import KnowledgeGraph, NaiveGraphRAG
+from kraq_dspy.programs.k2rag.program import K2RAG
+from kraq_dspy.programs.k2rag.shorten import Shorten
+
+__all__ = ["K2RAG", "KnowledgeGraph", "NaiveGraphRAG", "Shorten"]

@@ -1,0 +1,85 @@
+"""K2RAG's summaries: of documents before they are indexed, and of what was found for a question."""
+
+import asyncio
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy.config import ChunkSettings
+from kraq_dspy.corpus.chunk import chunk_document
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.ports import Summariser
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.records import Document
+from kraq_dspy.signatures import ShortenText
+
+PIECE_TOKENS = 8000  # what one call of a language model reads; a sequence-to-sequence model knows its own limit
+_WORDS_PER_TOKEN = 0.75
+
+
+class Shorten(dspy.Module):
+    """A text in about `share` of its tokens, at least `least_tokens`; a text that has no more than that stays as it is.
+
+    `summariser` does it, or, without one, the language model that the module is given. A result that is empty raises
+    ValueError; one that is longer than the text is not taken. A long text is shortened piece by piece.
+
+    The paper leaves the length to its Longformer, which came to 11 % of a document.
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"shortened": str}
+
+    def __init__(self, summariser: Summariser | None = None, *, share: float = 0.11, least_tokens: int = 60) -> None:
+        super().__init__()
+        if not 0 <= share <= 1 or least_tokens < 1:
+            raise ValueError(f"share is {share}, from 0 to 1, and least_tokens {least_tokens}, 1 or more.")
+        self.summariser = summariser
+        self.summariser_name = summariser.name if summariser else ""  # a result depends on it
+        self.share = share
+        self.least_tokens = least_tokens
+        if summariser is None:
+            self.shorten = FittingPredict(ShortenText, shorten="text")
+
+    def forward(self, text: str) -> dspy.Prediction:
+        words = self._words(text)
+        if words is None:
+            return dspy.Prediction(shortened=text)
+        if self.summariser is not None:
+            return _checked(text, self.summariser(text, words))
+        pieces = _pieces(text)
+        share = max(1, words // len(pieces))
+        return _checked(text, "\n".join(self.shorten(text=piece, words=share).shortened.strip() for piece in pieces))
+
+    async def aforward(self, text: str) -> dspy.Prediction:
+        words = self._words(text)
+        if words is None:
+            return dspy.Prediction(shortened=text)
+        if self.summariser is not None:
+            return _checked(text, await asyncio.to_thread(self.summariser, text, words))
+        pieces = _pieces(text)
+        share = max(1, words // len(pieces))
+        told = [(await self.shorten.acall(text=piece, words=share)).shortened.strip() for piece in pieces]
+        return _checked(text, "\n".join(told))
+
+    def _words(self, text: str) -> int | None:
+        """How many to ask for; None for a text that is short enough."""
+        tokens = count_tokens(text)
+        limit = max(self.least_tokens, round(self.share * tokens))
+        return None if tokens <= limit else max(1, round(limit * _WORDS_PER_TOKEN))
+
+
+def split(text: str, tokens: int, overlap: int) -> list[str]:
+    """The paper's chunking of a text (equation 1), but cut at sentences where it can be, and with the rest that the
+    equation drops."""
+    document = Document(id="", title="", text=text)
+    return [chunk.text for chunk in chunk_document(document, ChunkSettings(tokens=tokens, overlap=overlap))]
+
+
+def _pieces(text: str) -> list[str]:
+    return [text] if count_tokens(text) <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
+
+
+def _checked(text: str, shortened: str) -> dspy.Prediction:
+    if not shortened.strip():
+        raise ValueError("The summary is empty.")
+    kept = shortened.strip() if count_tokens(shortened) < count_tokens(text) else text
+    return dspy.Prediction(shortened=kept)

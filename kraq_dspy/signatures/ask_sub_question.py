@@ -1,0 +1,10 @@
+"""K2RAG, step C: what a part of the graph's account makes one want to look up."""
+
+import dspy
+
+
+class AskSubQuestion(dspy.Signature):
+    """Ask one small question about what the information tells, naming the people, places or things it is about."""
+
+    information: str = dspy.InputField()
+    sub_question: str = dspy.OutputField()

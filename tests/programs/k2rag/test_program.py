@@ -1,0 +1,186 @@
+"""K2RAG over a real vector store; the graph's context is given, the model's replies are told apart by their fields."""
+
+import asyncio
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.errors import ServerDownError
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.programs.graph_search.local_context import LocalContext
+from kraq_dspy.programs.k2rag import K2RAG, Shorten
+from kraq_dspy.programs.retrievers import HybridRetriever
+
+QUESTION = "Where is music?"
+# Two pieces of at most 128 tokens: the first is about castles, the second about bridges.
+ACCOUNT = "\n\n".join([" ".join(["The castle is old."] * 24), " ".join(["The bridge is long."] * 24)])
+
+PIECE = "[[ ## information ## ]]\n"
+
+
+def graph(question: str) -> LocalContext:
+    shown = {"reports": ["A town."], "entities": ["Keep: a castle"], "relationships": [], "passages": []}
+    return LocalContext((), (), (), (), shown, 10)
+
+
+def model(changes: dict[str, dict[str, Any]] | None = None) -> DummyLM:
+    """The first of these texts that a prompt has decides the reply."""
+    replies: dict[str, dict[str, Any]] = {
+        "`[[ ## account ## ]]`": {"account": ACCOUNT},
+        QUESTION: {"answer": "in the hall"},
+        "Which castle is there?": {"answer": "the keep"},
+        "Which bridge is there?": {"answer": "the gate"},
+        f"{PIECE}The castle": {"sub_question": "Which castle is there?"},
+        f"{PIECE}The bridge": {"sub_question": "Which bridge is there?"},
+    }
+    return DummyLM({**(changes or {}), **replies, **(changes or {})})
+
+
+def asked(lm: DummyLM, field: str) -> list[str]:
+    prompts = [entry["messages"][-1]["content"] for entry in lm.history]
+    return [prompt for prompt in prompts if f"[[ ## {field} ## ]]" in prompt.rpartition("Respond")[2]]
+
+
+@pytest.fixture
+def hybrid(library: Any) -> HybridRetriever:
+    return HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.8)
+
+
+@pytest.fixture
+def shorten() -> Shorten:
+    """Keeps the first words; asks nobody."""
+
+    class First:
+        name = "first"
+
+        def __call__(self, text: str, words: int) -> str:
+            return " ".join(text.split()[:words])
+
+    return Shorten(First(), share=0.1, least_tokens=20)
+
+
+def test_each_piece_of_the_account_becomes_a_question_with_passages_and_an_answer_of_its_own(
+    hybrid: HybridRetriever, shorten: Shorten, library: Any
+) -> None:
+    with dspy.context(lm=(lm := model())):
+        prediction = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+    assert prediction.sub_questions == ["Which castle is there?", "Which bridge is there?"]
+    assert [(each.question, each.answer) for each in prediction.sub_answers] == [
+        ("Which castle is there?", "the keep"),
+        ("Which bridge is there?", "the gate"),
+    ]
+    castle, bridge = (each.hits for each in prediction.sub_answers)
+    assert list(castle) == hybrid("Which castle is there?", 2)
+    assert list(bridge) == hybrid("Which bridge is there?", 2)
+    assert prediction.answer == "in the hall"
+    assert prediction.account == ACCOUNT
+    assert prediction.context == [shorten(text=ACCOUNT).shortened, "the keep\nthe gate"]
+    final = asked(lm, "answer")[-1]
+    assert QUESTION in final
+    assert "the gate" in final
+    assert prediction.n_failed == 0
+    assert set(prediction.timings) == {"graph", "sub_questions", "sub_answers", "answer", "wall"}
+
+
+def test_the_best_passage_of_each_sub_question_comes_before_the_second_of_any(
+    hybrid: HybridRetriever, shorten: Shorten
+) -> None:
+    with dspy.context(lm=model()):
+        prediction = K2RAG(graph, hybrid, shorten, k=4)(question=QUESTION)
+    castle, bridge = (each.hits for each in prediction.sub_answers)
+    assert [hit.chunk.id for hit in prediction.hits[:2]] == [castle[0].chunk.id, bridge[0].chunk.id]
+    ids = [hit.chunk.id for hit in prediction.hits]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == {hit.chunk.id for hit in (*castle, *bridge)}
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_without_an_account_the_question_itself_is_looked_up(
+    hybrid: HybridRetriever, shorten: Shorten, silent: bool
+) -> None:
+    lm = model({"`[[ ## account ## ]]`": {"account": " "}})
+    with dspy.context(lm=lm):
+        prediction = K2RAG(graph if silent else None, hybrid, shorten, k=2)(question=QUESTION)
+    assert prediction.sub_questions == [QUESTION]
+    assert prediction.account_summary == ""
+    assert list(prediction.sub_answers[0].hits) == hybrid(QUESTION, 2)
+    assert len(asked(lm, "account")) == silent
+
+
+def test_a_reply_that_cannot_be_read_costs_its_sub_question_alone(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    unreadable = {"nothing": "of use"}
+    with dspy.context(lm=model({f"{PIECE}The castle": unreadable})):
+        no_question = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+    assert no_question.sub_questions == ["Which bridge is there?"]
+    assert no_question.n_failed == 1
+    with dspy.context(lm=model({"Which bridge is there?": unreadable})):
+        no_answer = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)
+    assert [each.answer for each in no_answer.sub_answers] == ["the keep"]
+    assert (no_answer.n_failed, no_answer.answer) == (1, "in the hall")
+
+
+class Down:
+    supports_function_calling = supports_reasoning = supports_response_schema = False
+    supported_params = frozenset[str]()
+
+    def complete(self, request: Any) -> Any:
+        raise ServerDownError("nobody answers")
+
+
+def test_a_server_that_is_down_ends_the_question(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    with dspy.context(lm=dspy.LM("down", engine=Down(), cache=False)), pytest.raises(ServerDownError):
+        K2RAG(None, hybrid, shorten)(question=QUESTION)
+
+
+def test_an_account_that_cannot_be_shortened_is_used_as_it_is(hybrid: HybridRetriever) -> None:
+    with dspy.context(lm=model({"`[[ ## shortened ## ]]`": {"nothing": "of use"}})):
+        prediction = K2RAG(graph, hybrid, Shorten(share=0.1), k=2)(question=QUESTION)
+    assert prediction.account_summary == ACCOUNT
+    assert prediction.answer == "in the hall"
+
+
+def test_the_asynchronous_program_predicts_the_same(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    program = K2RAG(graph, hybrid, shorten, k=3)
+    program.set_lm(model())
+    waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
+    for field in ("answer", "hits", "account", "account_summary", "sub_questions", "sub_answers", "context"):
+        assert waited[field] == called[field]
+
+
+def test_one_program_serves_many_threads(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    program = K2RAG(graph, hybrid, shorten, k=2)
+    program.set_lm(model())
+    alone = program(question=QUESTION)
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda question: program(question=question), [QUESTION] * 8))
+    assert all(each.hits == alone.hits and each.answer == alone.answer for each in together)
+
+
+def test_learned_instructions_are_saved_and_loaded_and_copies_are_apart(
+    hybrid: HybridRetriever, tmp_path: Path
+) -> None:
+    program = K2RAG(graph, hybrid, Shorten(), k=2)
+    twin = copy.deepcopy(program)
+    program.tell.signature = program.tell.signature.with_instructions("Tell it in rhyme.")
+    program.shorten.shorten.signature = program.shorten.shorten.signature.with_instructions("Be brief.")
+    program.save(tmp_path / "state.json")
+    assert "rhyme" not in twin.tell.signature.instructions
+    twin.load(tmp_path / "state.json")
+    assert twin.tell.signature.instructions == "Tell it in rhyme."
+    assert twin.shorten.shorten.signature.instructions == "Be brief."
+    assert {name for name, _ in twin.named_predictors()} == {"tell", "ask", "sub_answer", "shorten.shorten", "answer"}
+
+
+def test_fewer_than_one_passage_is_refused(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    with pytest.raises(ValueError, match="k is 0"):
+        K2RAG(None, hybrid, shorten, k=0)
+
+
+def test_it_works_with_the_adapter_of_the_library(hybrid: HybridRetriever, shorten: Shorten) -> None:
+    with dspy.context(lm=model(), adapter=KraqAdapter()):
+        assert K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION).answer == "in the hall"
