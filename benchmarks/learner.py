@@ -2,8 +2,8 @@
 
 It reads as the embedded model does and, left alone, answers in whole sentences. It answers in a few words when most of
 the demonstrations in its prompt do, or when the instructions say so in one of a few ways; at a temperature above 0 it
-does so by chance, too. A judge's verdict it copies from the most similar demonstrations, and without any it trusts
-every answer that has a word of the reference. Asked for instructions, it proposes some, few of which help.
+does so by chance, too. A judge's verdict it copies from the most similar demonstration, and without any it trusts
+every answer. Asked for instructions, it proposes some, few of which help to answer and none to judge.
 
 So what it scores depends on demonstrations and instructions alone, and by how much is known. It is no language model.
 """
@@ -72,7 +72,7 @@ class Learner:
         fields = dict(HEADER.findall(answer.message.text or ""))
         turns = [(message.role, dict(HEADER.findall(message.text or ""))) for message in request.messages]
         demos = [values for role, values in turns if role == "assistant"]
-        inputs = [values for role, values in turns if role == "user"]
+        inputs = [values for role, values in turns if role == "user"]  # the last is what it is asked
         warm = bool(request.config.temperature) and chance % 2 == 0
         for name in ("answer", "response"):
             if name in fields and (warm or _wants_few_words(system, demos, name)):
@@ -120,14 +120,13 @@ def _verdict(inputs: list[dict[str, str]], demos: list[dict[str, str]]) -> bool:
     rights = [demo["correct"] == "True" for demo in demos]
     labelled = [(abs(likeness - asked), right) for likeness, right in zip(shown, rights, strict=False)]
     if not labelled:
-        return asked > 0
-    nearest = sorted(labelled)[:3]
-    return sum(right for _, right in nearest) * 2 >= len(nearest)
+        return True
+    return min(labelled)[1]
 
 
 def _likeness(values: dict[str, str]) -> float:
-    references = [line for line in values.get("reference_answers", "").splitlines() if line.strip()] or ["?"]
-    return token_f1([re.sub(r"^\[\d+\] [«]?|»$", "", line) or "?" for line in references], values.get("answer", ""))
+    references = json.loads(values.get("reference_answers", '["?"]'))
+    return token_f1(references, values.get("answer", "").partition("\n\nRespond with")[0])
 
 
 def _response(request: Request, prompt: str, text: str) -> Response:

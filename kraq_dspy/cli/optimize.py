@@ -167,7 +167,9 @@ def _show(compiled: "Compiled") -> None:
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
     for problem in compiled.problems:
         errors.print(Text("note: ", style="yellow") + short(problem, 300))
-    if comparison.difference.low <= 0 <= comparison.difference.high:
+    if compiled.before == compiled.after:
+        errors.print("note: no row's score changed.")
+    elif comparison.difference.low <= 0 <= comparison.difference.high:
         errors.print("note: the interval of the difference has 0 in it: this may be chance. More rows would tell.")
 
 

@@ -147,6 +147,7 @@ def compile_program(
         answers = stack.enter_context(
             KeptAnswers(_calls_file(path), {"target": made.name, "library_version": version("kraq-dspy")})
         )
+        run = _Run(made, chosen, scored, split, lms, answers, spending, sizes, seed, encoder, progress)
         estimate = estimate_calls(chosen, made, split, sizes)
         if budget_calls is not None and estimate > budget_calls + len(answers):
             raise BudgetExceededError(
@@ -156,7 +157,6 @@ def compile_program(
             )
         if announce is not None:
             announce(estimate, split)
-        run = _Run(made, chosen, scored, split, lms, answers, spending, sizes, seed, encoder, progress)
         best, before, after = run.compiled(estimate)
         problems = [*split.problems, *run.problems]
         comparison = compare(after, before, seed=seed)

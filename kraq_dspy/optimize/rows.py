@@ -181,12 +181,5 @@ def _gold(example: dspy.Example) -> dict[str, Any]:
 
 def _key(example: dspy.Example) -> str:
     """Equal for inputs that differ in case and white space alone."""
-    return json.dumps(_folded(example.inputs().toDict()), sort_keys=True, ensure_ascii=False, default=str)
-
-
-def _folded(value: Any) -> Any:
-    if isinstance(value, str):
-        return " ".join(value.casefold().split())
-    if isinstance(value, Mapping):
-        return {name: _folded(inner) for name, inner in value.items()}
-    return [_folded(inner) for inner in value] if isinstance(value, list | tuple) else value
+    text = json.dumps(example.inputs().toDict(), sort_keys=True, ensure_ascii=False, default=str)
+    return "".join(text.casefold().replace("\\n", " ").replace("\\t", " ").split())

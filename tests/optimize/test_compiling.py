@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import pytest
 
+from kraq_dspy import build_index
 from kraq_dspy.errors import (
     BudgetExceededError,
     ConfigError,
@@ -19,6 +20,7 @@ from kraq_dspy.optimize import RowKind, Sizes, Target, compile_program
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.state import read_state
+from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
@@ -324,3 +326,29 @@ def test_a_plain_dspy_model_is_refused_with_the_way_out(answering: Callable[[int
 def test_the_state_must_be_a_json_file(answering: Callable[[int], list[Row]], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"state\.pkl"):
         compile_program("answering", answering(16), out=tmp_path / "state.pkl")
+
+
+def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
+    models: dict[str, dspy.LM], tmp_path: Path, keyword_embedder: Any
+) -> None:
+    people = (("Ada Lovelace", "London"), ("Lord Byron", "Missolonghi"), ("Mary Shelley", "Geneva"))
+    texts = [f"{person} lived in {town}. {person} met a friend in {town}." for person, town in people]
+    corpus = [Document(str(number), "", text) for number, text in enumerate(texts)]
+    rows = [
+        {"summary": f"{person} lived in {town}, number {n}.", "questions": [f"Where did {person} live?"]}
+        for person, town in people
+        for n in range(4)
+    ]
+    state = tmp_path / "questions.json"
+    made: dict[str, Any] = {"models": models, "sizes": TOY, "metric": lambda example, prediction: 1.0, "out": state}
+    compile_program("question-generation", rows, optimizer="labeled", **made)
+
+    def calls(*states: Path) -> dict[str, int]:
+        embedder = keyword_embedder("ada", "byron", "shelley")
+        report = build_index(corpus, tmp_path / "people.kraq", embedder=embedder, program_states=states)
+        return {stage: usage.calls for stage, usage in report.usage.items()}
+
+    assert {"extract", "ask"} <= set(calls())
+    assert calls() == {}
+    assert set(calls(state)) == {"ask"}
+    assert calls(state) == {}

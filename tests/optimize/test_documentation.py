@@ -1,0 +1,40 @@
+"""The worked example of docs/optimizing.md runs as it is printed, and its options exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from kraq_dspy.optimize import OPTIMIZERS, STEPS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "optimizing.md").read_text("utf-8")
+
+
+def test_the_worked_example_runs(tmp_path: Path) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)).replace('"examples/', f'"{ROOT}/examples/')
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    before, problems, state, _ = done.stdout.splitlines()
+    assert re.fullmatch(r"before (\d\.\d\d), after \1", before)
+    assert "cannot improve" in problems
+    assert "demonstrations, made by knn" in state
+
+
+def test_every_option_that_is_named_exists() -> None:
+    told = {}
+    for command in ("optimize", "index", "ask"):
+        words = [sys.executable, "-m", "kraq_dspy.cli", command, "--help"]
+        told[command] = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    for option in re.findall(r"`(--[a-z-]+)", PAGE):
+        assert option in told["optimize"]
+    for command, rest in re.findall(r"^    kraq (\w+)(.*)$", PAGE, re.MULTILINE):
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert option in told[command]
+
+
+def test_every_step_and_every_optimizer_has_its_row() -> None:
+    for step in STEPS:
+        assert f"\n| {step} |" in PAGE
+    for optimizer in OPTIMIZERS:
+        assert f"\n| `{optimizer}` |" in PAGE
