@@ -6,8 +6,8 @@ import itertools
 import logging
 import shutil
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from kraq_dspy.errors import ConfigError, CorpusError, IndexStateError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import find_communities, prepare
 from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.duplicate_questions import mark_duplicates
@@ -80,23 +81,25 @@ async def abuild_index(
     progress: Progress | None = None,
     random_questions: bool = False,
     program_states: Sequence[str | Path] = (),
+    limits: Limits | None = None,
 ) -> BuildReport:
     """Index a corpus (a file, a folder, or documents) into the folder `out`.
 
     Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
     was done before is not done again. With `random_questions` it also makes as many questions from random chunks as
     there are communities with a question: the papers' baseline. `program_states` are files of `kraq optimize` for the
-    steps of the pipeline; what they change is asked anew.
+    steps of the pipeline; what they change is asked anew. `limits` bound what this run may ask of models.
 
-    Raises CorpusError when there is nothing to index, IndexStateError when `out` holds something else or was made with
-    other settings, EncoderMismatchError when it was made with another encoder, ModelError when a model cannot be used.
+    Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
+    there is nothing to index, IndexStateError when `out` holds something else or was made with other settings,
+    EncoderMismatchError when it was made with another encoder, ModelError when a model cannot be used.
     """
-    documents = _documents(corpus)
-    new = not Path(out).exists()
     if program_states and kraq is not None:
         raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
-    builder = _Builder.at(Path(out), settings, models, embedder, kraq, progress, program_states)
-    async with builder:
+    documents = _documents(corpus)
+    new = not Path(out).exists()
+    async with Builder.at(Path(out), settings, models, embedder, kraq, progress, program_states, limits) as builder:
+        builder.index.update_manifest(origin=_origin("corpus", corpus))
         try:
             builder.load(documents)
         except CorpusError:
@@ -104,9 +107,7 @@ async def abuild_index(
                 builder.index.close()
                 shutil.rmtree(out)
             raise
-        await asyncio.gather(builder.embed_chunks(), builder.extract(), asyncio.to_thread(prepare))
-        await builder.finish(random_questions=random_questions)
-        return builder.report()
+        return await builder.build(random_questions=random_questions)
 
 
 def import_graphrag(folder: str | Path, out: str | Path, **options: Any) -> BuildReport:
@@ -122,9 +123,10 @@ async def aimport_graphrag(folder: str | Path, out: str | Path, **options: Any) 
     from kraq_dspy.graph.exchange.graphrag_in import read_graphrag  # brings pyarrow
 
     imported = read_graphrag(Path(folder))
-    builder = _Builder.at(Path(out), **_builder_options(options))
+    builder = Builder.at(Path(out), **_builder_options(options))
     async with builder:
         index = builder.index
+        index.update_manifest(origin=_origin("graphrag", folder))
         builder.problems.extend(imported.problems)
         builder.keep_documents(imported.documents, imported.chunks)
         index.replace(Entity, imported.entities)
@@ -150,9 +152,10 @@ async def aimport_triples(path: str | Path, out: str | Path, **options: Any) -> 
     from kraq_dspy.graph.exchange.triples_in import read_triples  # brings pyarrow
 
     imported = read_triples(Path(path))
-    builder = _Builder.at(Path(out), **_builder_options(options))
+    builder = Builder.at(Path(out), **_builder_options(options))
     async with builder:
         index = builder.index
+        index.update_manifest(origin=_origin("triples", path))
         builder.problems.extend(imported.problems)
         builder.keep_documents(imported.documents, imported.chunks)
         index.replace(Extraction, imported.extractions)
@@ -165,15 +168,22 @@ def _documents(corpus: str | Path | Iterable[Document]) -> Iterable[Document | F
     return load_documents(Path(corpus)) if isinstance(corpus, str | Path) else corpus
 
 
+def _origin(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, str]:
+    """What `kraq resume` goes on from."""
+    if not isinstance(corpus, str | Path):
+        return {"kind": "documents"}
+    return {"kind": kind, "path": str(Path(corpus).resolve())}
+
+
 def _builder_options(options: dict[str, Any]) -> dict[str, Any]:
-    known = {"settings", "models", "embedder", "kraq", "progress"}
+    known = {"settings", "models", "embedder", "kraq", "progress", "limits"}
     if unknown := set(options) - known - {"random_questions"}:
         raise TypeError(f"Unknown options {sorted(unknown)}; known: {sorted(known | {'random_questions'})}.")
     return {name: options.get(name) for name in known}
 
 
-class _Builder:
-    """One build: the index that it writes, and what it works with."""
+class Builder:
+    """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
 
     def __init__(
         self,
@@ -205,7 +215,8 @@ class _Builder:
         kraq: KRAQ | None,
         progress: Progress | None,
         program_states: Sequence[str | Path] = (),
-    ) -> "_Builder":
+        limits: Limits | None = None,
+    ) -> "Builder":
         settings = settings or Settings()
         if settings.run.runner == "ray":
             from kraq_dspy.ray_steps import require_ray
@@ -214,13 +225,19 @@ class _Builder:
         if embedder is None:
             settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
             embedder = load_embedder(settings.encoder)
-        models = models or LanguageModels(settings, embedder=embedder)
+        if limits is not None:
+            if models is not None:
+                raise ConfigError(
+                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(limits))."
+                )
+            limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
+        models = models or LanguageModels(settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in program_states:
             load_state(kraq, Path(state), embedder=embedder)
         return cls(_opened(out, settings, embedder), settings, models, embedder, kraq, progress or SilentProgress())
 
-    async def __aenter__(self) -> "_Builder":
+    async def __aenter__(self) -> "Builder":
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -228,10 +245,20 @@ class _Builder:
         await self.models.aclose()
         self.index.close()
 
-    def load(self, documents: Iterable[Document | Failure]) -> None:
-        """Documents and their chunks as the corpus has them now; what it no longer has goes."""
+    async def build(self, *, random_questions: bool) -> BuildReport:
+        """All stages over the documents that are loaded; only what is not there yet is asked of models."""
+        await asyncio.gather(self.embed_chunks(), self.extract(), asyncio.to_thread(prepare))
+        await self.finish(random_questions=random_questions)
+        return self.report()
+
+    def load(self, documents: Iterable[Document | Failure], *, beside: Collection[str] = ()) -> None:
+        """Documents and their chunks as the corpus has them now; what it no longer has goes.
+
+        Stored documents with the ids `beside` stay, unless `documents` has them in a new form.
+        """
         self.progress.start("load", None)
-        self.index.results.prune("load", ())
+        if not beside:
+            self.index.results.prune("load", ())
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
         for batch in _batches(documents):
@@ -244,9 +271,12 @@ class _Builder:
             known_chunks.update(chunk.id for chunk in chunks)
             self.progress.advance("load", len(kept))
         self.progress.finish("load")
+        staying = set(beside) - known_documents
+        if staying:
+            known_chunks.update(chunk.id for chunk in self.index.all(Chunk) if chunk.document_id in staying)
         if not known_chunks:
             raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
-        self._forget_others(known_documents, known_chunks)
+        self._forget_others(known_documents | staying, known_chunks)
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""
@@ -279,10 +309,10 @@ class _Builder:
         self.progress.finish("embed")
 
     async def extract(self) -> None:
-        chunks = self.index.all(Chunk)
-        found = self.kraq.extractions(chunks, self.steps, total=self.index.count(Chunk))
-        async for batch in _abatches(found):
-            self.index.add(batch)
+        with closing(self.index.all(Chunk)) as chunks:  # a run that stops early leaves no reader behind
+            found = self.kraq.extractions(chunks, self.steps, total=self.index.count(Chunk))
+            async for batch in _abatches(found):
+                self.index.add(batch)
         self.progress.finish("extract")
 
     async def finish(self, *, random_questions: bool) -> None:

@@ -18,6 +18,7 @@ ORDER = [
         "stored_steps",
         "ray_steps",
         "build",
+        "change",
         "optimize",
         "workspace",
         "export",

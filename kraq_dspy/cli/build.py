@@ -29,6 +29,9 @@ def index(
     ] = False,
     program_state: options.ProgramStates = None,
     redact: options.Redact = False,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
     json: options.Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -55,6 +58,7 @@ def index(
             progress=bars,
             random_questions=random_questions,
             program_states=program_state or (),
+            limits=options.limits_from(max_calls, max_tokens, max_cost),
         )
     show_report(report, json=json)
 

@@ -23,6 +23,9 @@ def graphrag(
     encoder: options.Encoder = None,
     encoder_api_base: options.EncoderBase = None,
     concurrency: options.Concurrency = None,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
     json: options.Json = False,
 ) -> None:
     """Reports become summaries, then questions; nothing is extracted again."""
@@ -37,7 +40,8 @@ def graphrag(
         concurrency=concurrency,
     )
     with Bars(quiet=json) as bars:
-        report = import_graphrag(folder, out, settings=settings, progress=bars)
+        limits = options.limits_from(max_calls, max_tokens, max_cost)
+        report = import_graphrag(folder, out, settings=settings, progress=bars, limits=limits)
     show_report(report, json=json)
 
 
@@ -57,6 +61,9 @@ def triples(
     random_questions: Annotated[
         bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
     ] = False,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
     json: options.Json = False,
 ) -> None:
     """Passages with triples extracted elsewhere; summaries and questions are made here."""
@@ -71,7 +78,14 @@ def triples(
         concurrency=concurrency,
     )
     with Bars(quiet=json) as bars:
-        report = import_triples(path, out, settings=settings, progress=bars, random_questions=random_questions)
+        report = import_triples(
+            path,
+            out,
+            settings=settings,
+            progress=bars,
+            random_questions=random_questions,
+            limits=options.limits_from(max_calls, max_tokens, max_cost),
+        )
     show_report(report, json=json)
 
 

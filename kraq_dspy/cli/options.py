@@ -1,11 +1,14 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kraq_dspy.config import RoleSettings, Settings
+
+if TYPE_CHECKING:
+    from kraq_dspy.lms.meter import Limits
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The index folder to write, e.g. docs.kraq.")]
@@ -49,6 +52,26 @@ Redact = Annotated[
     bool,
     typer.Option("--redact", help="Strike e-mail addresses, phone and card numbers out of documents ([redact])."),
 ]
+
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", min=0, metavar="N", help="Stop before this run asks models more often.")
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", min=0, metavar="N", help="Stop before this run exceeds so many tokens.")
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
+]
+
+
+def limits_from(max_calls: int | None, max_tokens: int | None, max_cost: float | None) -> "Limits | None":
+    """None where nothing is limited."""
+    from kraq_dspy.lms.meter import Limits
+
+    if max_calls is None and max_tokens is None and max_cost is None:
+        return None
+    return Limits(max_calls=max_calls, max_tokens=max_tokens, max_cost=max_cost)
 
 
 def settings_from(

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kraq_dspy.config import Settings
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.records import Usage
 
@@ -29,6 +30,15 @@ class Limits:
     max_tokens: int | None = None
     max_cost: float | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+def prices_of(settings: Settings) -> dict[str, Price]:
+    """By model name, of all roles that say what theirs costs. A price that is left out is 0."""
+    return {
+        role.model: Price(role.prompt_price or 0.0, role.completion_price or 0.0)
+        for role in settings.roles.values()
+        if role.prompt_price is not None or role.completion_price is not None
+    }
 
 
 @dataclass(slots=True)

@@ -10,6 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import dspy
 
+from kraq_dspy.errors import BudgetExceededError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -76,7 +78,8 @@ async def bounded_map(
 ) -> AsyncIterator[R]:
     """`await work(item)` for every item, at most `concurrency` at once, results as they come.
 
-    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest.
+    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest;
+    a spent budget lets what is under way come to its end first, for that is paid already.
     """
     later = aiter(items) if isinstance(items, AsyncIterable) else None
     at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
@@ -104,6 +107,9 @@ async def bounded_map(
             running -= done
             for task in done:
                 yield task.result()
+    except BudgetExceededError:
+        await asyncio.gather(*running, *done, return_exceptions=True)
+        raise
     finally:
         left = [*running, *done, *([drawing] if drawing else ())]
         for task in left:

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -214,7 +214,7 @@ class Index:
         with self._database.writing() as connection:
             connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in ids))
 
-    def all(self, kind: type[R], **equal: Any) -> Iterator[R]:
+    def all(self, kind: type[R], **equal: Any) -> Generator[R, None, None]:
         """Every record of a kind, in the order of insertion, as of the moment when the first one is read.
 
         `equal` asks for the value of a column: `all(Chunk, document_id="d1")`; see `tables.py` for the columns.
@@ -321,7 +321,7 @@ class Index:
         """The same for every copy of the index, wherever its folder lies."""
         return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
 
-    def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Iterator[R]:
+    def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Generator[R, None, None]:
         sql = f"SELECT data FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"
         with self._database.reading() as connection:
             cursor = connection.execute(sql, values)

@@ -22,7 +22,9 @@ MANIFEST = "manifest.json"
 class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
-    Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before.
+    Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
+    from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python and
+    for an index that documents were added to or removed from.
     """
 
     schema_version: int
@@ -35,6 +37,7 @@ class Manifest:
     models: dict[str, str]
     library_version: str
     proxy: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:

@@ -3,6 +3,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import pytest
 
+from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.steps import Handover, Places, bounded_map
 
 
@@ -62,6 +63,21 @@ def test_the_first_exception_cancels_the_rest() -> None:
     with pytest.raises(ValueError, match="three"):
         asyncio.run(collect(work, range(6), 6))
     assert sorted(cancelled) == [0, 1, 2, 4, 5]
+
+
+def test_a_spent_budget_lets_what_is_under_way_finish() -> None:
+    finished = []
+
+    async def work(item: int) -> int:
+        if item == 1:
+            raise BudgetExceededError("spent")
+        await asyncio.sleep(0.01)
+        finished.append(item)
+        return item
+
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(collect(work, range(100), 4))
+    assert finished == [0, 2, 3]
 
 
 def test_a_stage_works_on_what_another_hands_over_while_that_one_goes_on() -> None:
