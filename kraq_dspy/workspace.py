@@ -10,6 +10,7 @@ import dspy
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.errors import ConfigError, EncoderMismatchError
+from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
@@ -170,7 +171,7 @@ class Workspace:
 
     def ask(self, program: dspy.Module, question: str) -> dspy.Prediction:
         """Run the program with this library's adapter."""
-        with dspy.context(adapter=KraqAdapter()):
+        with spans.within("ask", kraq__program=type(program).__name__), dspy.context(adapter=KraqAdapter()):
             return program(question=question)
 
 

@@ -38,7 +38,7 @@ from kraq_dspy.stores.instructed import INSTRUCTED
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 KILLS = 50
-KILLS_A_STEP = 7
+KILLS_A_STEP = 5
 CONCURRENCY = 4
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
 
@@ -53,8 +53,10 @@ class Step:
 STEPS = (
     Step("build", "build", "first"),
     Step("precompute", "precompute"),
+    Step("pairs of questions and answers", "pairs"),
     Step("add, change and remove", "build", "second"),
     Step("precompute again", "precompute"),
+    Step("pairs again", "pairs"),
     Step("back to the first corpus", "build", "first"),
 )
 
@@ -137,6 +139,9 @@ def state(path: Path) -> dict[str, Any]:
             found[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
         found["failures"] = index.results.failures()
         found["complete"] = index.manifest.complete
+    with sqlite3.connect(path / "index.db") as connection:
+        for table, columns in (("results", "stage, item_id, output"), ("journal", "stage, item_id, request")):
+            found[table] = sorted(connection.execute(f"SELECT {columns} FROM {table}").fetchall())
     instructed = path / INSTRUCTED
     if instructed.exists():
         with sqlite3.connect(instructed) as connection:
@@ -194,7 +199,7 @@ def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_agai
             wanted.append(state(tmp_path / "whole.kraq"))
             calls.append(kept_answers(tmp_path / "whole.kraq"))
         assert answered(server) == calls[-1]
-        assert calls[0] < calls[2]
+        assert calls[0] < calls[2] < calls[3] < calls[5]
         round_number = 0
         while tally.kills < KILLS:
             round_number += 1

@@ -1,7 +1,7 @@
 """Does one step on an index for each line of standard input, in a child process that the test may kill.
 
-A line is JSON: {"do": "build" or "precompute", "out": DIR, "documents": FILE, "settings": FILE}. The child's id is
-printed when it starts, its wait status when it has ended. Everything is imported once, so a child is at work at once.
+A line is JSON: {"do": "build", "precompute" or "pairs", "out": DIR, "documents": FILE, "settings": FILE}. The child's
+id is printed when it starts, its wait status when it has ended. Everything is imported once, so it is at work at once.
 """
 
 import hashlib
@@ -18,8 +18,10 @@ from kraq_dspy.build import build_index
 from kraq_dspy.config import settings_from_dict
 from kraq_dspy.ports import Vectors
 from kraq_dspy.precompute import Precomputation
+from kraq_dspy.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
+from kraq_dspy.workspace import Workspace
 
 
 class HashEncoder:
@@ -43,8 +45,12 @@ def do(job: dict[str, str]) -> None:
             finally:
                 work.store.close()
         return
-    documents = [Document(**fields) for fields in json.loads(Path(job["documents"]).read_text("utf-8"))]
     settings = settings_from_dict(json.loads(Path(job["settings"]).read_text("utf-8")))
+    if job["do"] == "pairs":
+        with Workspace.open(job["out"], settings=settings, write=True) as space:
+            make_qa_pairs(space.index, space.models)
+        return
+    documents = [Document(**fields) for fields in json.loads(Path(job["documents"]).read_text("utf-8"))]
     build_index(documents, job["out"], settings=settings, random_questions=True)
 
 

@@ -12,6 +12,7 @@ from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms import spans
 from kraq_dspy.records import Document
+from kraq_dspy.workspace import Workspace
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -56,6 +57,17 @@ def test_a_call_is_a_span_inside_its_stage_with_its_tokens_and_none_of_its_text(
     said = "".join(span.to_json() for span in finished())
     assert "Lovelace" not in said
     assert "Analytical" not in said
+
+
+def test_a_question_is_a_span_with_its_calls_inside(finished: Any, tmp_path: Path) -> None:
+    build_index(DOCUMENTS, tmp_path / "x.kraq")
+    with Workspace.open(tmp_path / "x.kraq") as space:
+        program = space.program("combined")
+        before = len(finished())
+        space.ask(program, "Who met Babbage?")
+    call, asked = finished()[before:]
+    assert (asked.name, asked.attributes["kraq.program"]) == ("ask", "CombinedRetrieveRAG")
+    assert call.parent.span_id == asked.context.span_id
 
 
 def test_a_call_that_fails_says_so_by_kind_and_without_the_message(finished: Any, tmp_path: Path) -> None:
