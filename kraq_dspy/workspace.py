@@ -18,6 +18,7 @@ from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.prepare.qa_pairs import StoredPairs
 from kraq_dspy.prepare.raptor import open_tree
+from kraq_dspy.prepare.sentences import sentence_vectors
 from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.graph_global_search import GraphGlobalSearch
@@ -25,6 +26,7 @@ from kraq_dspy.programs.graph_local_search import GraphLocalSearch
 from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph, NaiveGraphRAG
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.retrievers import (
+    AdaptiveRetriever,
     BM25Retriever,
     CombinedRetriever,
     CommunityBridgeRetriever,
@@ -32,14 +34,19 @@ from kraq_dspy.programs.retrievers import (
     EntityReportRetriever,
     FusionRetriever,
     HybridRetriever,
+    KnownMetadata,
+    MetadataFilterRetriever,
     MMRRetriever,
     NearestQuestions,
     PageRankRetriever,
     PassageGraph,
     QuestionCommunities,
+    QuestionSimilarityReranker,
     RaptorRetriever,
     ReportRetriever,
+    RerankingRetriever,
     RewrittenRetriever,
+    SentenceWindowRetriever,
     SummaryTree,
     passage_graph,
 )
@@ -98,7 +105,14 @@ class Workspace:
         self.close()
 
     def retriever(self, name: str = "dense") -> Retriever:
-        """One of RETRIEVERS. Raises ConfigError for another name."""
+        """One of RETRIEVERS, or "cross-encoder:MODEL", a hub name or a folder, which reranks what "hybrid" finds.
+
+        Raises ConfigError for another name, ModelError for a cross-encoder that is not there.
+        """
+        if name.startswith(CROSS_ENCODER):
+            from kraq_dspy.embedders.cross_encoder import CrossEncoderReranker  # brings torch
+
+            return RerankingRetriever(_hybrid(self), CrossEncoderReranker(name.removeprefix(CROSS_ENCODER)))
         retriever: Retriever = _named(RETRIEVERS, name, "retriever")(self)
         return retriever
 
@@ -134,6 +148,16 @@ class Workspace:
         return report_vectors(self.index, self.embedder)
 
     @cached_property
+    def sentence_vectors(self) -> TextVectors:
+        """Embeddings of the passages' sentences; made at the first use, about five for each passage, and kept."""
+        return sentence_vectors(self.index, self.embedder)
+
+    @cached_property
+    def known_metadata(self) -> KnownMetadata:
+        """What a question can be filtered by. Read once."""
+        return KnownMetadata(self.index.all(Chunk), self.index.all(Entity))
+
+    @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
         return open_tree(self.index, self.embedder)
@@ -158,6 +182,8 @@ class Workspace:
         argument, StateError for a state that does not fit.
         """
         make = _named(PROGRAMS, name, "program")
+        if name in WITHOUT_RETRIEVER and retriever != "dense":
+            raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")
         try:
             program: dspy.Module = make(self, self.retriever(retriever), **arguments)
         except TypeError as error:
@@ -201,6 +227,8 @@ def _rewritten(space: Workspace, rewrite: dspy.Module) -> Retriever:
     return RewrittenRetriever(space.retriever("dense"), rewrite)
 
 
+CROSS_ENCODER = "cross-encoder:"
+
 RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
     "dense": lambda space: DenseRetriever(space.index, space.index.chunk_vectors, space.embedder),
     "bm25": lambda space: BM25Retriever(space.index, space.index.chunk_vectors),
@@ -217,6 +245,13 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
         space.embedder,
     ),
     "pagerank": lambda space: PageRankRetriever(_hybrid(space), space.passage_graph, space.index),
+    "adaptive": lambda space: AdaptiveRetriever(_hybrid(space), space.passage_graph, space.index),
+    "sentence-window": lambda space: SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder),
+    "metadata-filter": lambda space: MetadataFilterRetriever(_hybrid(space), space.known_metadata),
+    "reranked": lambda space: RerankingRetriever(
+        _hybrid(space),
+        QuestionSimilarityReranker(space.communities, space.index.question_vectors, space.embedder),
+    ),
     "qr-fusion": lambda space: _rewritten(space, Clarify()),
     "rag-fusion": lambda space: _rewritten(space, Vary()),
     "dmqr": lambda space: _rewritten(space, Diversify()),
@@ -248,6 +283,8 @@ PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
         KnowledgeGraph(space.entity_vectors, space.graph, **arguments)
     ),
 }
+
+WITHOUT_RETRIEVER = ("graph-local", "graph-global")
 
 
 def _named(known: dict[str, Any], name: str, what: str) -> Any:
