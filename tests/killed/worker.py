@@ -1,6 +1,6 @@
 """Does one step on an index for each line of standard input, in a child process that the test may kill.
 
-A line is JSON: {"do": "build", "precompute" or "pairs", "out": DIR, "documents": FILE, "settings": FILE}. The child's
+A line is JSON: {"do": "build", "add", "remove", ..., "out": DIR, "documents": FILE, "settings": FILE}. The child's
 id is printed when it starts, its wait status when it has ended. Everything is imported once, so it is at work at once.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from kraq_dspy.build import build_index
+from kraq_dspy.change import add_documents, remove_documents, resume_index
 from kraq_dspy.config import settings_from_dict
 from kraq_dspy.ports import Vectors
 from kraq_dspy.precompute import Precomputation
@@ -51,7 +52,17 @@ def do(job: dict[str, str]) -> None:
             make_qa_pairs(space.index, space.models)
         return
     documents = [Document(**fields) for fields in json.loads(Path(job["documents"]).read_text("utf-8"))]
-    build_index(documents, job["out"], settings=settings, random_questions=True)
+    if job["do"] == "add":
+        add_documents(job["out"], documents)
+    elif job["do"] == "remove":
+        with Index.open(job["out"]) as index:
+            there = set(index.ids(Document)) & {document.id for document in documents}
+        if there:
+            remove_documents(job["out"], there)
+        else:  # the last one was taken out before the kill
+            resume_index(job["out"])
+    else:
+        build_index(documents, job["out"], settings=settings, random_questions=True)
 
 
 def main() -> None:
