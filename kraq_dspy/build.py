@@ -19,7 +19,7 @@ from kraq_dspy.corpus.redact import redacted_document
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.errors import ConfigError, CorpusError, IndexStateError
 from kraq_dspy.graph.build import Graph
-from kraq_dspy.graph.communities import find_communities, prepare
+from kraq_dspy.graph.communities import drift, find_communities, prepare
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.lms.roles import LanguageModels
@@ -49,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+DRIFT = 0.02  # lost modularity from which on communities should be found anew
 _BATCH = 256  # records written, or texts embedded, at once
 
 
@@ -82,13 +83,16 @@ async def abuild_index(
     random_questions: bool = False,
     program_states: Sequence[str | Path] = (),
     limits: Limits | None = None,
+    stable: bool = False,
 ) -> BuildReport:
     """Index a corpus (a file, a folder, or documents) into the folder `out`.
 
     Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
     was done before is not done again. With `random_questions` it also makes as many questions from random chunks as
     there are communities with a question: the papers' baseline. `program_states` are files of `kraq optimize` for the
-    steps of the pipeline; what they change is asked anew. `limits` bound what this run may ask of models.
+    steps of the pipeline; what they change is asked anew. `limits` bound what this run may ask of models. With
+    `stable`, communities that are there stay as they are as far as they can (`find_communities`), which spares most
+    calls after a small change; without it the index is what a new build would make.
 
     Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
     there is nothing to index, IndexStateError when `out` holds something else or was made with other settings,
@@ -107,6 +111,7 @@ async def abuild_index(
                 builder.index.close()
                 shutil.rmtree(out)
             raise
+        builder.stable = stable
         return await builder.build(random_questions=random_questions)
 
 
@@ -202,6 +207,7 @@ class Builder:
         self.progress = progress
         self.steps = _steps(index, settings, models, progress)
         self.problems: list[str] = []
+        self.stable = False  # whether communities that are there already are kept as far as they can be
         self._started = time.monotonic()
         self._usage_before = index.results.usage()
 
@@ -324,9 +330,12 @@ class Builder:
         self.index.replace(Relationship, graph.relationships)
         self.index.replace(Claim, graph.claims)
         self.index.replace(Merge, graph.merges)
+        former = list(self.index.all(Community)) if self.stable else []
         communities = find_communities(
-            graph.entities, graph.relationships, self.settings.communities, chunk_order=order
+            graph.entities, graph.relationships, self.settings.communities, chunk_order=order, former=former
         )
+        if former:
+            self._report_drift(communities, graph)
         self.index.replace(Community, communities)
         self.progress.finish("graph")
         summaries: Handover[Summary] = Handover()
@@ -336,6 +345,14 @@ class Builder:
                 group.create_task(self._summarize(communities, graph, summaries))
                 asked = group.create_task(self._ask(communities, summaries, total))
         await self._keep_asked(asked.result(), random_questions=random_questions)
+
+    def _report_drift(self, communities: Sequence[Community], graph: Graph) -> None:
+        lost = drift(communities, graph.entities, graph.relationships, self.settings.communities)
+        if lost > DRIFT:
+            self.problems.append(
+                f"The communities were kept through changes and fit the graph less than new ones would (modularity "
+                f"-{lost:.3f}). When it suits, find them anew: kraq update {self.index.path} CORPUS --recluster"
+            )
 
     def _document_of(self) -> dict[str, str]:
         """Document ids by chunk ids, in reading order: by document id, then position, however the chunks came in."""

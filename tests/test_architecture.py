@@ -19,6 +19,8 @@ ORDER = [
         "ray_steps",
         "build",
         "change",
+        "check",
+        "finetune",
         "optimize",
         "workspace",
         "export",

@@ -11,6 +11,7 @@ import pytest
 
 from kraq_dspy.build import build_index, import_triples
 from kraq_dspy.change import add_documents, remove_documents, resume_index, update_index
+from kraq_dspy.check import check_index
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.lms.meter import Limits
@@ -27,6 +28,7 @@ from kraq_dspy.records import (
 )
 from kraq_dspy.stores.index import Index
 
+FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
 PEOPLE = ("Ada", "Babbage", "Byron", "Shelley", "Turing", "Welchman", "Flowers", "Hopper")
 PLACES = ("London", "Geneva", "Bletchley Park", "Dollis Hill", "Oxford")
@@ -78,11 +80,12 @@ def test_after_random_edits_an_index_equals_a_rebuild_and_nothing_is_stale(
             have[number] = document(number)
             add_documents(path, [have[number]], embedder=embedder)
     build_index(list(have.values()), tmp_path / "new.kraq", settings=small(), embedder=embedder)
-    assert contents(path) == contents(tmp_path / "new.kraq")
-    with Index.open(path) as index:
-        assert index.chunk_vectors.ids() == set(index.ids(Chunk))
-        assert index.question_vectors.ids() == set(index.ids(Question))
-        assert index.manifest.complete
+    edited, rebuilt = contents(path), contents(tmp_path / "new.kraq")
+    for kind in FROM_TEXT:
+        assert edited[kind.__name__] == rebuilt[kind.__name__]
+    assert check_index(path).problems == ()
+    update_index(path, list(have.values()), recluster=True, embedder=embedder)
+    assert contents(path) == rebuilt
 
 
 def test_adding_a_document_asks_for_its_extraction_and_for_the_communities_it_touches(
@@ -124,7 +127,7 @@ def test_update_takes_the_corpus_as_it_is_now(tmp_path: Path, embedder: Any) -> 
     write([document(0), document(1), document(2)])
     build_index(corpus, tmp_path / "i.kraq", settings=small(), embedder=embedder)
     write([document(1), document(2, version=1), document(3)])
-    update_index(tmp_path / "i.kraq", corpus, embedder=embedder)
+    update_index(tmp_path / "i.kraq", corpus, recluster=True, embedder=embedder)
     build_index(corpus, tmp_path / "new.kraq", settings=small(), embedder=embedder)
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "new.kraq")
 

@@ -67,6 +67,9 @@ def remove(
 def update(
     index_dir: options.IndexDir,
     corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")],
+    recluster: Annotated[
+        bool, typer.Option("--recluster", help="Find the communities anew, at the price of about half their questions.")
+    ] = False,
     config: options.SettingsFile = None,
     lm: options.Model = None,
     api_base: options.ApiBase = None,
@@ -83,6 +86,7 @@ def update(
         report = update_index(
             index_dir,
             corpus,
+            recluster=recluster,
             **_options(index_dir, config, lm, api_base, concurrency, max_calls, max_tokens, max_cost),
             progress=bars,
         )

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kraq_dspy.cli import ask, build, change, demo, evaluate, exchange, look, optimize, speculative
+from kraq_dspy.cli import ask, build, change, check, demo, evaluate, exchange, look, optimize, speculative
 from kraq_dspy.cli.logs import set_up_logs, set_up_spans
 from kraq_dspy.cli.terminal import errors, printable
 from kraq_dspy.errors import ConfigError, KraqError
@@ -57,6 +57,7 @@ app.command("add")(change.add)
 app.command("remove")(change.remove)
 app.command("update")(change.update)
 app.command("resume")(change.resume)
+app.command("check")(check.check)
 app.command("status")(look.status)
 app.command("questions")(look.questions)
 app.command("ask")(ask.ask)

@@ -36,13 +36,16 @@ def find_communities(
     relationships: Sequence[Relationship],
     settings: CommunitySettings,
     chunk_order: Sequence[str] | None = None,
+    former: Sequence[Community] = (),
 ) -> list[Community]:
     """The hierarchy, by level, then size (largest first), then id.
 
     The weight between two entities is the sum of their relationships' weights in both directions. The same input gives
     the same result in every process, whatever its order. An entity without relationships is a community of one. A
-    community keeps its id as long as it has the same entities. `chunk_order` is the reading order of the chunk ids
-    (chunks that it lacks come last, by id); without it chunk ids are sorted.
+    community keeps its id as long as it has the same entities. With a `former` hierarchy, its entities stay where they
+    were and new ones join the community that they are linked to most, so that a small change leaves most communities as
+    they were (`drift` says at what price); only what outgrows `max_size` is split anew. `chunk_order` is
+    the reading order of the chunk ids (chunks that it lacks come last, by id); without it chunk ids are sorted.
 
     Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
     """
@@ -51,14 +54,17 @@ def find_communities(
         return []
     places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
     found: list[Community] = []
-    waiting: list[tuple[Part, int, str | None]] = [
-        (part, 0, None) for part in _split(graph.everything(), graph.weights, settings, name="")
-    ]
+    known = Followed(graph, former)
+
+    def split(part: Part, level: int, name: str) -> list[Part]:
+        return known.split(part, level, settings) or _split(part, graph.weights, settings, name)
+
+    waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
     while waiting:
         part, level, parent_id = waiting.pop()
         community = graph.community(part, level, parent_id, places)
         if len(part.nodes) > settings.max_size and level + 1 < settings.max_depth:
-            children = _split(part, graph.weights, settings, name=community.id)
+            children = split(part, level + 1, community.id)
             if len(children) > 1:
                 community = replace(community, child_ids=tuple(graph.id_of(child) for child in children))
                 waiting.extend((child, level + 1, community.id) for child in children)
@@ -66,6 +72,29 @@ def find_communities(
     found.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
     _report(found, settings)
     return found
+
+
+def drift(
+    communities: Sequence[Community],
+    entities: Sequence[Entity],
+    relationships: Sequence[Relationship],
+    settings: CommunitySettings,
+) -> float:
+    """How much modularity the broadest level lost against Leiden run anew on the same graph; about 0 for a new one."""
+    import igraph
+
+    graph = NumberedGraph(entities, relationships)
+    whole = graph.everything()
+    if not len(whole.links):
+        return 0.0
+    number = {entity.id: n for n, entity in enumerate(graph.entities)}
+    membership = np.zeros(len(graph.entities), dtype=np.int64)
+    for place, community in enumerate(communities_at(communities, 0)):
+        membership[[number[entity_id] for entity_id in community.entity_ids]] = place
+    drawn = igraph.Graph(n=len(whole.nodes), edges=np.column_stack([whole.sources, whole.targets]))
+    weights = graph.weights.tolist()
+    anew = _leiden(whole, graph.weights, settings.resolution, f"{settings.seed} ")
+    return float(drawn.modularity(anew.tolist(), weights) - drawn.modularity(membership.tolist(), weights))
 
 
 def communities_at(communities: Iterable[Community], level: int) -> list[Community]:
@@ -152,6 +181,58 @@ class NumberedGraph:
             relationship_ids=tuple(link.id for link in links),
             chunk_ids=tuple(sorted(chunk_ids, key=lambda id: (places.get(id, len(places)), id))),
         )
+
+
+class Followed:
+    """A former hierarchy, followed on a graph that has changed since."""
+
+    def __init__(self, graph: NumberedGraph, former: Iterable[Community]) -> None:
+        self._weights = graph.weights
+        number = {entity.id: n for n, entity in enumerate(graph.entities)}
+        self._labels: dict[int, Ints] = {}
+        for place, community in enumerate(former):
+            labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
+            labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
+
+    def split(self, part: Part, level: int, settings: CommunitySettings) -> list[Part]:
+        """`part` by the former communities of `level`; empty where none of its entities was in one."""
+        if level not in self._labels:
+            return []
+        labels = self._labels[level][part.nodes].copy()
+        if (labels < 0).all():
+            return []
+        self._join(labels, part)
+        strangers = np.flatnonzero(labels < 0)
+        if len(strangers):
+            labels[strangers] = labels.max() + 1 + self._among_themselves(strangers, part, settings)
+        _, membership = np.unique(labels, return_inverse=True)
+        return parts_by(membership.astype(np.int64), part)
+
+    def _join(self, labels: Ints, part: Part) -> None:
+        """Each new entity to the community with the most weight between them; then those that are linked to it."""
+        ends = np.concatenate([part.sources, part.targets]), np.concatenate([part.targets, part.sources])
+        weights = np.concatenate([self._weights[part.links]] * 2)
+        while True:
+            open_links = np.flatnonzero((labels[ends[0]] < 0) & (labels[ends[1]] >= 0))
+            if not len(open_links):
+                return
+            sums: dict[int, dict[int, float]] = {}
+            for link in open_links.tolist():
+                by_label = sums.setdefault(int(ends[0][link]), {})
+                label = int(labels[ends[1][link]])
+                by_label[label] = by_label.get(label, 0.0) + float(weights[link])
+            for node, by_label in sums.items():
+                labels[node] = min(by_label, key=lambda label: (-by_label[label], label))
+
+    def _among_themselves(self, strangers: Ints, part: Part, settings: CommunitySettings) -> Ints:
+        """Communities of entities that nothing links to a former one, numbered from 0."""
+        position = np.full(len(part.nodes), -1, dtype=np.int64)
+        position[strangers] = np.arange(len(strangers))
+        inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
+        own = Part(
+            part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
+        )
+        return _leiden(own, self._weights[own.links], settings.resolution, f"{settings.seed} new")
 
 
 def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
