@@ -206,7 +206,8 @@ class RoleSettings:
     """A language model. `model` is "embedded" or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME".
 
     Unset fields are left to the server. The key is read from the environment variable `api_key_env`. Prices are money
-    for a million tokens, in a currency of your own: `kraq estimate` and `--max-cost` use them.
+    for a million tokens, in a currency of your own: `kraq estimate` and `--max-cost` use them. `adapter` is the folder
+    of a LoRA adapter for a "transformers/..." or "hosted_vllm/..." model.
     """
 
     model: str = "embedded"
@@ -218,6 +219,7 @@ class RoleSettings:
     retries: int = 3
     prompt_price: float | None = None
     completion_price: float | None = None
+    adapter: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("prompt_price", "completion_price"):

@@ -67,6 +67,10 @@ class WorseProgramError(KraqError):
     """An optimized program that scores lower than the one it was made from; it is saved only when forced."""
 
 
+class TrainingError(KraqError):
+    """Rows, a model or a machine with which nothing can be fine-tuned."""
+
+
 class EvaluationError(KraqError):
     """Gold data or predictions from which a metric cannot be computed."""
 

@@ -17,6 +17,7 @@ from kraq_dspy import errors
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError, KraqError, MissingExtraError
 from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.steps import Done, Items, bounded_map, model_of
@@ -65,7 +66,7 @@ class RaySteps(StoredSteps):
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
-        settings = self.models.settings.role(role)
+        settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             model = model_of(program) or settings.model  # without making the model: its key may be elsewhere
         kept = KeptStage(self.results, self.progress, self.adapter, stage, program, model)

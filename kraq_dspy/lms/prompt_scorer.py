@@ -9,6 +9,7 @@ import httpx
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.ports import PromptScorer
 
 _TRANSFORMERS = "transformers/"
@@ -20,6 +21,7 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
 
     Raises ModelError for a model that cannot score prompts, or whose key is not set.
     """
+    settings = with_adapter(settings)
     if settings.model.startswith(_TRANSFORMERS):
         return _InProcess(settings.model)
     prefix, _, name = settings.model.partition("/")

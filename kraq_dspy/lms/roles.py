@@ -10,6 +10,7 @@ from dspy.utils.exceptions import LMConfigurationError, LMUnexpectedError
 
 from kraq_dspy.config import ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.engine import AsyncEngine, engines
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.retry import Backoff
@@ -62,8 +63,11 @@ def make_lm(
     DSPy's own cache is off (`cache=False`): its key is the model's name and the request, without the address, so the
     same name on another server, or after other weights were loaded, would give stale answers. The journal of the item
     at work (`kraq_dspy.lms.journal`) keeps what must not be paid twice. DSPy's retries are off too: the engine has its
-    own. Raises ModelError for an unknown provider and a missing key or address.
+    own. An adapter's name and the hash of its weights are in the model's name (`lms.adapter_name`).
+
+    Raises ModelError for an unknown provider, a missing key or address, and a folder that holds no adapter.
     """
+    settings = with_adapter(settings)
     engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)
     try:
         return KraqLM(
@@ -107,7 +111,7 @@ class LanguageModels:
 
     def names(self) -> dict[str, str]:
         """The model of every role, unset ones included: what a manifest records."""
-        return {role: self.settings.role(role).model for role in ROLES}
+        return {role: with_adapter(self.settings.role(role)).model for role in ROLES}
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""

@@ -10,6 +10,7 @@ adapter each of them wants. Log-probabilities are the model's own (before temper
 import asyncio
 import functools
 import importlib
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -32,7 +33,9 @@ from dspy.lm15 import (
 )
 
 from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
 from kraq_dspy.lms.batches import Batches
+from kraq_dspy.lms.chat_text import prompt_ids
 from kraq_dspy.lms.detokenise import pieces_of
 
 PREFIX = "transformers/"
@@ -44,7 +47,8 @@ class TransformersEngine:
     """`name` is a folder or a hub name; `adapters` are LoRA folders by the model name that asks for them.
 
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
-    "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for. Without a temperature the
+    "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
+    only if its weights have that hash. `load` and `unload` change the adapters while it runs. Without a temperature the
     decoding is greedy. Safe for threads; `close` ends the thread that generates.
 
     Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
@@ -87,6 +91,7 @@ class TransformersEngine:
         self.context: int = model.config.get_text_config().max_position_embeddings
         self.adapters: dict[str, str] = {}
         self._peft_names: dict[str, str] = {}
+        self._numbers = itertools.count()
         self._weights = threading.RLock()
         for adapter, folder in (adapters or {}).items():
             self._load_adapter(adapter, folder)
@@ -156,12 +161,7 @@ class TransformersEngine:
             parts = request.system
             text = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
             messages.insert(0, {"role": "system", "content": text})
-        if self.tokenizer.chat_template is None:
-            text = "\n\n".join(message["content"] for message in messages) + "\n\n"
-            return list(self.tokenizer(text)["input_ids"])
-        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        # The template has written the special tokens already.
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return prompt_ids(self.tokenizer, messages)
 
     def _adapter(self, model: str) -> str:
         """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
@@ -170,24 +170,45 @@ class TransformersEngine:
             return self._peft_names[asked]
         if asked == self.name:
             return _BASE
-        base, mark, folder = asked.partition("#")
-        if mark and base == self.name and folder:
-            if folder not in self._peft_names:
-                if not (Path(folder) / "adapter_config.json").is_file():
-                    raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
-                self._load_adapter(folder, folder)
-            return self._peft_names[folder]
+        base, mark, named = asked.partition("#")
+        if mark and base == self.name and named:
+            if named not in self._peft_names:
+                self._load_named(named)
+            return self._peft_names[named]
         known = ", ".join(repr(name) for name in (self.name, *self._peft_names))
         raise UnsupportedModelError(f"There is no model {model!r} here; known: {known}.")
+
+    def _load_named(self, named: str) -> None:
+        folder, wanted = adapter_folder(named)
+        if not (Path(folder) / "adapter_config.json").is_file():
+            raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
+        if wanted and not weights_hash(folder).startswith(wanted):
+            raise UnsupportedModelError(
+                f"The adapter {folder!r} holds other weights than those asked for ({wanted}): it was trained anew. "
+                f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
+            )
+        self._load_adapter(named, folder)
+
+    def load(self, name: str, folder: str) -> None:
+        """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
+        self._load_adapter(name, folder)
+
+    def unload(self, name: str) -> None:
+        """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
+        with self._weights:
+            if name not in self._peft_names:
+                raise UnsupportedModelError(f"There is no adapter {name!r} here.")
+            self.model.delete_adapter(self._peft_names.pop(name))
+            del self.adapters[name]
 
     def _load_adapter(self, name: str, folder: str) -> None:
         peft = _import("peft", "train", "A LoRA adapter")
         with self._weights:
             if name in self._peft_names:
                 return
-            peft_name = f"adapter{len(self._peft_names)}"
+            peft_name = f"adapter{next(self._numbers)}"
             try:
-                if self._peft_names:
+                if isinstance(self.model, peft.PeftModel):
                     self.model.load_adapter(folder, adapter_name=peft_name)
                 else:
                     self.model = peft.PeftModel.from_pretrained(self.model, folder, adapter_name=peft_name)

@@ -1,0 +1,116 @@
+"""What a generator or a drafter is trained on: rows of a JSON-lines file, each with where it came from."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from kraq_dspy.errors import TrainingError
+from kraq_dspy.finetune.token_rows import Chat
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.records import content_id
+from kraq_dspy.signatures import DraftAnswer, GenerateQuestion
+
+SIGNATURES: Mapping[str, Any] = {"generator": GenerateQuestion, "drafter": DraftAnswer}
+"""The step that each of them does: its prompt in training is the one that it is asked with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Inputs and outputs of a step, by field name.
+
+    `source` names the data set or the index, `example_id` the question there, `document_ids` the evidence, `model` who
+    wrote what was not given, or "".
+    """
+
+    id: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    source: str
+    example_id: str
+    document_ids: tuple[str, ...] = ()
+    model: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def generator(cls, summary: str, question: str, *, source: str, example_id: str, **about: Any) -> "Pair":
+        key = content_id("generator", source, example_id)
+        return cls(key, {"summary": summary}, {"question": question}, source, example_id, **about)
+
+    @classmethod
+    def drafter(
+        cls, question: str, passages: Sequence[str], rationale: str, response: str, *, source: str, example_id: str,
+        **about: Any,
+    ) -> "Pair":  # fmt: skip
+        key = content_id("drafter", source, example_id)
+        outputs = {"rationale": rationale, "response": response}
+        return cls(key, {"question": question, "passages": list(passages)}, outputs, source, example_id, **about)
+
+    def row(self) -> dict[str, Any]:
+        """One line of the file: the fields beside their provenance."""
+        about = {name: value for name, value in asdict(self).items() if name not in ("inputs", "outputs", "extra")}
+        return {**self.inputs, **self.outputs, **about, **self.extra}
+
+
+def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
+    """Raises TrainingError for a file that is absent or empty, and names the line that lacks a field."""
+    signature = SIGNATURES[kind]
+    pairs = []
+    for number, row in _lines(path):
+        where = f"{path.name}, line {number}"
+        values = {name: row.get(name) for name in (*signature.input_fields, *signature.output_fields)}
+        for name, value in values.items():
+            if not isinstance(value, list if name == "passages" else str) or not value:
+                raise TrainingError(
+                    f"{where}: {name} is {value!r}; expected {'a list of texts' if name == 'passages' else 'text'}. "
+                    f"A row for the {kind} has {', '.join(values)}."
+                )
+        source, example = str(row.get("source", path.name)), str(row.get("example_id", number))
+        pairs.append(
+            Pair(
+                id=str(row.get("id") or content_id(kind, source, example)),
+                inputs={name: values[name] for name in signature.input_fields},
+                outputs={name: values[name] for name in signature.output_fields},
+                source=source,
+                example_id=example,
+                document_ids=tuple(row.get("document_ids") or ()),
+                model=str(row.get("model", "")),
+            )
+        )
+    if not pairs:
+        raise TrainingError(f"{str(path)!r} holds no pairs. Make some with `kraq pairs --out {path}`.")
+    return pairs
+
+
+def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
+    """Each pair as the messages that the step's model gets, and the reply that it should give."""
+    signature, adapter = SIGNATURES[kind], KraqAdapter()
+    return [
+        adapter.format_finetune_data(signature, [], dict(pair.inputs), dict(pair.outputs))["messages"] for pair in pairs
+    ]
+
+
+def example_of(pair: Pair) -> dspy.Example:
+    """For DSPy's metrics and optimizers."""
+    return dspy.Example(**pair.inputs, **pair.outputs).with_inputs(*pair.inputs)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TrainingError(f"Cannot read the pairs {str(path)!r}: {reason}. Make them with `kraq pairs`.") from error
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise TrainingError(f"{path.name}, line {number} is no JSON: {error}.") from error
+        if not isinstance(row, dict):
+            raise TrainingError(f"{path.name}, line {number} is {type(row).__name__}; expected an object.")
+        yield number, row

@@ -1,0 +1,76 @@
+"""What an adapter is called: its folder's name and the hash of its weights, so that no cache takes it for another.
+
+[roles.generator]
+model = "transformers/models/llama"    # or hosted_vllm/...
+adapter = "adapters/generator"         # becomes ...#adapters/generator@1a2b3c4d, or hosted_vllm/generator-1a2b3c4d
+"""
+
+import dataclasses
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ModelError
+
+IN_PROCESS = "transformers/"
+SERVED = "hosted_vllm/"
+WEIGHTS = "adapter_model.safetensors"
+_HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
+
+
+def adapter_folder(named: str) -> tuple[str, str]:
+    """ "FOLDER@HASH" as its folder and its hash; the hash is "" where none is said."""
+    found = _HASH.fullmatch(named)
+    return (found["folder"], found["hash"]) if found else (named, "")
+
+
+def weights_hash(folder: Path | str) -> str:
+    """32 hexadecimal digits that depend on the adapter's weights and its configuration alone. Raises ModelError."""
+    place = Path(folder)
+    try:
+        weights, config = (place / WEIGHTS).stat(), (place / "adapter_config.json").stat()
+    except OSError as error:
+        raise ModelError(
+            f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
+            "`kraq finetune` or peft wrote."
+        ) from error
+    return _hash(place, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
+
+
+def served_name(folder: Path | str) -> str:
+    """ "generator-1a2b3c4d" for the folder "adapters/generator": what a vLLM server calls it."""
+    stem = re.sub(r"[^\w.-]+", "-", Path(folder).resolve().name)
+    return f"{stem}-{weights_hash(folder)[:8]}"
+
+
+def with_adapter(settings: RoleSettings) -> RoleSettings:
+    """The role with its adapter in the model's name, and no `adapter` left. Raises ModelError."""
+    if settings.adapter is None:
+        if settings.model.startswith(IN_PROCESS) and "#" in settings.model:
+            base, _, named = settings.model.partition("#")
+            folder, said = adapter_folder(named)
+            if not said and (Path(folder) / WEIGHTS).is_file():
+                return dataclasses.replace(settings, model=f"{base}#{folder}@{weights_hash(folder)[:8]}")
+        return settings
+    if settings.model.startswith(IN_PROCESS):
+        name = f"{settings.model}#{settings.adapter}@{weights_hash(settings.adapter)[:8]}"
+    elif settings.model.startswith(SERVED):
+        name = f"{SERVED}{served_name(settings.adapter)}"
+    else:
+        raise ModelError(
+            f"The model {settings.model!r} cannot take the adapter {settings.adapter!r}: adapters go with "
+            f'"{IN_PROCESS}FOLDER" and "{SERVED}NAME".'
+        )
+    return dataclasses.replace(settings, model=name, adapter=None)
+
+
+@functools.lru_cache(maxsize=256)
+def _hash(folder: Path, *changes_with: int) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ("adapter_config.json", WEIGHTS):
+        with (folder / name).open("rb") as file:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+    return digest.hexdigest()

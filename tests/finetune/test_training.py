@@ -1,0 +1,148 @@
+"""One real training on a model of two layers: from rows to an adapter that answers otherwise than its base."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ModelError, TrainingError
+from kraq_dspy.finetune import training
+from kraq_dspy.finetune.settings import TrainSettings
+from kraq_dspy.finetune.token_rows import IGNORED, token_row
+from kraq_dspy.finetune.training import Trained, train_adapter
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.lms.transformers_engine import shared_engine
+from kraq_dspy.ports import SilentProgress
+from kraq_dspy.signatures import GenerateQuestion
+
+FAST = TrainSettings(
+    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=4, evaluations=1, batch_size=4, accumulate=1
+)
+
+
+@pytest.fixture(scope="module")
+def trained(base: str, chats: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return train_adapter(chats, base, tmp_path_factory.mktemp("tuned") / "generator", FAST)
+
+
+def test_the_loss_falls_on_rows_that_were_not_trained_on(trained: Trained) -> None:
+    first, last = trained.curve[0], trained.curve[-1]
+    assert (first.step, math.isnan(first.train)) == (0, True)
+    assert last.held_out < 0.7 * first.held_out
+    assert last.values < first.values
+    assert last.train < trained.curve[1].train
+    assert trained.rows == (22, 2)
+
+
+def test_labels_are_the_reply_and_its_end_and_nothing_of_the_prompt(base: str, chats: list[Any]) -> None:
+    import transformers
+
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(base)
+    row = token_row(tokenizer, chats[0])
+    assert len(row.ids) == len(row.reply) == len(row.values)
+    reply = tokenizer.decode([label for label in row.reply if label != IGNORED])
+    assert reply == "[[ ## question ## ]]\nWhat did Ada do?\n\n[[ ## completed ## ]]<|end|>"
+    assert tokenizer.decode([label for label in row.values if label != IGNORED]).strip() == "What did Ada do?"
+    assert tokenizer.decode(list(row.ids)) == tokenizer.apply_chat_template(chats[0], tokenize=False).replace(
+        "]]\n<|end|>", "]]<|end|>"
+    )
+
+
+def test_a_model_is_trained_on_the_prompt_that_it_is_asked_with(base: str, chats: list[Any]) -> None:
+    class Recorder:
+        """Answers as the row says, and keeps what it was asked."""
+
+        asked: Any = None
+
+        def complete(self, request: Request) -> Response:
+            self.asked = request
+            message = Message.assistant([TextPart(chats[0][-1]["content"])])
+            return Response(id=None, model="m", message=message, finish_reason="stop", usage=Usage())
+
+    recorder = Recorder()
+    with dspy.context(lm=dspy.LM("m", engine=recorder, cache=False), adapter=KraqAdapter()):
+        assert dspy.Predict(GenerateQuestion)(summary="Ada is a cook.").question == "What did Ada do?"
+    engine = shared_engine(base)
+    row = token_row(engine.tokenizer, chats[0])
+    assert engine._prompt(recorder.asked) == [
+        token for token, label in zip(row.ids, row.reply, strict=True) if label == IGNORED
+    ]
+
+
+def test_base_and_adapter_share_the_weights_and_answer_differently(trained: Trained, base: str) -> None:
+    tuned = make_lm(RoleSettings(model=f"transformers/{base}", adapter=str(trained.folder), max_tokens=40))
+    plain = make_lm(RoleSettings(model=f"transformers/{base}", max_tokens=40))
+    assert tuned.engine.inner is plain.engine.inner
+    assert tuned.model == trained.model == f"transformers/{base}#{trained.folder}@{trained.weights_hash[:8]}"
+    ask = dspy.Predict(GenerateQuestion)
+    with dspy.context(lm=tuned, adapter=KraqAdapter(second_try=False)):
+        assert re.fullmatch(r"What did \w+ do\?", ask(summary="Ada is a cook.").question)
+    with dspy.context(lm=plain, adapter=KraqAdapter(second_try=False)), pytest.raises(AdapterParseError):
+        ask(summary="Ada is a cook.")
+
+
+def test_an_interrupted_training_goes_on_and_ends_with_the_same_weights(
+    trained: Trained, base: str, chats: list[Any], tmp_path: Path
+) -> None:
+    class Interrupted(SilentProgress):
+        steps = 0
+
+        def advance(self, stage: str, done: int = 1, **_: Any) -> None:
+            self.steps += done
+            if self.steps == 9:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_adapter(chats, base, tmp_path / "generator", FAST, progress=Interrupted())
+    assert not (tmp_path / "generator" / "adapter_model.safetensors").exists()
+    with pytest.raises(TrainingError, match="unfinished training with other rows"):
+        train_adapter(chats[1:], base, tmp_path / "generator", FAST)
+    again = train_adapter(chats, base, tmp_path / "generator", FAST)
+    assert again.resumed_from == 6
+    assert again.weights_hash == trained.weights_hash
+    assert again.curve[1:] == trained.curve[1:]
+
+
+def test_other_weights_in_the_folder_are_not_answered_with(trained: Trained, base: str) -> None:
+    lm = make_lm(RoleSettings(model=f"transformers/{base}#{trained.folder}@00000000", retries=0))
+    with pytest.raises(ModelError, match="trained anew"):
+        lm("Ada")
+
+
+def test_what_cannot_be_trained_is_refused_before_the_weights_are_loaded(
+    base: str, chats: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TrainingError, match="nothing to train on: 0 rows"):
+        train_adapter([], base, tmp_path)
+    with pytest.raises(TrainingError, match=r"24 of 24 rows have more than 20 tokens, row 1 first"):
+        train_adapter(chats, base, tmp_path, TrainSettings(max_tokens=20))
+    with pytest.raises(TrainingError, match=r"0 rows to train on \(24 left out"):
+        train_adapter(chats, base, tmp_path, TrainSettings(max_tokens=20), drop_long=True)
+    with pytest.raises(TrainingError, match="same prompt"):
+        train_adapter([chats[0]] * 8, base, tmp_path)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        train_adapter(chats, str(tmp_path / "nowhere"), tmp_path)
+    monkeypatch.setattr(training, "free_memory", lambda torch: 1_000_000)
+    with pytest.raises(TrainingError, match=r"takes about .* GB .*and 0\.0 GB are free\. What helps: --batch-size 1"):
+        train_adapter(chats, base, tmp_path / "small")
+
+
+def test_the_adapter_says_what_it_was_trained_as(trained: Trained, base: str) -> None:
+    config = json.loads((trained.folder / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"], config["lora_dropout"], config["bias"]) == (16, 32, 0.05, "none")
+    assert config["base_model_name_or_path"] == base
+
+
+def test_the_defaults_are_the_papers() -> None:
+    settings = TrainSettings()
+    assert (settings.r, settings.alpha, settings.dropout, settings.learning_rate) == (64, 16, 0.05, 2e-4)
+    assert (settings.batch_size, settings.accumulate, settings.epochs) == (2, 4, 3)
+    assert (settings.max_tokens, settings.held_out) == (2048, 0.1)
