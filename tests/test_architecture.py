@@ -20,6 +20,7 @@ ORDER = [
         "build",
         "change",
         "check",
+        "estimate",
         "finetune",
         "optimize",
         "workspace",

@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kraq_dspy.cli import ask, build, change, check, demo, evaluate, exchange, look, optimize, speculative
+from kraq_dspy.cli import (
+    ask,
+    build,
+    change,
+    check,
+    demo,
+    estimate,
+    evaluate,
+    exchange,
+    finetune,
+    lm,
+    look,
+    optimize,
+    speculative,
+)
 from kraq_dspy.cli.logs import set_up_logs, set_up_spans
 from kraq_dspy.cli.terminal import errors, printable
 from kraq_dspy.errors import ConfigError, KraqError
@@ -58,6 +72,7 @@ app.command("remove")(change.remove)
 app.command("update")(change.update)
 app.command("resume")(change.resume)
 app.command("check")(check.check)
+app.command("estimate")(estimate.estimate)
 app.command("status")(look.status)
 app.command("questions")(look.questions)
 app.command("ask")(ask.ask)
@@ -68,6 +83,9 @@ app.command("export")(exchange.export)
 app.add_typer(evaluate.evaluate, name="eval")
 app.command("report")(evaluate.report)
 app.command("optimize")(optimize.optimize)
+app.command("pairs")(finetune.pairs)
+app.add_typer(finetune.finetune, name="finetune")
+app.add_typer(lm.lm, name="lm")
 app.command("demo")(demo.demo)
 
 

@@ -1,0 +1,68 @@
+"""The life of an index from the shell: estimate, limits, add, remove, resume, check."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def kraq(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def as_json(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "ada.txt").write_text("Ada Lovelace worked with Charles Babbage. Charles Babbage lived in London.")
+    (folder / "byron.txt").write_text("Lord Byron was the father of Ada Lovelace. Lord Byron died in Missolonghi.")
+    return folder
+
+
+def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(corpus: Path, tmp_path: Path) -> None:
+    path = tmp_path / "i.kraq"
+    stopped = kraq("index", corpus, "--out", path, "--max-calls", 3)
+    assert stopped.returncode == 1
+    assert "max_calls = 3" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    unfinished = as_json(kraq("check", path, "--json"), code=1)
+    assert "The build is not finished" in [problem["what"] for problem in unfinished["problems"]]
+
+    resumed = as_json(kraq("resume", path, "--json"))
+    assert resumed["counts"]["extractions"] == 2
+
+    (tmp_path / "turing.txt").write_text("Alan Turing worked at Bletchley Park. Alan Turing designed the Bombe.")
+    added = as_json(kraq("add", path, tmp_path / "turing.txt", "--json"))
+    assert added["counts"]["documents"] == 3
+    assert added["usage"]["extract"]["calls"] == 2
+
+    removed = as_json(kraq("remove", path, "turing.txt", "--json"))
+    assert removed["counts"]["documents"] == 2
+    assert removed["counts"]["entities"] == resumed["counts"]["entities"]
+    whole = kraq("check", path)
+    assert whole.returncode == 0
+    assert "is whole" in whole.stdout
+
+    unknown = kraq("remove", path, "nowhere.txt")
+    assert unknown.returncode == 1
+    assert "no document 'nowhere.txt'" in unknown.stderr
+
+
+def test_an_estimate_is_what_the_index_then_asks(corpus: Path, tmp_path: Path) -> None:
+    estimate = as_json(kraq("estimate", corpus, "--json"))
+    report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
+    expected = {stage["stage"]: stage["expected"] for stage in estimate["estimate"]["stages"]}
+    assert {stage: used for stage, used in expected.items() if used["calls"]} == report["usage"]
+    shown = kraq("estimate", corpus, "--tokens-per-second", 1000)
+    assert "together" in shown.stdout
+    assert "tokens a second" in shown.stdout
