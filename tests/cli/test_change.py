@@ -31,7 +31,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "i.kraq"
-    stopped = kraq("index", corpus, "--out", path, "--max-calls", 3)
+    stopped = kraq("index", corpus, "--out", path, "--max-calls", "3")
     assert stopped.returncode == 1
     assert "max_calls = 3" in stopped.stderr
     assert "Traceback" not in stopped.stderr
@@ -63,6 +63,6 @@ def test_an_estimate_is_what_the_index_then_asks(corpus: Path, tmp_path: Path) -
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
     expected = {stage["stage"]: stage["expected"] for stage in estimate["estimate"]["stages"]}
     assert {stage: used for stage, used in expected.items() if used["calls"]} == report["usage"]
-    shown = kraq("estimate", corpus, "--tokens-per-second", 1000)
+    shown = kraq("estimate", corpus, "--tokens-per-second", "1000")
     assert "together" in shown.stdout
     assert "tokens a second" in shown.stdout
