@@ -23,8 +23,8 @@ class Manifest:
     """`complete` is False until a build has done every stage. `models` says which model served each role.
 
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
-    from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python and
-    for an index that documents were added to or removed from.
+    from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
+    and for an index that documents were added to or removed from.
     """
 
     schema_version: int
