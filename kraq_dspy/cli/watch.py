@@ -1,5 +1,7 @@
 """`kraq status --watch`: how far a build is, read beside the process that does it, until it is complete."""
 
+import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,22 +29,38 @@ class Look:
 
 
 def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Shows the index every `every_s` seconds; ends when it is complete. As JSON, one object a line."""
+    """Shows the index every `every_s` seconds; ends when it is complete, or when the process that worked on it is gone.
+
+    As JSON, one object a line.
+    """
     before, then = look(index_dir), time.monotonic()
     if as_json:
         print_line(before)
-        while not before.complete:
+        while not before.complete and under_way(index_dir):
             sleep(every_s)
             before = look(index_dir)
             print_line(before)
         return
     with Live(_shown(index_dir, before, before, 0), console=output) as live:
         now = before
-        while not now.complete:
+        while not now.complete and under_way(index_dir):
             sleep(every_s)
             now = look(index_dir)
             live.update(_shown(index_dir, before, now, time.monotonic() - then))
             before, then = now, time.monotonic()
+
+
+def under_way(index_dir: Path) -> bool:
+    """Whether the process that last held the index's lock lives. True where that cannot be told."""
+    if os.name != "posix":  # there, signal 0 would end the process
+        return True
+    try:
+        os.kill(int(json.loads((index_dir / "lock").read_text())["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):  # another user's process, another system, or just being written
+        return True
+    return True
 
 
 def look(index_dir: Path) -> Look:

@@ -1,5 +1,8 @@
 import json
+import shutil
+import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from kraq_dspy.cli.watch import look
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Document
+from kraq_dspy.stores.index import Index
 
 DOCUMENTS = [
     Document(f"d{n}", f"Town{n}", f"Anna Stone founded Town{n}. Town{n} lies near Lake Bert.") for n in range(30)
@@ -26,10 +30,18 @@ def test_a_build_is_watched_from_beside_until_it_is_complete(tmp_path: Path, sta
             roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
         )
         out = tmp_path / "x.kraq"
-        build = threading.Thread(target=lambda: build_index(DOCUMENTS, out, settings=settings))
+
+        def work() -> None:
+            try:
+                build_index(DOCUMENTS, out, settings=settings)
+            except BaseException:
+                shutil.rmtree(out, ignore_errors=True)  # ends the watch
+                raise
+
+        build = threading.Thread(target=work)
         build.start()
-        while not (out / "manifest.json").exists():
-            pass
+        while build.is_alive() and not (out / "manifest.json").exists():
+            time.sleep(0.01)
         result = CliRunner().invoke(app, ["status", str(out), "--watch", "--every", "0.2", "--json"])
         build.join()
     looks = [json.loads(line) for line in result.stdout.splitlines()]
@@ -47,6 +59,18 @@ def test_a_complete_index_is_shown_once(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "complete" in result.output
     assert "extract" in result.output
+
+
+def test_a_build_whose_process_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    build_index(DOCUMENTS[:2], tmp_path / "x.kraq")
+    with Index.open(tmp_path / "x.kraq", write=True) as index:
+        index.update_manifest(complete=False)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (tmp_path / "x.kraq" / "lock").write_text(json.dumps({"pid": gone.pid}))
+    result = CliRunner().invoke(app, ["status", str(tmp_path / "x.kraq"), "--watch"])
+    assert result.exit_code == 0
+    assert "interrupted" in result.output
 
 
 def test_what_is_no_index_cannot_be_watched(tmp_path: Path) -> None:
