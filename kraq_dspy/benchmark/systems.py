@@ -10,7 +10,7 @@ import dspy
 
 from kraq_dspy.benchmark.table import System, Table
 from kraq_dspy.config import Settings
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, Retriever
@@ -114,7 +114,7 @@ def prepare_lookups(index: Index, table: Table, embedder: Embedder, models: Lang
     used = parts_of(table)
     if any(system.use == "qa-rag" and system.options.get("variant") != "v" for system in table.systems):
         make_qa_pairs(index, models, progress=progress)
-    if used & {"raptor", "raptor-traversal"}:
+    if used & {"raptor", "raptor-traversal"} and not _has_tree(index, embedder):
         build_tree(index, embedder, models, progress=progress)
     if used & {"graph-local", "graph-global"}:
         embed_graph(index, embedder, progress)
@@ -125,6 +125,17 @@ def prepare_summarised(index: Index, embedder: Embedder, models: LanguageModels,
     from kraq_dspy.prepare.k2rag import build_summarised
 
     build_summarised(index, embedder, models, progress=progress)
+
+
+def _has_tree(index: Index, embedder: Embedder) -> bool:
+    """Whether there is a tree of the passages as they are; to find its clusters again takes as long as at first."""
+    from kraq_dspy.prepare.raptor import open_tree
+
+    try:
+        open_tree(index, embedder)
+    except IndexStateError:
+        return False
+    return True
 
 
 def timings_of(prediction: dspy.Prediction) -> Timings:
