@@ -1,5 +1,6 @@
 """A LoRA adapter, trained on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable."""
 
+import gc
 import hashlib
 import importlib
 import importlib.util
@@ -116,6 +117,10 @@ def train_adapter(
         trainer.inner.train(resume_from_checkpoint=resumed[0])
         progress.finish(STAGE)
         model.save_pretrained(str(out))
+    curve = _curve(trainer.inner.state.log_history)
+    del model, trainer
+    gc.collect()
+    packages.torch.cuda.empty_cache()  # does nothing without a GPU
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     digest = weights_hash(out)
     return Trained(
@@ -129,7 +134,7 @@ def train_adapter(
         rows=(len(learned), len(held_out)),
         longest=longest,
         trained_parameters=trained[1],
-        curve=_curve(trainer.inner.state.log_history),
+        curve=curve,
         left_out=left_out,
         resumed_from=resumed[1],
     )

@@ -366,7 +366,12 @@ class AsyncTransformersEngine:
 
 @functools.cache
 def shared_engine(name: str) -> TransformersEngine:
-    """One engine for all roles that name the same base model, so that its weights are in memory once."""
+    """One engine for all roles that name the same base model, so that its weights are in memory once.
+
+    On the GPU, in bfloat16, where there is one.
+    """
+    if _import("torch").cuda.is_available():
+        return TransformersEngine(name, device="cuda", dtype="bfloat16")
     return TransformersEngine(name)
 
 

@@ -101,6 +101,17 @@ def relevance_plot(told: Foretelling, prefix: str = "foretelling") -> Plot:
         return Plot("foretelling", caption, svg(figure, prefix))
 
 
+def loss_plot(curves: Mapping[str, Sequence[tuple[float, float]]], prefix: str = "loss") -> Plot:
+    """Losses by (optimizer step, nats a token)."""
+    with _style():
+        figure, (axes,) = _figure(1, width=7.0, height=3.6)
+        for place, (name, points) in enumerate(curves.items()):
+            axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[place], markersize=3, label=name)
+        axes.set(xlabel="optimizer step", ylabel="loss, nats a token")
+        axes.legend()
+        return Plot("loss", "Losses while the adapter was trained.", svg(figure, prefix))
+
+
 @contextmanager
 def _style() -> Iterator[None]:
     try:

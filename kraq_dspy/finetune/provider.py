@@ -1,0 +1,92 @@
+"""Local LoRA for DSPy's own fine-tuning optimizers: `dspy.BootstrapFinetune` and `dspy.BetterTogether`.
+
+lm = finetunable_lm(RoleSettings(model="transformers/path/to/model"), out=Path("adapters"))
+program.set_lm(lm)
+tuned = dspy.BootstrapFinetune(metric=..., train_kwargs={"epochs": 3}).compile(program, trainset=...)
+"""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.clients.provider import Provider, TrainingJob
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ConfigError, TrainingError
+from kraq_dspy.finetune.settings import TrainSettings
+from kraq_dspy.finetune.training import train_adapter
+from kraq_dspy.lms.adapter_name import IN_PROCESS
+from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.ports import Progress
+
+
+class LocalJob(TrainingJob):
+    """A training in a thread of this process: it cannot be cancelled, only waited for."""
+
+    def status(self) -> str:
+        if not self.done():
+            return "running"
+        return "failed" if isinstance(self.result(), Exception) else "succeeded"
+
+
+class LocalLoRA(Provider):
+    """Trains an adapter in this process, in a folder of its own under `out`; the tuned model shares the base's weights.
+
+    `settings` hold what DSPy's `train_kwargs` do not say. A model that has an adapter already is trained on from there.
+    """
+
+    def __init__(self, out: Path, settings: TrainSettings | None = None, *, progress: Progress | None = None) -> None:
+        super().__init__()
+        self.finetunable = True
+        self.TrainingJob = LocalJob
+        self.out = out
+        self.settings = settings or TrainSettings()
+        self.progress = progress
+        self._one_at_a_time = threading.Lock()
+
+    def __deepcopy__(self, memo: object) -> "LocalLoRA":
+        return self
+
+    def finetune(
+        self,
+        job: TrainingJob,
+        model: str,
+        train_data: list[dict[str, Any]],
+        train_data_format: Any,
+        train_kwargs: dict[str, Any] | None = None,
+    ) -> str:
+        """The name of the tuned model. DSPy hands what this raises to its optimizer, which raises it."""
+        if not model.startswith(IN_PROCESS):
+            raise ConfigError(f"{model!r} does not run in this process; local LoRA takes {IN_PROCESS}FOLDER.")
+        if getattr(train_data_format, "value", train_data_format) != "chat":
+            raise TrainingError(
+                f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
+            )
+        words = {**{name: getattr(self.settings, name) for name in TrainSettings.__slots__}, **(train_kwargs or {})}
+        settings = TrainSettings.from_words(**words)
+        with self._one_at_a_time:
+            return train_adapter(
+                [row["messages"] for row in train_data], model, self._folder(), settings, progress=self.progress
+            ).model
+
+    def launch(self, lm: dspy.LM, launch_kwargs: dict[str, Any] | None = None) -> None:
+        """Nothing to start: the model runs in this process."""
+
+    def kill(self, lm: dspy.LM, launch_kwargs: dict[str, Any] | None = None) -> None:
+        """Nothing to stop: the base stays in memory, and what is trained is a copy."""
+
+    def _folder(self) -> Path:
+        number = 1
+        while (self.out / f"adapter-{number}" / "adapter_config.json").exists():
+            number += 1
+        return self.out / f"adapter-{number}"
+
+
+def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:
+    """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does."""
+    if not settings.model.startswith(IN_PROCESS):
+        raise ConfigError(f"{settings.model!r} does not run in this process; local LoRA takes {IN_PROCESS}FOLDER.")
+    lm = make_lm(settings)
+    lm.provider = LocalLoRA(out, train)
+    return lm

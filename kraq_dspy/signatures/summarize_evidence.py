@@ -1,0 +1,16 @@
+"""Pairs for fine-tuning: what a community's summary would say about a question's evidence (KRAQ paper, appendix A)."""
+
+import dspy
+
+
+class SummarizeEvidence(dspy.Signature):
+    """Summarise the passages as one group of related entities: at most five sentences, from the passages alone.
+
+    Begin with what the group centres on, then the key members and how they are related. The topic is such that someone
+    who read the summary could come to ask the question; but neither say, paraphrase nor hint at the question, and do
+    not mention that there is one.
+    """
+
+    passages: list[str] = dspy.InputField()
+    question: str = dspy.InputField(desc="never to be revealed")
+    summary: str = dspy.OutputField()
