@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.cli import options
-from kraq_dspy.cli.terminal import Bars, errors, output, print_json, two_columns
+from kraq_dspy.cli.terminal import Bars, output, print_json, two_columns
 
 finetune = typer.Typer(help="Train a small model for a step (LoRA).", no_args_is_help=True)
 
@@ -121,11 +121,7 @@ def _train(
     )  # fmt: skip
     chats = chats_of(read_pairs(pairs, kind.value), kind.value)
     with Bars(quiet=json) as bars:
-        try:
-            trained = train_adapter(chats, base, out, settings, drop_long=drop_long, progress=bars)
-        except KeyboardInterrupt:
-            errors.print("Interrupted. The same command goes on from the last checkpoint.")
-            raise
+        trained = train_adapter(chats, base, out, settings, drop_long=drop_long, progress=bars)
     facts = write_card(trained, kind.value, pairs)
     if json:
         print_json({"folder": str(out), **facts})

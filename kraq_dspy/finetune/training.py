@@ -8,6 +8,7 @@ import json
 import logging
 import random
 import shutil
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -166,7 +167,9 @@ class _Packages:
         said.set_verbosity_error()
         said.disable_progress_bar()
         try:
-            yield
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # between these packages, not for who trains
+                yield
         finally:
             said.set_verbosity(level)
             if bars:
