@@ -1,0 +1,51 @@
+"""`kraq finetune` as a shell user meets it: a folder with adapter, card and losses; a clear word for what cannot be."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.cli.main import main
+from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.lms.adapter_name import weights_hash
+
+
+def kraq(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["kraq", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    return int(ended.value.code or 0), told.out, " ".join(told.err.split())
+
+
+def test_a_training_leaves_adapter_card_and_losses(
+    base: str, pairs: list[Pair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "pairs.jsonl", tmp_path / "generator"
+    file.write_text("".join(json.dumps(pair.row()) + "\n" for pair in pairs))
+    words = ("finetune", "generator", "--pairs", str(file), "--base", base, "--out", str(out))
+    code, told, _ = kraq(monkeypatch, capsys, *words, "--epochs", "1", "--json")
+    facts = json.loads(told)
+    assert code == 0
+    assert facts["weights_hash"] == weights_hash(out)
+    assert (facts["settings"]["r"], facts["data"]["trained_on"], facts["data"]["held_out"]) == (64, 22, 2)
+    assert facts == {"folder": str(out), **json.loads((out / "training.json").read_text())}
+    card = (out / "README.md").read_text()
+    assert facts["data"]["sha256"] in card
+    assert f"{facts['losses'][-1]['held_out']:.4f}" in card
+    assert "held out, field values alone" in (out / "loss.svg").read_text()
+    assert not (out / "checkpoints").exists()
+
+
+def test_wrong_files_and_settings_end_with_a_sentence(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    words = ("finetune", "generator", "--base", base, "--out", str(tmp_path / "out"), "--pairs")
+    code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"))
+    assert (code, "holds no pairs. Make some with `kraq pairs" in told) == (1, True)
+    code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
+    assert (code, "must be one of auto, nf4, none" in told) == (2, True)
+    code, _, told = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
+    assert (code, "Name the questions: --dataset" in told) == (2, True)
