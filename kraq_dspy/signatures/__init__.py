@@ -12,6 +12,7 @@ from kraq_dspy.signatures.condense_question import CondenseQuestion
 from kraq_dspy.signatures.confirm_same_entity import ConfirmSameEntity
 from kraq_dspy.signatures.decompose_question import DecomposeQuestion
 from kraq_dspy.signatures.draft_answer import DraftAnswer
+from kraq_dspy.signatures.explain_response import ExplainResponse
 from kraq_dspy.signatures.extract_elements import ExtractElements
 from kraq_dspy.signatures.find_missed_elements import FindMissedElements
 from kraq_dspy.signatures.generate_question import GenerateQuestion
@@ -25,6 +26,7 @@ from kraq_dspy.signatures.rate_points import RatePoints
 from kraq_dspy.signatures.rewrite_question import RewriteQuestion
 from kraq_dspy.signatures.shorten_text import ShortenText
 from kraq_dspy.signatures.summarize_community import SummarizeCommunity
+from kraq_dspy.signatures.summarize_evidence import SummarizeEvidence
 from kraq_dspy.signatures.summarize_passages import SummarizePassages
 from kraq_dspy.signatures.tell_from_graph import TellFromGraph
 from kraq_dspy.signatures.vary_question import VaryQuestion
@@ -44,6 +46,7 @@ __all__ = [
     "ConfirmSameEntity",
     "DecomposeQuestion",
     "DraftAnswer",
+    "ExplainResponse",
     "ExtractElements",
     "FindMissedElements",
     "GenerateQuestion",
@@ -57,6 +60,7 @@ __all__ = [
     "RewriteQuestion",
     "ShortenText",
     "SummarizeCommunity",
+    "SummarizeEvidence",
     "SummarizePassages",
     "TellFromGraph",
     "VaryQuestion",
