@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -330,7 +331,8 @@ class Index:
                     for (data,) in rows:
                         yield loads(kind, restored(data))
             finally:
-                cursor.close()
+                with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
+                    cursor.close()
 
 
 def _insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:

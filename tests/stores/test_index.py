@@ -352,6 +352,17 @@ def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
             use()
 
 
+def test_a_reader_that_stopped_half_way_may_outlive_the_index(tmp_path: Path) -> None:
+    index = make(tmp_path / "x.kraq")
+    index.add(chunk(str(number)) for number in range(600))  # more than are read at once
+    stopped, going_on = index.all(Chunk), index.all(Chunk)
+    next(stopped), next(going_on)
+    index.close()
+    stopped.close()  # type: ignore[attr-defined]
+    with pytest.raises(IndexStateError, match="closed while it was being read"):
+        list(going_on)
+
+
 def test_a_copied_program_shares_its_index(index: Index) -> None:
     assert copy.deepcopy({"index": index})["index"] is index
 
