@@ -1,0 +1,203 @@
+"""Questions that read alike and ask something else: what rules can see without a model, in any language that they know.
+
+A rule speaks only where the two texts contradict each other; what one of them merely leaves out is for a model to
+judge. English, German, French, Spanish and Chinese words are known.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+SENTENCE_START = re.compile(r"(?:^|[.!?:;。！？]\s*|[\"“„(]\s*)$")
+HAN = re.compile(r"[\u3400-\u9fff]")
+
+NUMBER_WORDS = {
+    word: str(number)
+    for words in (
+        "two three four five six seven eight nine ten eleven twelve",
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    )
+    for number, word in enumerate(words.split(), start=2)
+}
+NEGATION = re.compile(
+    r"\b(?:not|never|without|cannot|no longer|neither|nicht|nie|niemals|kein\w*|ohne|jamais|sans|ne|nunca|sin)\b"
+    r"|n['’]t\b|\b(?:dont|doesnt|didnt|cant|wont|isnt|wasnt|havent|hasnt)\b|[不没無无未别]",
+    re.IGNORECASE,
+)
+HARMLESS_NEGATION = re.compile(
+    r"^\W*\w+n['’]t\b"  # "Isn't it big?" asks what "Is it big?" asks
+    r"|\bwhether or not\b|\bor not\b|(\w)[不没]\1|是否|有没有|不同|不过",
+    re.IGNORECASE,
+)
+OPPOSITES = tuple(
+    tuple(frozenset(side.casefold().split()) for side in pair.split("/"))
+    for pair in (
+        "increase increases increased increasing raise raises raised / "
+        "decrease decreases decreased decreasing reduce reduces reduced lower lowers lowered",
+        "start starts started begin begins began begun starting / stop stops stopped end ends ended stopping ending",
+        "enable enables enabled activate activates activated / "
+        "disable disables disabled deactivate deactivates deactivated",
+        "open opens opened opening / close closes closed closing",
+        "buy buys bought buying purchase / sell sells sold selling",
+        "before / after",
+        "highest largest biggest longest tallest most greatest / lowest smallest shortest least fewest",
+        "oldest earliest first / youngest newest latest last",
+        "above over / below under",
+        "allowed legal permitted / forbidden illegal prohibited banned",
+        "safe / dangerous unsafe harmful",
+        "advantage advantages benefit benefits pros / disadvantage disadvantages drawback drawbacks cons",
+        "win wins won winner / lose loses lost loser",
+        "send sends sent sending / receive receives received receiving",
+        "deposit deposits deposited / withdraw withdraws withdrew withdrawal",
+        "add adds added adding / remove removes removed removing delete",
+        "north northern / south southern",
+        "east eastern / west western",
+        "male man men boy husband father son / female woman women girl wife mother daughter",
+        "left / right",
+        "hot / cold",
+        "high / low",
+        "import imports / export exports",
+        "erhöht erhöhen steigt / senkt senken verringert sinkt",
+        "größte höchste längste meisten / kleinste niedrigste kürzeste wenigsten",
+        "vor / nach",
+        "erlaubt / verboten",
+        "beginnt begann anfangen / endet endete aufhören",
+        "erste ersten älteste / letzte letzten jüngste",
+    )
+)
+HAN_OPPOSITES = (
+    ("增加", "减少"), ("提高", "降低"), ("最大", "最小"), ("最高", "最低"), ("最多", "最少"), ("之前", "之后"),
+    ("开始", "结束"), ("打开", "关闭"), ("允许", "禁止"), ("优点", "缺点"), ("第一", "最后"), ("最早", "最晚"),
+)  # fmt: skip
+KINDS = {
+    "a person": r"\bwho(?:m|se)?\b|\bwer\b|\bwem\b|\bwen\b|\bqui\b|\bquién\b|谁",
+    "a time": r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|time|century)\b|\bwann\b|\bwelche[mns] jahr"
+    r"|\bquand\b|\bcuándo\b|什么时候|何时|哪一?年|几年|几月",
+    "a place": r"\bwhere\b|\b(?:what|which) (?:city|country|place|state|town|continent)\b|\bwo\b|\bwohin\b|\bwoher\b"
+    r"|\bdónde\b|哪里|哪儿|何处|在哪",
+    "a reason": r"\bwhy\b|\bwarum\b|\bwieso\b|\bweshalb\b|\bpourquoi\b|\bpor qué\b|为什么|为何",
+    "a count": r"\bhow (?:many|much)\b|\bwie ?viele?\b|\bcombien\b|\bcuánt[oa]s?\b|多少|几个",
+}
+_KINDS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in KINDS.items()}
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+GERMAN = _set("""
+    der das ist sind und wurde wurden wie welche welcher welches welchen welchem für im eine einer einem den dem von wer
+    wann wo nicht können gibt hatte nach zum zur mit auf
+""")
+FUNCTION = _set("""
+    a an the and or of in on at by for with from to is are was were be been being do does did has have had can could
+    will would shall should may might must i you he she it we they me my your his her its our their this that these
+    those there what which who whom whose when where why how not no if so than then as about please tell know any some
+    der die das ist sind ein eine und oder im am auf von zu für mit wie wer wo wann warum
+""")
+
+
+def contradiction(asked: str, stored: str) -> str | None:
+    """How the two questions cannot have one answer, in a few words; None where no rule sees it."""
+    asked, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (asked, stored))
+    kinds = _asked_for(asked), _asked_for(stored)
+    if all(kinds) and not set(kinds[0]) & set(kinds[1]):
+        return f"one asks for {kinds[0][0]}, the other for {kinds[1][0]}"
+    numbers = _numbers(asked), _numbers(stored)
+    if numbers[0] - numbers[1] and numbers[1] - numbers[0]:
+        return f"another number: {_listed(numbers[0] - numbers[1])}, {_listed(numbers[1] - numbers[0])}"
+    if opposite := _opposite(asked, stored):
+        return f"opposites: {opposite[0]}, {opposite[1]}"
+    if _negated(asked) != _negated(stored) and _overlap(asked, stored) >= 0.6:
+        return "one is negated"
+    names = _names_apart(asked, stored)
+    return f"another name: {names[0]}, {names[1]}" if names else None
+
+
+def _asked_for(text: str) -> list[str]:
+    return [name for name, pattern in _KINDS.items() if pattern.search(text)]
+
+
+def _numbers(text: str) -> set[str]:
+    digits = {re.sub(r"[,.](?=\d{3}\b)", "", found) for found in NUMBER.findall(text)}
+    return digits | {NUMBER_WORDS[word] for word in _words(text) if word in NUMBER_WORDS}
+
+
+def _opposite(asked: str, stored: str) -> tuple[str, str] | None:
+    """A word of each that are opposites, unless one of the texts has both sides."""
+    first, second = set(_words(asked)), set(_words(stored))
+    for one, other in OPPOSITES:
+        for here, there in ((one, other), (other, one)):
+            if first & here and second & there and not first & there and not second & here:
+                return min(first & here), min(second & there)
+    for pair in HAN_OPPOSITES:
+        for here_word, there_word in (pair, pair[::-1]):
+            apart = here_word in asked and there_word in stored
+            if apart and there_word not in asked and here_word not in stored:
+                return here_word, there_word
+    return None
+
+
+def _negated(text: str) -> bool:
+    return len(NEGATION.findall(HARMLESS_NEGATION.sub(" ", text))) % 2 == 1
+
+
+def _overlap(asked: str, stored: str) -> float:
+    """Share of the content words of the text with fewer of them that the other one has."""
+    short, long = sorted((_content(asked), _content(stored)), key=len)
+    return len(short & long) / len(short) if short else 0.0
+
+
+def _content(text: str) -> set[str]:
+    plain = NEGATION.sub(" ", text)
+    pairs = {part[i : i + 2] for part in re.findall(r"[\u3400-\u9fff]{2,}", plain) for i in range(len(part) - 1)}
+    return pairs | {word for word in _words(plain) if word not in FUNCTION and not HAN.search(word)}
+
+
+def _names_apart(asked: str, stored: str) -> tuple[str, str] | None:
+    """A name of each that the other does not have in any form. Names of one text alone are no contradiction."""
+    if GERMAN.intersection(_words(asked)) or GERMAN.intersection(_words(stored)):
+        return None  # its nouns have capitals
+    first, second = _names(asked), _names(stored)
+    only_first = [name for name in first if not _said(name, stored, second)]
+    only_second = [name for name in second if not _said(name, asked, first)]
+    return (only_first[0], only_second[0]) if only_first and only_second else None
+
+
+def _names(text: str) -> list[str]:
+    """Capitalised words inside sentences; none of a text where most words have a capital."""
+    found = list(WORD.finditer(text))
+    capitals = [match for match in found if match[0][0].isupper()]
+    if len(capitals) > 0.7 * len(found) and len(found) > 3:
+        return []
+    return [
+        match[0].removesuffix("'s").removesuffix("’s")
+        for match in capitals
+        if not SENTENCE_START.search(text[: match.start()])
+        and match[0].casefold() not in FUNCTION
+        and not HAN.search(match[0])
+    ]
+
+
+def _said(name: str, text: str, names: Iterable[str]) -> bool:
+    """Whether the text has the word, one of the same stem ("Germany", "German"), or the words that it abbreviates."""
+    low, words = name.casefold(), _words(text)
+    if low in words or (len(low) > 3 and low in text.casefold()):
+        return True
+    if any(len(low) > 4 and len(word) > 4 and low[:4] == word[:4] for word in words):
+        return True
+    initials = "".join(other[0] for other in names).casefold()
+    acronyms = [other.casefold() for other in names if len(other) > 1 and other.isupper()]
+    return (len(low) > 1 and low in initials) or any(low[0] in acronym for acronym in acronyms)
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in WORD.findall(text)]
+
+
+def _listed(values: set[str]) -> str:
+    return " ".join(sorted(values))
