@@ -22,6 +22,7 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import Meter, Price, prices_of
 from kraq_dspy.lms.roles import KraqLM, make_lm
@@ -238,7 +239,7 @@ def _paid(index: Index) -> dict[str, Usage]:
 
 
 def _priced(stage: str, settings: Settings, found: Usage, low: Usage, high: Usage, *, exact: bool) -> StageEstimate:
-    model = settings.role(ROLE_OF[stage]).model
+    model = with_adapter(settings.role(ROLE_OF[stage])).model
     price = Price(0.0, 0.0) if model == "embedded" else prices_of(settings).get(model)
     return StageEstimate(
         stage=stage,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import BudgetExceededError, ConfigError
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.records import Usage
 
 
@@ -35,7 +36,7 @@ class Limits:
 def prices_of(settings: Settings) -> dict[str, Price]:
     """By model name, of all roles that say what theirs costs. A price that is left out is 0."""
     return {
-        role.model: Price(role.prompt_price or 0.0, role.completion_price or 0.0)
+        with_adapter(role).model: Price(role.prompt_price or 0.0, role.completion_price or 0.0)
         for role in settings.roles.values()
         if role.prompt_price is not None or role.completion_price is not None
     }
