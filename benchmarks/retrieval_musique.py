@@ -1,6 +1,6 @@
 """How much of the evidence each retriever finds on MuSiQue: recall and "all supporting passages found", against dense.
 
-    python benchmarks/retrieval_musique.py [--data ../shared/data/musique] [--index DIR] [--json]
+    python benchmarks/retrieval_musique.py [--data ../shared/data/musique] [--index DIR] [--json | --markdown]
 
 1,890 passages with given triples, 100 questions of two to four hops. The index is built by `import_triples` with the
 embedded model and the packaged sentence encoder, offline and in about a minute, into `--index` where one is named (and
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Row:
-    """One retriever at one budget. Differences are to dense retrieval at the same budget: (low, estimate, high)."""
+    """One retriever at one budget. Differences are to dense retrieval at the same budget: (mean, low, high)."""
 
     retriever: str
     k: int
@@ -140,7 +140,7 @@ def measured(
 
 def _difference(system: list[float], baseline: list[float]) -> tuple[float, float, float]:
     interval = bootstrap_difference(system, baseline)
-    return interval.low, interval.estimate, interval.high
+    return interval.estimate, interval.low, interval.high
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -158,11 +158,25 @@ def shown(rows: list[Row]) -> Table:
         own = [row for row in rows if row.retriever == name]
         cells = []
         for row in own:
-            low, estimate, high = row.recall_difference
+            estimate, low, high = row.recall_difference
             sure = "*" if low > 0 or high < 0 else ""
             cells.append(f"{row.recall:.3f} / {row.all_found:.2f} \\[{estimate:+.3f}: {low:+.3f} {high:+.3f}]{sure}")
         table.add_row(name, *cells, f"{statistics.median(row.ms for row in own):.1f}")
     return table
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table of docs/results.md."""
+    budgets = " | ".join(f"k={k}" for k in BUDGETS)
+    lines = [f"| retriever | {budgets} | recall@10 against dense | ms |", "|---" * (len(BUDGETS) + 3) + "|"]
+    for name in dict.fromkeys(row.retriever for row in rows):
+        own = {row.k: row for row in rows if row.retriever == name}
+        cells = [f"{own[k].recall:.3f} / {own[k].all_found:.2f}" for k in BUDGETS]
+        mean, low, high = own[10].recall_difference
+        difference = "" if name == "dense" else f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+        cells += [difference, f"{statistics.median(row.ms for row in own.values()):.1f}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -170,6 +184,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with corpus, triples and questions")
     parser.add_argument("--index", type=Path, help="where to keep the index; reused when it is there")
     parser.add_argument("--json", action="store_true", help="rows as JSON on stdout")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/results.md on stdout")
     options = parser.parse_args()
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -191,6 +206,8 @@ def main() -> None:
     if options.json:
         report = {"encoder": embedder.name, "counts": counts, "questions": len(asked), "machine": machine()}
         print(json.dumps({**report, "rows": [asdict(row) for row in rows]}, indent=1))
+    elif options.markdown:
+        print(markdown(rows))
     else:
         Console(width=160).print(shown(rows))
 

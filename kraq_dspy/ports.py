@@ -190,6 +190,16 @@ class QuestionFinder(Protocol):
         """The stored embeddings, float32 `[n, dimension]`."""
 
 
+class Reranker(Protocol):
+    """Judges passages that were found anew. Safe for threads; the same answer to the same input."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> Sequence[float]:
+        """One score for each hit, in their order; higher is better. `vector` is the question's embedding."""
+
+
 class Progress(Protocol):
     """Told how a long run goes. The command line draws bars from it."""
 

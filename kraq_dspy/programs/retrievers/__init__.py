@@ -1,18 +1,23 @@
 """Retrievers: one interface (`ports.Retriever`), one file each, and one contract test that all of them pass."""
 
+from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
 from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
 from kraq_dspy.programs.retrievers.community_bridge import CommunityBridgeRetriever, QuestionCommunities
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
 from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
+from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever
+from kraq_dspy.programs.retrievers.rerank import QuestionSimilarityReranker, RerankingRetriever
 from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
+from kraq_dspy.programs.retrievers.sentence_window import SentenceWindowRetriever
 
 __all__ = [
+    "AdaptiveRetriever",
     "BM25Retriever",
     "CombinedHits",
     "CombinedRetriever",
@@ -21,14 +26,19 @@ __all__ = [
     "EntityReportRetriever",
     "FusionRetriever",
     "HybridRetriever",
+    "KnownMetadata",
     "MMRRetriever",
+    "MetadataFilterRetriever",
     "NearestQuestions",
     "PageRankRetriever",
     "PassageGraph",
     "QuestionCommunities",
+    "QuestionSimilarityReranker",
     "RaptorRetriever",
     "ReportRetriever",
+    "RerankingRetriever",
     "RewrittenRetriever",
+    "SentenceWindowRetriever",
     "SummaryTree",
     "TreeNode",
     "passage_graph",

@@ -7,7 +7,7 @@ links to the question; we start at passages, so no model is called.
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,7 +109,7 @@ class PageRankRetriever(Retrieving):
     ) -> list[Hit]:
         check_request(question, k)
         ranking = self.retrieve(question, k, exclude=exclude, filters=filters, vector=vector)
-        visits = self._visits(ranking[: math.ceil(self.share * k)])
+        visits = self.visits(ranking[: math.ceil(self.share * k)])
         excluded = set(exclude)
         hits: list[Hit] = []
         ordered = best_first(
@@ -129,7 +129,7 @@ class PageRankRetriever(Retrieving):
         known = {hit.chunk.id for hit in hits}
         return falling([*hits, *[hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]])
 
-    def _visits(self, start: list[Hit]) -> dict[str, float]:
+    def visits(self, start: Sequence[Hit]) -> dict[str, float]:
         """The visits of every passage that the walk reaches; none when the graph knows no passage of the start."""
         start = [hit for hit in start if hit.chunk.id in self._vertex]
         if not start:

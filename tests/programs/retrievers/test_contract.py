@@ -11,27 +11,37 @@ import numpy as np
 import pytest
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
 from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers import (
+    AdaptiveRetriever,
     BM25Retriever,
     CombinedRetriever,
     CommunityBridgeRetriever,
     DenseRetriever,
     FusionRetriever,
     HybridRetriever,
+    KnownMetadata,
+    MetadataFilterRetriever,
     MMRRetriever,
     NearestQuestions,
     PageRankRetriever,
+    PassageGraph,
     QuestionCommunities,
+    QuestionSimilarityReranker,
     RaptorRetriever,
+    RerankingRetriever,
     RewrittenRetriever,
+    SentenceWindowRetriever,
     SummaryTree,
     TreeNode,
     passage_graph,
 )
+from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.records import Entity
 
 QUESTION = "Which river has a bridge to a castle with music?"
 
@@ -44,23 +54,53 @@ def nearest(library: Any) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
-def bridge(library: Any) -> CommunityBridgeRetriever:
+def communities(library: Any) -> QuestionCommunities:
     chunks_of = {
         "about bridges": ["elbe", "span", "gate"],
         "about castles": ["gate", "keep", "hall"],
         "castles again": ["keep", "rhine"],
         "about music": ["hall", "song", "tune", "blank"],
     }
-    communities = QuestionCommunities(
+    return QuestionCommunities(
         {community: [library.id(name) for name in names] for community, names in chunks_of.items()},
         library.records.questions.values(),
     )
+
+
+def bridge(library: Any) -> CommunityBridgeRetriever:
     return CommunityBridgeRetriever(
-        dense(library), communities, library.question_vectors, library.chunk_vectors, library.records, library.embedder
+        dense(library),
+        communities(library),
+        library.question_vectors,
+        library.chunk_vectors,
+        library.records,
+        library.embedder,
     )
 
 
-def pagerank(library: Any) -> PageRankRetriever:
+def hybrid(library: Any) -> HybridRetriever:
+    return HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.5)
+
+
+def sentence_window(library: Any) -> SentenceWindowRetriever:
+    texts = {
+        sentence_id(chunk.id, number): chunk.text[start:end]
+        for chunk in library.records.chunks.values()
+        for number, (start, end) in enumerate(sentence_spans(chunk.text))
+    }
+    payloads = {name: {"document_id": library.records.chunks[name.partition("/")[0]].document_id} for name in texts}
+    vectors = TextVectors(library.question_vectors, library.embedder, texts, payloads)
+    vectors.sync("embed")
+    return SentenceWindowRetriever(library.records, vectors, library.embedder, window=0)
+
+
+def metadata_filter(library: Any) -> MetadataFilterRetriever:
+    """The question names an entity of two passages."""
+    castle = Entity("castle", "with music", "", "", ("with music",), (library.id("hall"), library.id("keep")))
+    return MetadataFilterRetriever(hybrid(library), KnownMetadata(library.records.chunks.values(), [castle]))
+
+
+def passages_and_entities(library: Any) -> PassageGraph:
     mentions = [
         (library.id(name), entity)
         for name, entities in {
@@ -75,8 +115,11 @@ def pagerank(library: Any) -> PageRankRetriever:
         }.items()
         for entity in entities
     ]
-    graph = passage_graph(library.records.chunks, mentions, [("castle", "music", 2.0)])
-    return PageRankRetriever(dense(library), graph, library.records)
+    return passage_graph(library.records.chunks, mentions, [("castle", "music", 2.0)])
+
+
+def pagerank(library: Any) -> PageRankRetriever:
+    return PageRankRetriever(dense(library), passages_and_entities(library), library.records)
 
 
 def raptor(library: Any, mode: str) -> RaptorRetriever:
@@ -126,6 +169,16 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
     "dmqr, all four": lambda library: rewritten(library, Diversify(adaptive=False)),
     "combined over rag-fusion": lambda library: CombinedRetriever(rewritten(library, Vary()), nearest(library)),
     "pagerank": pagerank,
+    "adaptive": lambda library: AdaptiveRetriever(hybrid(library), passages_and_entities(library), library.records),
+    "adaptive, small pool": lambda library: AdaptiveRetriever(
+        hybrid(library), passages_and_entities(library), library.records, pool=1
+    ),
+    "sentence-window": sentence_window,
+    "metadata-filter": metadata_filter,
+    "reranked": lambda library: RerankingRetriever(
+        hybrid(library),
+        QuestionSimilarityReranker(communities(library), library.question_vectors, library.embedder, balance=0.5),
+    ),
     "raptor": lambda library: raptor(library, "collapsed"),
     "raptor-traversal": lambda library: raptor(library, "traversal"),
 }

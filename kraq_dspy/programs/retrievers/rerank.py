@@ -1,0 +1,81 @@
+"""A second look at what was found: candidates of any retriever in the order of a `ports.Reranker`."""
+
+from collections.abc import Collection, Sequence
+
+from kraq_dspy.ports import CommunityMap, Embedder, Filters, Reranker, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request
+from kraq_dspy.records import Hit
+
+
+class RerankingRetriever(Retrieving):
+    """The `pool` (or `k`, if that is more) best of `retrieve`, by the score of `rerank`, which is the hit's `score`.
+
+    `why` is "reranked". Ties go by chunk id.
+    """
+
+    def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
+        if pool < 1:
+            raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
+        self.retrieve = retrieve
+        self.rerank = rerank
+        self.pool = pool
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        found = self.retrieve(question, max(k, self.pool), exclude=exclude, filters=filters, vector=vector)
+        if not found:
+            return []
+        scores = self.rerank(question, found, vector=vector)
+        chunks = {hit.chunk.id: hit.chunk for hit in found}
+        ordered = best_first(dict(zip(chunks, map(float, scores), strict=True)), k)
+        return [Hit(chunks[chunk_id], score, question, "reranked") for chunk_id, score in ordered]
+
+
+class QuestionSimilarityReranker:
+    """`balance * score / best score + (1 - balance) * cosine`, to the nearest KRAQ question of a passage's communities.
+
+    What a community is about was put into its question offline, so this costs a look-up and some dot products: no model
+    reads the passages. A passage whose communities have no question gets no cosine (0). A hit's score below 0 counts as
+    0, and `question_vectors` holds the stored questions, under `embedder`.
+    """
+
+    def __init__(
+        self, communities: CommunityMap, question_vectors: VectorStore, embedder: Embedder, *, balance: float = 0.9
+    ) -> None:
+        if not 0 <= balance <= 1:
+            raise ValueError(f"balance is {balance}; expected a share from 0 (questions alone) to 1 (scores alone).")
+        self.communities = communities
+        self.question_vectors = question_vectors
+        self.embedder = embedder
+        self.balance = balance
+
+    @property
+    def name(self) -> str:
+        return f"question similarity, balance {self.balance:g}"
+
+    def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> list[float]:
+        if not hits:
+            return []
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        belongs = self.communities.communities_of([hit.chunk.id for hit in hits])
+        asked_of = [
+            {question_id for one in communities if (question_id := self.communities.question_id(one)) is not None}
+            for communities in belongs
+        ]
+        asked = sorted(set().union(*asked_of))
+        cosines = dict(zip(asked, (self.question_vectors.vectors(asked) @ vector).tolist(), strict=True))
+        best = max(hit.score for hit in hits)
+        return [
+            self.balance * (max(hit.score, 0.0) / best if best > 0 else 0.0)
+            + (1 - self.balance) * max((cosines[one] for one in questions), default=0.0)
+            for hit, questions in zip(hits, asked_of, strict=True)
+        ]

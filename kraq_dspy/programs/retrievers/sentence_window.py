@@ -1,0 +1,77 @@
+"""Sentence window: found by one sentence, handed over with those around it."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.ports import ChunkSource, Embedder, Filters, Vectors
+from kraq_dspy.programs.graph_search.sources import NearestTexts
+from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.records import Chunk, Hit
+
+_SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
+
+
+def sentence_id(chunk_id: str, number: int) -> str:
+    """Names the sentence `number`, from 0, of a chunk's `sentence_spans`."""
+    return f"{chunk_id}/{number}"
+
+
+class SentenceWindowRetriever(Retrieving):
+    """`score` is the cosine of the question and the chunk's nearest sentence, in [-1, 1]; `why` is "sentence".
+
+    The hit's chunk keeps its id, but its text is that sentence with `window` sentences of the chunk on either side;
+    None hands over the whole chunk. What is stored by chunk id (pairs, embeddings seen from a question) stays that of
+    the whole chunk. `sentences` finds sentences by their `sentence_id`.
+    """
+
+    def __init__(
+        self, chunks: ChunkSource, sentences: NearestTexts, embedder: Embedder, *, window: int | None = 2
+    ) -> None:
+        if window is not None and window < 0:
+            raise ValueError(f"window is {window}; expected 0 or more sentences on either side, or None for the chunk.")
+        self.chunks = chunks
+        self.sentences = sentences
+        self.embedder = embedder
+        self.window = window
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        check_request(question, k)
+        if vector is None:
+            vector = self.embedder.encode_queries([question])[0]
+        excluded = set(exclude)
+        wanted = _SENTENCES_A_CHUNK * (k + len(excluded))
+        while True:
+            scored = self.sentences(question, wanted, filters=filters, vector=vector)
+            nearest: dict[str, tuple[int, float]] = {}  # sentence and its cosine, by chunk id
+            for name, cosine in scored:
+                chunk_id, _, number = name.rpartition("/")
+                if chunk_id not in excluded:
+                    nearest.setdefault(chunk_id, (int(number), cosine))
+            if len(nearest) >= k or len(scored) < wanted:
+                break
+            wanted *= 2
+        best = dict(list(nearest.items())[:k])
+        found = self.chunks.chunks_by_id(list(best))
+        return [
+            Hit(self._around(chunk, number), cosine, question, "sentence")
+            for chunk, (number, cosine) in zip(found, best.values(), strict=True)
+        ]
+
+    def _around(self, chunk: Chunk, number: int) -> Chunk:
+        if self.window is None:
+            return chunk
+        spans = sentence_spans(chunk.text)
+        start = spans[max(0, number - self.window)][0]
+        end = spans[min(len(spans) - 1, number + self.window)][1]
+        text = chunk.text[start:end]
+        return replace(chunk, text=text, start=chunk.start + start, end=chunk.start + end, n_tokens=count_tokens(text))
