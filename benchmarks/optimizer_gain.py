@@ -52,6 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=120)
+    parser.add_argument("--only", choices=list(OPTIMIZERS))
     arguments = parser.parse_args()
     embedder = load_embedder(EncoderSettings())
     tasks = (
@@ -62,7 +63,7 @@ def main() -> None:
     print("| step | optimizer | before | after | difference | p | calls | estimate | s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for task, rows, metric in tasks:
-        for optimizer in OPTIMIZERS:
+        for optimizer in [arguments.only] if arguments.only else OPTIMIZERS:
             engine = Learner()
             found = compile_program(
                 task,

@@ -182,4 +182,4 @@ def _gold(example: dspy.Example) -> dict[str, Any]:
 def _key(example: dspy.Example) -> str:
     """Equal for inputs that differ in case and white space alone."""
     text = json.dumps(example.inputs().toDict(), sort_keys=True, ensure_ascii=False, default=str)
-    return "".join(text.casefold().replace("\\n", " ").replace("\\t", " ").split())
+    return "".join(text.lower().replace("\\n", " ").replace("\\t", " ").split())
