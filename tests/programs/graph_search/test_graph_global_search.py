@@ -27,9 +27,7 @@ def search(town: Any, **settings: Any) -> GraphGlobalSearch:
 
 
 def test_points_of_all_reports_are_brought_together_most_important_first(town: Any) -> None:
-    lm = model(
-        over=points(("It has a bridge.", 60), ("Useless.", 0), ("Too much.", 400)), sings=points(("Music.", 70))
-    )
+    lm = model(over=points(("It has a bridge.", 60), ("Useless.", 0), ("Too much.", 400)), sings=points(("Music.", 70)))
     with dspy.context(lm=lm):
         prediction = search(town, tokens=20)(question=QUESTION)
     assert prediction.answer == "the Elbe"
