@@ -2,7 +2,7 @@
 
     python benchmarks/estimates.py [--data ../shared/data] [--json]
 
-The bundled passages with the embedded model, and the articles of multihop_rag with the stand-in server: the estimate of
+The bundled passages with the embedded model, and the text of multihop_rag with the stand-in server: the estimate of
 the corpus, the estimate of the index once all extractions are there (its later stages), and what was asked in the end.
 """
 
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from indexing import articles
+from indexing import one_text
 from stand_in import machine, stand_in
 
 from kraq_dspy.build import build_index
@@ -75,7 +75,7 @@ def main() -> None:
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
             roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
         )
-        results["multihop_rag, stand-in"] = measure(articles(options.data, None), settings)
+        results["multihop_rag, stand-in"] = measure(one_text(options.data, None), settings)
     if options.json:
         print(json.dumps({"machine": machine(), "results": results}, indent=2))
         return
