@@ -1,8 +1,9 @@
 """What the tests share: a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
 import importlib.util
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,17 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("needs the data sets of ../shared/data, which are not part of the project")
     return SHARED_DATA
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """The command line sets the level of all logs; run inside a test, it must not decide what the next one sees."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
+    if logs := sys.modules.get("kraq_dspy.cli.logs"):
+        root.removeHandler(logs._handler)
 
 
 class KeywordEmbedder:

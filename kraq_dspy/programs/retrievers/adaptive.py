@@ -30,8 +30,9 @@ class AdaptiveRetriever(Retrieving):
 
     The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
     visits most. `w` is the question's `graph_weight`: between 0 and `most`, by the shape of the scores of `retrieve`.
-    The fourth root spreads the visits, which fall by powers of ten from one step of the walk to the next. The walk's
-    start depends on `k`, as in `PageRankRetriever`. Where `retrieve` scores nothing above 0 its own ranking stands.
+    The fourth root spreads the visits, which fall by powers of ten from one step of the walk to the next. The walk
+    starts from the first `share` of the budget's hits, as in `PageRankRetriever`. Where `retrieve` scores nothing above
+    0, its own ranking stands.
 
     `retrieve` should score on a scale with a true zero, as `HybridRetriever` does; the settings were chosen for its
     weight .5 on musique and on part of multihop_rag, and confirmed on others (docs/results.md).
@@ -45,13 +46,14 @@ class AdaptiveRetriever(Retrieving):
         *,
         most: float = 0.8,
         pool: int = 50,
+        share: float = 0.6,
     ) -> None:
         if not 0 <= most <= 1:
             raise ValueError(f"most is {most}; expected the graph's largest weight, from 0 (never) to 1 (alone).")
         if pool < 1:
             raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
         self.retrieve = retrieve
-        self.walk = PageRankRetriever(retrieve, graph, chunks)
+        self.walk = PageRankRetriever(retrieve, graph, chunks, share=share)
         self.chunks = chunks
         self.most = most
         self.pool = pool

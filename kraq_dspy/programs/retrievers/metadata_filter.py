@@ -17,7 +17,7 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-_MONTH = "(?P<month>" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + r")\.?"
+_MONTH = "(?P<month>" + "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + r"|sept)\.?"
 _DATES = [
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})(?:-(?P<day>\d{2}))?\b"),
     re.compile(rf"\b{_MONTH}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b", re.I),
@@ -26,8 +26,7 @@ _DATES = [
     ),
     re.compile(r"\b(?P<year>1\d{3}|20\d{2})\b"),
 ]
-_SINCE = re.compile(r"\b(?:since|after|from)\s+(?:the\s+year\s+)?$", re.I)
-_UNTIL = re.compile(r"\b(?:until|before|till|by)\s+(?:the\s+year\s+)?$", re.I)
+_SIDE = re.compile(r"\b(before|until|till|by|since|from|after)\s+(?:the\s+year\s+)?$", re.I)
 _ISO = re.compile(r"\d{4}(?:-\d{2}(?:-\d{2})?)?(?=$|[T ])")
 
 
@@ -228,8 +227,15 @@ def _iso(place: re.Match[str]) -> str:
 def _meets(known: str, asked: str, before: str) -> bool:
     """Whether a known date is the one asked for, as far as both say, or on the right side of it."""
     shared = min(len(known), len(asked))
-    if _SINCE.search(before):
-        return known[:shared] >= asked[:shared]
-    if _UNTIL.search(before):
-        return known[:shared] <= asked[:shared]
-    return known[:shared] == asked[:shared]
+    known, asked = known[:shared], asked[:shared]
+    side = _SIDE.search(before)
+    match side[1].casefold() if side else "":
+        case "before":
+            return known < asked
+        case "until" | "till" | "by":
+            return known <= asked
+        case "since" | "from":
+            return known >= asked
+        case "after":
+            return known > asked
+    return known == asked

@@ -1,0 +1,63 @@
+from typing import Any
+
+import pytest
+
+from kraq_dspy.programs.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
+from kraq_dspy.programs.retrievers.adaptive import graph_weight
+
+
+def adaptive(library: Any, mentions: list[tuple[str, str]], **settings: Any) -> AdaptiveRetriever:
+    return AdaptiveRetriever(
+        DenseRetriever(library.records, library.chunk_vectors, library.embedder),
+        passage_graph(library.records.chunks, [(library.id(name), entity) for name, entity in mentions]),
+        library.records,
+        **settings,
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "weight"),
+    [
+        ([1.0] * 10, 0.0),  # flat
+        ([1.0] * 9 + [0.8], 0.0),
+        ([1.0] * 9 + [0.65], 0.4),  # half-way
+        ([1.0] * 9 + [0.5, 0.1], 0.8),
+        ([1.0] * 9 + [-0.5], 0.8),
+        ([1.0, 0.65], 0.4),  # the last, where there are fewer
+        ([1.0], 0.0),
+        ([], 0.0),
+        ([0.0, -1.0], 0.0),
+        ([-0.1], 0.0),
+    ],
+)
+def test_the_steeper_the_scores_the_more_the_graph_says(scores: list[float], weight: float) -> None:
+    assert graph_weight(scores) == pytest.approx(weight)
+
+
+def test_where_scores_fall_off_the_graph_brings_in_what_does_not_resemble_the_question(library: Any) -> None:
+    mentions = [("span", "Stonework"), ("blank", "Stonework")]
+    hits = adaptive(library, mentions, share=0.5)("bridge", 2)
+    assert [(hit.chunk.title, hit.why) for hit in hits] == [("span", "adaptive"), ("blank", "adaptive")]
+    # The walk from "span" alone visits it 7 times as often as "blank" (worked out in test_pagerank), whose cosine is 0.
+    assert [hit.score for hit in hits] == pytest.approx([1.0, 0.8 * (1 / 7) ** 0.25], abs=1e-6)
+
+
+def test_where_they_are_flat_it_is_the_retriever_itself(library: Any) -> None:
+    retrieve = adaptive(library, [("span", "Stonework"), ("blank", "Stonework")], pool=1)
+    [hit] = retrieve("bridge", 1)  # one candidate has no shape
+    assert (hit.chunk.title, hit.why) == ("span", "adaptive")
+    plain = DenseRetriever(library.records, library.chunk_vectors, library.embedder)("bridge", 4)
+    never = adaptive(library, [("span", "X"), ("blank", "X")], most=0)("bridge", 4)
+    assert [hit.chunk.id for hit in never] == [hit.chunk.id for hit in plain]
+
+
+def test_a_graph_without_entities_keeps_the_best_hit(library: Any) -> None:
+    retrieve = adaptive(library, [])
+    plain = DenseRetriever(library.records, library.chunk_vectors, library.embedder)("bridge castle", 3)
+    assert retrieve("bridge castle", 3)[0].chunk == plain[0].chunk
+
+
+@pytest.mark.parametrize(("settings", "message"), [({"most": 1.1}, "most"), ({"pool": 0}, "pool")])
+def test_settings_out_of_range_are_refused(library: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        adaptive(library, [], **settings)
