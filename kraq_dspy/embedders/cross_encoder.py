@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
@@ -24,6 +25,8 @@ class CrossEncoderReranker:
         try:
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+            from kraq_dspy.embedders.sentence import quiet_transformers
         except ImportError as error:
             raise MissingExtraError(error.name or "transformers", "embedded", "A cross-encoder") from error
         folder = Path(model).expanduser()
@@ -32,9 +35,11 @@ class CrossEncoderReranker:
         source = str(folder) if folder.is_dir() else model
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-            self._model = AutoModelForSequenceClassification.from_pretrained(
-                source, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-            ).eval()
+            with quiet_transformers():
+                model: Any = AutoModelForSequenceClassification.from_pretrained(
+                    source, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
+                )
+            self._model = model.eval()
         except Exception as error:  # tokenizers and safetensors raise nothing more precise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ModelError(

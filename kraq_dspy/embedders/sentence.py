@@ -199,7 +199,7 @@ def _any_tokenizer(path: Path, max_tokens: int | None) -> tuple[Callable[[list[s
 def _through_transformers(path: Path, dtype: torch.dtype) -> Callable[[Tensor, Tensor], Tensor]:
     from transformers import AutoModel
 
-    with _quiet_transformers():
+    with quiet_transformers():
         model = AutoModel.from_pretrained(
             str(path), local_files_only=True, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
         ).eval()
@@ -221,7 +221,7 @@ def _through_library(
     except ImportError as error:
         purpose = f"The encoder {folder.path.name!r}, with its own pooling or further layers,"
         raise MissingExtraError("sentence-transformers", "encoders", purpose) from error
-    with _clear_errors(folder.path), _quiet_transformers():
+    with _clear_errors(folder.path), quiet_transformers():
         model = SentenceTransformer(
             str(folder.path), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
         )
@@ -310,7 +310,7 @@ def _clear_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Without progress bars and reports of unused weights."""
     from transformers.utils import logging
 

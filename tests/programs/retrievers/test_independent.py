@@ -1,0 +1,101 @@
+"""Dense and BM25 retrieval against scikit-learn and rank_bm25, on the same vectors and the same words."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qdrant_edge import Bm25, Bm25Config, TokenizerType
+
+from kraq_dspy.embedders.sentence import SentenceEmbedder
+from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
+from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.stores.vectors import EdgeVectorStore
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
+K = 10
+
+
+@dataclass(frozen=True)
+class Wikipedia:
+    """150 passages in plain ASCII, and the questions. `ids` are the rows of `vectors`."""
+
+    chunks: dict[str, Chunk]
+    ids: list[str]
+    vectors: Vectors
+    store: EdgeVectorStore
+    embedder: SentenceEmbedder
+    questions: list[str]
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self.chunks[chunk_id] for chunk_id in ids]
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    with (EXAMPLE / name).open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wikipedia]:
+    plain = islice((row for row in rows("corpus.jsonl") if (row["title"] + row["text"]).isascii()), 150)
+    chunks = [
+        Chunk(content_id("chunk", row["id"]), row["id"], 0, 0, len(row["text"]), row["text"], 0, title=row["title"])
+        for row in plain
+    ]
+    embedder = SentenceEmbedder(precision="fp32")
+    vectors = embedder.encode_passages([chunk.passage for chunk in chunks])
+    store = EdgeVectorStore(tmp_path_factory.mktemp("independent") / "chunks", embedder.dimension)
+    ids = [chunk.id for chunk in chunks]
+    store.upsert(ids, vectors, [chunk.passage for chunk in chunks])
+    questions = [row["question"] for row in rows("questions.jsonl")]
+    yield Wikipedia(dict(zip(ids, chunks, strict=True)), ids, vectors, store, embedder, questions)
+    store.close()
+
+
+def test_dense_retrieval_finds_what_scikit_learn_finds(wikipedia: Wikipedia) -> None:
+    neighbours = pytest.importorskip("sklearn.neighbors")
+    nearest = neighbours.NearestNeighbors(n_neighbors=K, metric="cosine", algorithm="brute").fit(wikipedia.vectors)
+    distances, places = nearest.kneighbors(wikipedia.embedder.encode_queries(wikipedia.questions))
+    retrieve = DenseRetriever(wikipedia, wikipedia.store, wikipedia.embedder)
+    for question, distance, place in zip(wikipedia.questions, distances, places, strict=True):
+        hits = retrieve(question, K)
+        assert [hit.score for hit in hits] == pytest.approx((1 - distance).tolist(), abs=1e-5)
+        assert len({hit.chunk.id for hit in hits} & {wikipedia.ids[row] for row in place}) >= K - 1  # a tie at the end
+
+
+def test_bm25_scores_are_those_of_rank_bm25_on_the_same_words(wikipedia: Wikipedia) -> None:
+    library = pytest.importorskip("rank_bm25")
+    words = _Words()
+    corpus = [words(chunk.passage) for chunk in wikipedia.chunks.values()]
+    # The engine counts with an average length of 256 words, since it does not know the corpus when it weighs a passage,
+    # and with the idf that stays above 0 (Lucene's); rank_bm25 has another.
+    model = library.BM25Okapi(corpus, k1=1.2, b=0.75)
+    model.avgdl = 256
+    for word in model.idf:
+        n = sum(word in passage for passage in model.doc_freqs)
+        model.idf[word] = math.log(1 + (len(corpus) - n + 0.5) / (n + 0.5))
+    retrieve = BM25Retriever(wikipedia, wikipedia.store)
+    for question in wikipedia.questions:
+        scores = model.get_scores(list(dict.fromkeys(words(question))))
+        hits = retrieve(question, K)
+        assert [hit.score for hit in hits] == pytest.approx(np.sort(scores)[::-1][: len(hits)].tolist(), rel=1e-4)
+        own = dict(zip(wikipedia.ids, scores.tolist(), strict=True))
+        assert [hit.score for hit in hits] == pytest.approx([own[hit.chunk.id] for hit in hits], rel=1e-4)
+
+
+class _Words:
+    """Text as the engine's own tokens, one by one and as often as they occur: it only tells them weighted."""
+
+    def __init__(self) -> None:
+        self._model = Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Multilingual, ascii_folding=True))
+
+    def __call__(self, text: str) -> list[int]:
+        return [index for word in re.findall(r"\w+", text) for index in self._model.embed_query(word).indices]
