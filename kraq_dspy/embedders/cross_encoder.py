@@ -36,10 +36,10 @@ class CrossEncoderReranker:
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
             with quiet_transformers():
-                model: Any = AutoModelForSequenceClassification.from_pretrained(
+                loaded: Any = AutoModelForSequenceClassification.from_pretrained(
                     source, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
                 )
-            self._model = model.eval()
+            self._model = loaded.eval()
         except Exception as error:  # tokenizers and safetensors raise nothing more precise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ModelError(
