@@ -29,6 +29,7 @@ from kraq_dspy.eval.retrieval import all_supporting_at_k, recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.ports import Embedder, Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
+    AdaptiveRetriever,
     BM25Retriever,
     CombinedRetriever,
     CommunityBridgeRetriever,
@@ -99,6 +100,7 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
         "bridge": bridge(dense),
         "pagerank": PageRankRetriever(dense, graph, chunks),
         "pagerank over hybrid .5": PageRankRetriever(hybrid, graph, chunks),
+        "adaptive": AdaptiveRetriever(hybrid, graph, chunks),
         "pagerank over combined n=3": PageRankRetriever(combined, graph, chunks),
         "combined n=3 over pagerank": CombinedRetriever(PageRankRetriever(dense, graph, chunks), nearest, n=3),
         "bridge over hybrid .5": bridge(hybrid),
