@@ -18,6 +18,7 @@ from kraq_dspy.lms.embedded import rewrite
 from kraq_dspy.lms.embedded.answer import answer, short_answer
 from kraq_dspy.lms.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.embedded.extract import first_reading, second_reading
+from kraq_dspy.lms.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
 from kraq_dspy.lms.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.embedded.names import names_in
 from kraq_dspy.lms.embedded.passages_summary import passages_summary
@@ -162,6 +163,21 @@ def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"feedback": f"The answer {said}.", "grade": 1 + round(4 * share)}
 
 
+def _grounded(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = grounded(task.text("question"), task.text("answer"), task.text("passage"))
+    return {"evaluation": evaluation, "groundedness": rating}
+
+
+def _relevant(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = relevant(task.text("question"), task.text("audience"))
+    return {"evaluation": evaluation, "relevance": rating}
+
+
+def _stands_alone(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = stands_alone(task.text("question"))
+    return {"evaluation": evaluation, "stand_alone": rating}
+
+
 STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"entities", "relationships", "claims"}),): lambda engine, task: first_reading(task.text("passage")),
     (frozenset({"missing", "entities", "relationships", "claims"}), "found"): lambda engine, task: second_reading(
@@ -207,6 +223,10 @@ STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"valid"}), "response"): _check,
     (frozenset({"correct"}),): _judge,
     (frozenset({"feedback", "grade"}),): _grade,
+    (frozenset({"question", "answer"}),): lambda engine, task: factoid_pair(task.text("passage"), engine.similar),
+    (frozenset({"evaluation", "groundedness"}),): _grounded,
+    (frozenset({"evaluation", "relevance"}),): _relevant,
+    (frozenset({"evaluation", "stand_alone"}),): _stands_alone,
 }
 """By the names of the outputs, and where these are not enough, by an input that tells them apart."""
 
