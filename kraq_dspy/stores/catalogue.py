@@ -35,13 +35,19 @@ _SCHEMA = (
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What a caller knows of an entry; without an answer it is pending, whatever `status` says."""
+    """What a caller knows of an entry; without an answer it is pending, whatever `status` says.
+
+    `given`, `evidence` and `asked` are as in `CatalogueEntry`; an entry that is there keeps its own.
+    """
 
     question: str
     answer: str = ""
     status: str = "approved"
     sources: tuple[AnswerSource, ...] = ()
     origin: str = "person"
+    given: str = ""
+    evidence: tuple[AnswerEvidence, ...] = ()
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,29 @@ class Catalogue:
         with self._database.reading() as connection:
             return int(connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()[0])
 
+    def changed_since(self, revision: int) -> tuple[int, dict[int, CatalogueEntry | None]]:
+        """(the revision now, the entries that were changed after `revision` by number, None for those removed).
+
+        One more failure of an entry that is there is no change. All entries where `revision` is below 0.
+        """
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")  # one moment for all three
+            try:
+                [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()
+                if now == revision:
+                    return now, {}
+                numbers = connection.execute(
+                    "SELECT DISTINCT number FROM history WHERE revision > ?", (revision,)
+                ).fetchall()
+                rows = connection.execute(
+                    "SELECT data FROM entries WHERE number IN (SELECT number FROM history WHERE revision > ?)",
+                    (revision,),
+                ).fetchall()
+            finally:
+                connection.execute("ROLLBACK")
+        found = [loads(CatalogueEntry, restored(data)) for (data,) in rows]
+        return now, {**dict.fromkeys(number for (number,) in numbers), **{entry.number: entry for entry in found}}
+
     def entries(self, status: str | None = None) -> list[CatalogueEntry]:
         """All, or those of a status, by number."""
         where, values = ("WHERE status = ?", (status,)) if status else ("", ())
@@ -142,6 +171,14 @@ class Catalogue:
             ).fetchall()
         return [Change(action, loads(CatalogueEntry, restored(data))) for action, data in rows]
 
+    def known_keys(self) -> set[str]:
+        """Keys (`question_key`) of the questions that are there, and of those that somebody took out for good."""
+        with self._database.reading() as connection:
+            there = connection.execute("SELECT key FROM entries").fetchall()
+            removed = connection.execute("SELECT data FROM history WHERE action = 'removed'").fetchall()
+        gone = (loads(CatalogueEntry, restored(data)).question for (data,) in removed)
+        return {restored(key) for (key,) in there} | {question_key(question) for question in gone}
+
     # Changing
 
     def add(self, new: NewEntry, *, by: str, replace: bool = False) -> CatalogueEntry:
@@ -157,8 +194,9 @@ class Catalogue:
         return self.get(number)
 
     def add_all(self, entries: Iterable[NewEntry], *, by: str, replace: bool = False) -> AddReport:
-        """All in one transaction. A question that is there: without an answer it gets this one; with the same answer
-        nothing changes; with another one it is a conflict, reported and left, or a new version with `replace`."""
+        """All in one transaction. A question that is there: without an answer it gets this one; with the same answer it
+        is approved if this one is, and gets other sources if this one has some; with another one it is a conflict,
+        reported and left. With `replace` it becomes what this one is, and keeps its old version."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
         with self._database.writing() as connection:
@@ -166,9 +204,12 @@ class Catalogue:
                 question, answer, status = _checked(new)
                 old = _find(connection, question)
                 if old is None:
-                    entry = CatalogueEntry(0, question, answer, status, new.sources, new.origin)
+                    entry = CatalogueEntry(
+                        0, question, answer, status, new.sources, new.origin,
+                        given=new.given, evidence=new.evidence, asked=new.asked,
+                    )  # fmt: skip
                     outcomes["added"].append(_insert(connection, entry, "added", by).number)
-                elif not answer or (answer == old.answer and old.status == status):
+                elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
                     conflicts.append(Conflict(old.number, question, old.answer, answer))
@@ -268,6 +309,12 @@ def _checked(new: NewEntry) -> tuple[str, str, str]:
     if new.status not in STATUSES:
         raise CatalogueError(f"There is no status {new.status!r}; there are: {', '.join(STATUSES)}.")
     return question, answer, new.status if answer else "pending"
+
+
+def _says_no_more(new: NewEntry, status: str, old: CatalogueEntry, replace: bool) -> bool:
+    """Whether an entry with the same answer brings neither other sources nor approval (or any status, to `replace`)."""
+    same_sources = not new.sources or new.sources == old.sources
+    return same_sources and (status == old.status or (status != "approved" and not replace))
 
 
 def _find(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:

@@ -153,3 +153,25 @@ def test_threads_and_a_second_reader_see_one_catalogue(catalogue: Catalogue, tmp
 )
 def test_a_key_forgives_form_alone(one: str, two: str, same: bool) -> None:
     assert (question_key(one) == question_key(two)) is same
+
+
+def test_the_same_answer_again_brings_approval_and_sources_and_takes_neither_away(catalogue: Catalogue) -> None:
+    source = AnswerSource("d1", "ab")
+    catalogue.add(NewEntry("Why?", "So.", "pending"), by="ann")
+    assert catalogue.add(NewEntry("Why?", "So."), by="bob").status == "approved"
+    assert catalogue.add(NewEntry("Why?", "So.", sources=(source,)), by="bob").sources == (source,)
+    report = catalogue.add_all([NewEntry("Why?", "So.", "pending"), NewEntry("Why?", "So.", "stale")], by="ann")
+    assert report.unchanged == (1, 1)
+    assert catalogue.add(NewEntry("Why?", "So.", "pending"), by="ann", replace=True).status == "pending"
+
+
+def test_questions_that_are_there_or_were_removed_are_known(catalogue: Catalogue) -> None:
+    catalogue.add(PRICE, by="ann")
+    catalogue.remove(catalogue.add(NewEntry("Why?", "So."), by="ann").number, by="bob")
+    assert catalogue.known_keys() == {"what does it cost", "why"}
+
+
+def test_a_new_entry_may_bring_what_a_program_said_and_saw(catalogue: Catalogue) -> None:
+    seen = AnswerEvidence("c1", "d1", "A passage.")
+    entry = catalogue.add(NewEntry("Why?", given="I do not know", evidence=(seen,), asked=2), by="ann")
+    assert (entry.status, entry.given, entry.evidence, entry.asked) == ("pending", "I do not know", (seen,), 2)
