@@ -13,12 +13,16 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 if TYPE_CHECKING:
     from kraq_dspy.build import BuildReport, build_index, import_graphrag, import_triples
+    from kraq_dspy.change import add_documents, remove_documents, resume_index, update_index
     from kraq_dspy.config import Settings, read_settings
     from kraq_dspy.errors import KraqError
     from kraq_dspy.export import export_index
     from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
     from kraq_dspy.programs.efficient_speculative_rag import EfficientSpeculativeRAG
+    from kraq_dspy.programs.k2rag import K2RAG
     from kraq_dspy.programs.kraq import KRAQ
+    from kraq_dspy.programs.qa_rag import QARAG
+    from kraq_dspy.programs.qa_search import QASearch
     from kraq_dspy.programs.speculative_rag import SpeculativeRAG
     from kraq_dspy.programs.traditional_rag import TraditionalRAG
     from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Relationship, Summary
@@ -37,8 +41,11 @@ _HOME = {
     "Entity": "records",
     "Hit": "records",
     "Index": "stores.index",
+    "K2RAG": "programs.k2rag",
     "KRAQ": "programs.kraq",
     "KraqError": "errors",
+    "QARAG": "programs.qa_rag",
+    "QASearch": "programs.qa_search",
     "Question": "records",
     "Relationship": "records",
     "Settings": "config",
@@ -46,15 +53,21 @@ _HOME = {
     "Summary": "records",
     "TraditionalRAG": "programs.traditional_rag",
     "Workspace": "workspace",
+    "add_documents": "change",
     "build_index": "build",
     "export_index": "export",
     "import_graphrag": "build",
     "import_triples": "build",
     "read_settings": "config",
+    "remove_documents": "change",
+    "resume_index": "change",
+    "update_index": "change",
 }
 
 __all__ = [
+    "K2RAG",
     "KRAQ",
+    "QARAG",
     "BuildReport",
     "Chunk",
     "CombinedRetrieveRAG",
@@ -65,6 +78,7 @@ __all__ = [
     "Hit",
     "Index",
     "KraqError",
+    "QASearch",
     "Question",
     "Relationship",
     "Settings",
@@ -72,11 +86,15 @@ __all__ = [
     "Summary",
     "TraditionalRAG",
     "Workspace",
+    "add_documents",
     "build_index",
     "export_index",
     "import_graphrag",
     "import_triples",
     "read_settings",
+    "remove_documents",
+    "resume_index",
+    "update_index",
 ]
 
 

@@ -14,6 +14,7 @@ from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Retriever
+from kraq_dspy.prepare.catalogue import ServedAnswers
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.prepare.qa_pairs import StoredPairs
@@ -25,6 +26,7 @@ from kraq_dspy.programs.graph_global_search import GraphGlobalSearch
 from kraq_dspy.programs.graph_local_search import GraphLocalSearch
 from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph, NaiveGraphRAG
 from kraq_dspy.programs.qa_rag import QARAG
+from kraq_dspy.programs.qa_search import QASearch
 from kraq_dspy.programs.retrievers import (
     AdaptiveRetriever,
     BM25Retriever,
@@ -55,6 +57,7 @@ from kraq_dspy.programs.state import load_state
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
 from kraq_dspy.speculate import make_efficient, make_speculative
+from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.stores.index import Index
 
 
@@ -96,6 +99,8 @@ class Workspace:
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()
+        if "answers" in self.__dict__:
+            self.answers.catalogue.close()
         self.index.close()
 
     def __enter__(self) -> "Workspace":
@@ -167,6 +172,12 @@ class Workspace:
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
         return open_summarised(self.index, self.embedder)
 
+    @cached_property
+    def answers(self) -> ServedAnswers:
+        """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
+        catalogue = Catalogue(self.index.path / CATALOGUE)
+        return ServedAnswers(catalogue, self.index.vectors_named("catalogue"), self.embedder)
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
@@ -177,13 +188,15 @@ class Workspace:
         """One of PROGRAMS over one of RETRIEVERS. Steps that come without a model of their own, as those of speculative
         programs and of some retrievers do, get that of the role "answerer".
 
-        `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones. `state`
-        is a file of `kraq optimize`, for the program or one of its steps. Raises ConfigError for an unknown name or
+        `arguments` go to the program: `k`, `n`, `alpha`; see `speculate.py` for those of the speculative ones.
+        "qa-search" takes `over`, the name of the program behind it, and hands on what is not its own. `state` is a
+        file of `kraq optimize`, for the program or one of its steps. Raises ConfigError for an unknown name or
         argument, StateError for a state that does not fit.
         """
         make = _named(PROGRAMS, name, "program")
-        if name in WITHOUT_RETRIEVER and retriever != "dense":
-            raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")
+        for used in (name, arguments.get("over")):
+            if used in WITHOUT_RETRIEVER and retriever != "dense":
+                raise ConfigError(f"The program {used!r} finds its own evidence; it takes no retriever.")
         try:
             program: dspy.Module = make(self, self.retriever(retriever), **arguments)
         except TypeError as error:
@@ -220,6 +233,13 @@ def _k2rag(space: Workspace, *, k: int = 10, weight: float = 0.8) -> dspy.Module
         shorten.set_lm(space.models["summarizer"])
     retrieve = HybridRetriever(corpus, corpus.vectors, space.embedder, weight=weight)
     return K2RAG(knowledge, retrieve, shorten, k=k)
+
+
+def _qa_search(space: Workspace, retrieve: Retriever, *, over: str = "combined", **arguments: Any) -> dspy.Module:
+    if over == "qa-search":
+        raise ConfigError("QA search stands in front of another program, not of itself.")
+    own = {name: arguments.pop(name) for name in ("block", "scan", "check", "collect") if name in arguments}
+    return QASearch(_named(PROGRAMS, over, "program")(space, retrieve, **arguments), space.answers, **own)
 
 
 def _rewritten(space: Workspace, rewrite: dspy.Module) -> Retriever:
@@ -276,6 +296,7 @@ PROGRAMS: dict[str, Callable[..., dspy.Module]] = {
     ),
     "qa-rag": lambda space, retrieve, **arguments: QARAG(retrieve, StoredPairs(space.index.results), **arguments),
     "k2rag": lambda space, retrieve, **arguments: _k2rag(space, **arguments),
+    "qa-search": _qa_search,
     "naive-semantic": lambda space, retrieve, k=10: TraditionalRAG(space.retriever("dense"), k=k),
     "naive-keyword": lambda space, retrieve, k=10: TraditionalRAG(space.retriever("bm25"), k=k),
     "naive-hybrid": lambda space, retrieve, k=10: TraditionalRAG(_hybrid(space, 0.8), k=k),

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.prepare.raptor import build_tree
 from kraq_dspy.records import Document
+from kraq_dspy.stores.catalogue import NewEntry
 from kraq_dspy.workspace import PROGRAMS, RETRIEVERS, Workspace
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
@@ -58,6 +60,26 @@ def test_a_model_based_program_answers_with_its_evidence(built: Path, name: str)
     assert prediction.answer
     assert 0 < len(prediction.hits) <= 4
     assert prediction.timings["wall"] > 0
+
+
+def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_program_named(
+    built: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(built, tmp_path / "index")
+    with Workspace.open(tmp_path / "index") as space:
+        space.answers.catalogue.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
+        program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
+        prepared = space.ask(program, "who is it that keeps the Ardmore lighthouse")
+        assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
+        asked = space.ask(program, QUESTION)
+        assert (asked.source, len(asked.hits), asked.hits[0].why) == ("program", 2, "bm25")
+        assert asked.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
+        with pytest.raises(ConfigError, match="not of itself"):
+            space.program("qa-search", over="qa-search")
+        with pytest.raises(ConfigError, match="'graph-local' finds its own evidence"):
+            space.program("qa-search", "bm25", over="graph-local")
+        with pytest.raises(ConfigError, match="no program 'magic'"):
+            space.program("qa-search", over="magic")
 
 
 def test_steps_of_a_retriever_keep_their_own_model_inside_a_program(built: Path) -> None:

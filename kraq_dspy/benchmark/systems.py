@@ -15,6 +15,7 @@ from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, Retriever
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+from kraq_dspy.programs.qa_search import QASearch
 from kraq_dspy.programs.retrievers import CombinedRetriever
 from kraq_dspy.programs.state import load_state, read_state
 from kraq_dspy.records import content_id
@@ -53,6 +54,8 @@ def _program(space: Workspace, system: System, options: dict[str, Any], seed: in
     source = options.pop("questions", "kraq")
     if system.use in SPECULATIVE:
         return _speculative(space, system.use, retriever, source, {"seed": seed, **options}, system.name)
+    if system.use == "qa-search":
+        options.setdefault("collect", False)  # a measurement leaves the index as it is
     if source == "kraq":
         return space.program(system.use, retriever, **options)
     if system.use != "combined":
@@ -86,6 +89,8 @@ def calls_at_once(program: dspy.Module) -> int:
 
 def budget_of(program: dspy.Module, system: System) -> int:
     """How many passages the program retrieves for a question."""
+    if isinstance(program, QASearch):
+        return budget_of(program.program, dataclasses.replace(system, use=system.options.get("over", "combined")))
     if system.use in SPECULATIVE:
         return int(program.n)
     return int(program.k)
@@ -101,7 +106,8 @@ def prepare_speculation(index: Index, table: Table, settings: Settings, progress
 
 def parts_of(table: Table) -> set[str]:
     """The names of the programs and retrievers that the table uses."""
-    return {name for system in table.systems for name in (system.use, system.options.get("retriever")) if name}
+    named = ((system.use, system.options.get("retriever"), system.options.get("over")) for system in table.systems)
+    return {name for names in named for name in names if name}
 
 
 def prepare_lookups(index: Index, table: Table, embedder: Embedder, models: LanguageModels, progress: Progress) -> None:

@@ -13,6 +13,7 @@ from kraq_dspy.cli import options
 from kraq_dspy.cli.graph_search import show_graph_search
 from kraq_dspy.cli.k2rag import show_k2rag
 from kraq_dspy.cli.qa_rag import show_plug_ins
+from kraq_dspy.cli.qa_search import show_catalogue_search
 from kraq_dspy.cli.speculative import show_speculation
 from kraq_dspy.cli.terminal import output, print_json, printable, short
 
@@ -33,7 +34,8 @@ def ask(
             "--program",
             "-p",
             help="traditional, combined, speculative, efficient, qa-rag, k2rag (and its baselines "
-            "naive-semantic, naive-keyword, naive-hybrid, naive-graph), graph-local or graph-global.",
+            "naive-semantic, naive-keyword, naive-hybrid, naive-graph), graph-local, graph-global, or qa-search "
+            "(prepared answers first).",
         ),
     ] = "combined",
     retriever: Annotated[
@@ -69,6 +71,21 @@ def ask(
         str | None,
         typer.Option("--variant", help="QA-RAG: v (no plug-ins), type1 (both), type2 (and the answer is judged)."),
     ] = None,
+    over: Annotated[
+        str, typer.Option("--over", metavar="PROGRAM", help="QA search: what answers where nothing is prepared.")
+    ] = "combined",
+    block: Annotated[
+        int | None, typer.Option("--block", min=1, help="QA search: catalogue questions that the model sees at once.")
+    ] = None,
+    scan: Annotated[
+        str | None, typer.Option("--scan", help="QA search: narrow (the nearest questions) or full (block by block).")
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option("--check", help="QA search, against near-misses: model, rules or none.")
+    ] = None,
+    collect: Annotated[
+        bool | None, typer.Option("--collect/--no-collect", help="QA search: note what cannot be answered, for review.")
+    ] = None,
     program_state: options.ProgramState = None,
     config: options.SettingsFile = None,
     lm: options.Model = None,
@@ -85,18 +102,23 @@ def ask(
     with Index.open(index_dir) as index:
         made_with = index.manifest.settings
     settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
+    behind = over if program == "qa-search" else program
     single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant, "level": level}
     speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
-    for name, value in (single if program in SPECULATIVE else speculative).items():
+    search = {"block": block, "scan": scan, "check": check, "collect": collect}
+    others = single if behind in SPECULATIVE else speculative
+    for name, value in (others if program == "qa-search" else {**others, **search}).items():
         if value is not None:
             raise ConfigError(f"--{name} is no option of the program {program!r}; see kraq ask --help.")
     renamed = {"passages": "n", "clusters": "k", "drafts": "m"}
     chosen = {renamed.get(name, name): value for name, value in speculative.items()}
-    arguments = chosen if program in SPECULATIVE else single
+    arguments = {**(chosen if behind in SPECULATIVE else single), **search}
     arguments = {name: value for name, value in arguments.items() if value is not None}
+    if program == "qa-search":
+        arguments["over"] = over
     with Workspace.open(index_dir, settings=settings) as space:
         answer = space.ask(space.program(program, retriever, state=program_state, **arguments), question)
-        model = space.models["drafter" if program in SPECULATIVE else "answerer"].model
+        model = space.models["drafter" if behind in SPECULATIVE else "answerer"].model
     if json:
         print_json(answer_fields(question, program, model, answer))
     else:
@@ -113,6 +135,8 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
     output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
+    if "search" in answer:
+        show_catalogue_search(answer)
     if "drafts" in answer:
         show_speculation(answer)
     if "points" in answer or "relationships" in answer:
@@ -131,7 +155,8 @@ def show_answer(question: str, program: str, model: str, answer: "dspy.Predictio
     for place, hit in _in_turn(answer.hits, evidence):
         document = short(hit.chunk.title or hit.chunk.document_id, 60)
         table.add_row(str(place), f"{hit.score:.3f}", hit.why, document, short(hit.chunk.text, 160))
-    output.print(table)
+    if answer.hits:
+        output.print(table)
 
 
 def _in_turn(hits: "Sequence[Hit]", count: int) -> "list[tuple[int, Hit]]":

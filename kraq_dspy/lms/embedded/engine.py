@@ -26,6 +26,7 @@ from kraq_dspy.lms.embedded.points import answer_from_points, rated_points
 from kraq_dspy.lms.embedded.prompt import Task, read_task, write_answer
 from kraq_dspy.lms.embedded.qa_pairs import question_answer_pairs, sub_questions
 from kraq_dspy.lms.embedded.same import same_thing
+from kraq_dspy.lms.embedded.same_question import is_same_question, matching_number
 from kraq_dspy.lms.embedded.shorten import account, shortened
 from kraq_dspy.lms.embedded.summarize import central, community_summary, merged_description
 from kraq_dspy.lms.embedded.text import content_words, sentences
@@ -96,7 +97,7 @@ class EmbeddedEngine:
 
 
 def _telling_inputs(task: Task) -> tuple[str, ...]:
-    known = ("found", "summary", "passages", "response", "pairs", "points")
+    known = ("asked", "found", "summary", "passages", "response", "pairs", "points")
     return tuple(name for name in known if name in task.inputs)[:1]
 
 
@@ -184,6 +185,12 @@ STEPS: dict[tuple[Any, ...], Step] = {
         task.text("passage"), task.text("found")
     ),
     (frozenset({"same"}),): lambda engine, task: {"same": same_thing(task.text("first"), task.text("second"))},
+    (frozenset({"same"}), "asked"): lambda engine, task: {
+        "same": is_same_question(task.text("asked"), task.text("stored"), engine.similar)
+    },
+    (frozenset({"number"}),): lambda engine, task: {
+        "number": matching_number(task.text("question"), task.texts("catalogue"), engine.similar)
+    },
     (frozenset({"description"}),): lambda engine, task: {
         "description": merged_description(task.text("name"), task.texts("descriptions"))
     },
