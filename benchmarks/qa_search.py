@@ -1,0 +1,309 @@
+"""QA search: how often the right prepared answer is found, how often a wrong one, and at what price.
+
+    python benchmarks/qa_search.py [--data ../shared/data] [--sets NAME ...] [--asked 100] [--lm MODEL --api-base URL]
+        [--markdown FILE] [--json]
+
+Catalogues are made of real questions; what is asked are other phrasings of them, and questions that are not there:
+
+- banking77: an entry is a phrasing, its answer the intent; asked are other phrasings, and those of seven intents that
+  the catalogue lacks;
+- squad: questions, and the paraphrases of a half of them; those of the other half are not there;
+- medical_question_pairs: questions; doctors' rewritings, and their questions in similar words with another meaning;
+- cmu_wiki_qa, xquad_de, xquad_zh: sets without paraphrases: asked are key words, made by a rule;
+- squad asked in German and in Chinese (xquad's translations).
+
+The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
+weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL.
+"""
+
+import argparse
+import dataclasses
+import gzip
+import json
+import random
+import re
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import dspy
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from scipy.stats import binomtest
+
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.embedders import load_embedder
+from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.prepare.catalogue import ServedAnswers
+from kraq_dspy.programs.near_miss import FUNCTION
+from kraq_dspy.programs.qa_search import QASearch
+from kraq_dspy.stores.catalogue import Catalogue, NewEntry
+from kraq_dspy.stores.vectors import EdgeVectorStore
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+BLOCKS = (30, 100, 300)
+SIZES = (300, 1_000, 3_000, 10_000)
+HAN_FUNCTION = re.compile(r"[的了是吗呢在有和与？。，]")
+
+
+@dataclass(frozen=True)
+class Case:
+    """(question, answer) of the catalogue; (question, right answer) of what is asked, "" for what is not there."""
+
+    name: str
+    entries: Sequence[tuple[str, str]]
+    asked: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Shares with 95 % Wilson intervals (share, low, high); None where nothing was counted.
+
+    `precision` is the share of right answers among all hits, `recall` among the questions that are there, `false_hits`
+    the share of those that are not there and got an answer.
+    """
+
+    case: str
+    entries: int
+    scan: str
+    block: int
+    check: str
+    precision: tuple[float, float, float] | None
+    recall: tuple[float, float, float] | None
+    false_hits: tuple[float, float, float] | None
+    calls: float
+    median_ms: float
+    p95_ms: float
+
+
+class Remembering:
+    """An embedder that embeds each text once: what is measured is the search, not the embedded model's encoder."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self._known: dict[tuple[str, str], Any] = {}
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._encode("query", texts, self.embedder.encode_queries)
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        return self._encode("passage", texts, self.embedder.encode_passages)
+
+    def _encode(self, kind: str, texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
+        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
+        if missing:
+            self._known.update({(kind, text): row for text, row in zip(missing, encode(missing), strict=True)})
+        return np.stack([self._known[kind, text] for text in texts])
+
+
+class Nothing(dspy.Module):
+    """Stands behind the catalogue and says nothing."""
+
+    def forward(self, question: str) -> dspy.Prediction:
+        return dspy.Prediction(answer="-", hits=[])
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def key_words(text: str) -> str:
+    """The question as somebody types it in haste: without function words, or Chinese particles and stops."""
+    if re.search(r"[\u3400-\u9fff]", text):
+        return HAN_FUNCTION.sub("", text)
+    words = [word for word in re.findall(r"[\w'’.-]*\w", text) if word.casefold() not in FUNCTION]
+    return " ".join(words) or text
+
+
+def banking(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
+    rows = rows_of(data / "banking77" / "utterances.jsonl.gz")
+    dice.shuffle(rows)
+    absent = set(dice.sample(sorted({row["intent"] for row in rows}), 7))
+    there = [(row["question"], row["intent"]) for row in rows if row["intent"] not in absent]
+    others = [(row["question"], "") for row in rows if row["intent"] in absent][:n]
+    asked, left = there[:n], there[n:]
+    for size in SIZES:
+        yield Case("banking77", left[:size], [*asked, *others])
+
+
+def with_absent(name: str, pairs: list[tuple[str, str]], sizes: Sequence[int], n: int) -> Iterator[Case]:
+    """`pairs` are (stored question, what is asked). The last `n` are not stored."""
+    absent = [(asked, "") for _, asked in pairs[-n:]]
+    for size in sizes:
+        stored = [(question, f"{number}") for number, (question, _) in enumerate(pairs[: min(size, len(pairs) - n)])]
+        step = max(1, len(stored) // n)
+        asked = [(pairs[int(answer)][1], answer) for _, answer in stored[::step][:n]]
+        yield Case(name, stored, [*asked, *absent])
+        if size >= len(pairs) - n:
+            return
+
+
+def shuffled(pairs: Sequence[tuple[str, str]], dice: random.Random) -> list[tuple[str, str]]:
+    """Each stored question once."""
+    unique = list(dict(pairs).items())
+    dice.shuffle(unique)
+    return unique
+
+
+def squad(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
+    rows = [row for row in rows_of(data / "squad" / "questions.jsonl.gz") if row.get("paraphrase")]
+    yield from with_absent("squad", shuffled([(r["question"], r["paraphrase"]) for r in rows], dice), [300, 10_000], n)
+
+
+def medical(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
+    rows = rows_of(data / "medical_question_pairs" / "groups.jsonl.gz")
+    dice.shuffle(rows)
+    for size in (300, len(rows)):
+        some = rows[:size]
+        asked = [(text, row["id"]) for row in some for text in row["same"][:1]][:n]
+        different = [(text, "") for row in some for text in row["different"][:1]][:n]
+        yield Case("medical_question_pairs", [(row["question"], row["id"]) for row in some], [*asked, *different])
+
+
+def by_rule(name: str) -> Callable[[Path, int, random.Random], Iterator[Case]]:
+    def cases(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
+        rows = rows_of(data / name / "questions.jsonl.gz")
+        pairs = shuffled([(row["question"], key_words(row["question"])) for row in rows], dice)
+        yield from with_absent(f"{name}, key words", pairs, [300, 10_000], n)
+
+    return cases
+
+
+def translated(name: str) -> Callable[[Path, int, random.Random], Iterator[Case]]:
+    def cases(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
+        english = {row["id"]: row["question"] for row in rows_of(data / "squad" / "questions.jsonl.gz")}
+        rows = [row for row in rows_of(data / name / "questions.jsonl.gz") if row["id"] in english]
+        pairs = shuffled([(english[row["id"]], row["question"]) for row in rows], dice)
+        yield from with_absent(f"squad, asked as in {name}", pairs, [300], n)
+
+    return cases
+
+
+SETS: dict[str, Callable[[Path, int, random.Random], Iterator[Case]]] = {
+    "banking77": banking,
+    "squad": squad,
+    "medical_question_pairs": medical,
+    "cmu_wiki_qa": by_rule("cmu_wiki_qa"),
+    "xquad_de": by_rule("xquad_de"),
+    "xquad_zh": by_rule("xquad_zh"),
+    "german": translated("xquad_de"),
+    "chinese": translated("xquad_zh"),
+}
+
+
+def measure(case: Case, folder: Path, lm: dspy.LM, embedder: Embedder, advance: Callable[[], None]) -> list[Figures]:
+    catalogue = Catalogue(folder / "catalogue.db")
+    store = EdgeVectorStore(folder / "vectors", embedder.dimension)
+    try:
+        catalogue.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
+        answers = ServedAnswers(catalogue, store, embedder)
+        settings = [("narrow", block, "model") for block in BLOCKS]
+        settings += [("full", block, "model") for block in BLOCKS]
+        settings += [("narrow", 100, "rules"), ("narrow", 100, "none")]
+        found = []
+        for scan, block, check in settings:
+            search = QASearch(Nothing(), answers, block=block, scan=scan, check=check, collect=False)
+            search.set_lm(lm)
+            found.append(figures(case, len(answers.entries()), search))
+            advance()
+        return found
+    finally:
+        store.close()
+        catalogue.close()
+
+
+def figures(case: Case, entries: int, search: QASearch) -> Figures:
+    hits = right = there = absent = false_hits = 0
+    calls, seconds = [], []
+    for question, answer in case.asked:
+        started = perf_counter()
+        with dspy.context(adapter=KraqAdapter()):
+            prediction = search(question=question)
+        seconds.append(perf_counter() - started)
+        calls.append(prediction.search.calls)
+        hit = prediction.source == "catalogue"
+        hits += hit
+        right += hit and prediction.answer == answer
+        there += bool(answer)
+        absent += not answer
+        false_hits += hit and not answer
+    return Figures(
+        case.name,
+        entries,
+        search.scan,
+        search.block,
+        search.check,
+        share(right, hits),
+        share(right, there),
+        share(false_hits, absent),
+        statistics.mean(calls),
+        1000 * statistics.median(seconds),
+        1000 * float(np.percentile(seconds, 95)),
+    )
+
+
+def share(count: int, total: int) -> tuple[float, float, float] | None:
+    if not total:
+        return None
+    interval = binomtest(count, total).proportion_ci(method="wilson")
+    return count / total, float(interval.low), float(interval.high)
+
+
+def markdown(found: Sequence[Figures]) -> str:
+    lines = [
+        "| set | entries | scan | block | check | precision | recall | false hits | calls | ms, median | p95 |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        shares = " | ".join(
+            "-" if part is None else f"{part[0]:.3f} [{part[1]:.3f}, {part[2]:.3f}]".replace("0.", ".")
+            for part in (row.precision, row.recall, row.false_hits)
+        )
+        lines.append(
+            f"| {row.case} | {row.entries:,} | {row.scan} | {row.block} | {row.check} | {shares} | {row.calls:.1f} "
+            f"| {row.median_ms:.0f} | {row.p95_ms:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS), metavar="NAME", help=", ".join(SETS))
+    parser.add_argument("--asked", type=int, default=100, help="questions that are there, and as many that are not")
+    parser.add_argument("--lm", default="embedded", help="the model that matches")
+    parser.add_argument("--api-base", help="where it is served")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    embedder = Remembering(load_embedder(Settings().encoder))
+    role = RoleSettings() if options.lm == "embedded" else RoleSettings(model=options.lm, api_base=options.api_base)
+    lm = make_lm(role, embedder=embedder)
+    found: list[Figures] = []
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal) as progress:
+        cases = [case for name in options.sets for case in SETS[name](options.data, options.asked, random.Random(0))]
+        bar = progress.add_task("settings", total=len(cases) * (2 * len(BLOCKS) + 2))
+        for case in cases:
+            with tempfile.TemporaryDirectory() as folder:
+                found += measure(case, Path(folder), lm, embedder, lambda: progress.advance(bar))
+            if options.markdown:
+                options.markdown.write_text(markdown(found), "utf-8")
+    if options.json:
+        json.dump([dataclasses.asdict(row) for row in found], sys.stdout, indent=2)
+    elif not options.markdown:
+        print(markdown(found))
+
+
+if __name__ == "__main__":
+    main()
