@@ -72,8 +72,9 @@ def ask(
         typer.Option("--variant", help="QA-RAG: v (no plug-ins), type1 (both), type2 (and the answer is judged)."),
     ] = None,
     over: Annotated[
-        str, typer.Option("--over", metavar="PROGRAM", help="QA search: what answers where nothing is prepared.")
-    ] = "combined",
+        str | None,
+        typer.Option("--over", metavar="PROGRAM", help="QA search: what answers where nothing is prepared; combined."),
+    ] = None,
     block: Annotated[
         int | None, typer.Option("--block", min=1, help="QA search: catalogue questions that the model sees at once.")
     ] = None,
@@ -102,10 +103,10 @@ def ask(
     with Index.open(index_dir) as index:
         made_with = index.manifest.settings
     settings = options.settings_from(config, base=made_with, lm=lm, api_base=api_base)
-    behind = over if program == "qa-search" else program
+    behind = (over or "combined") if program == "qa-search" else program
     single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant, "level": level}
     speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
-    search = {"block": block, "scan": scan, "check": check, "collect": collect}
+    search = {"over": over, "block": block, "scan": scan, "check": check, "collect": collect}
     others = single if behind in SPECULATIVE else speculative
     for name, value in (others if program == "qa-search" else {**others, **search}).items():
         if value is not None:
@@ -114,8 +115,6 @@ def ask(
     chosen = {renamed.get(name, name): value for name, value in speculative.items()}
     arguments = {**(chosen if behind in SPECULATIVE else single), **search}
     arguments = {name: value for name, value in arguments.items() if value is not None}
-    if program == "qa-search":
-        arguments["over"] = over
     with Workspace.open(index_dir, settings=settings) as space:
         answer = space.ask(space.program(program, retriever, state=program_state, **arguments), question)
         model = space.models["drafter" if behind in SPECULATIVE else "answerer"].model
