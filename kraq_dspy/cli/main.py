@@ -12,6 +12,7 @@ from rich.markup import escape
 from kraq_dspy.cli import (
     ask,
     build,
+    catalogue,
     change,
     check,
     demo,
@@ -78,6 +79,7 @@ app.command("questions")(look.questions)
 app.command("ask")(ask.ask)
 app.command("precompute")(speculative.precompute)
 app.command("calibrate")(speculative.calibrate)
+app.add_typer(catalogue.catalogue, name="catalogue")
 app.add_typer(exchange.imports, name="import")
 app.command("export")(exchange.export)
 app.add_typer(evaluate.evaluate, name="eval")

@@ -1,0 +1,148 @@
+"""`kraq catalogue` over a real index, in this process: what is added, shown, reviewed, made, and goes stale."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kraq_dspy.build import build_index
+from kraq_dspy.cli.main import app
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
+from kraq_dspy.records import Document
+from kraq_dspy.stores.catalogue import CATALOGUE
+
+POETS = {
+    "ada": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
+    "babbage": "Charles Babbage invented the Difference Engine. Babbage met Ada Lovelace in 1833.",
+    "byron": "Lord Byron wrote Don Juan. Lord Byron was the father of Ada Lovelace.",
+}
+WHO = "Who wrote Don Juan?"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("catalogue") / "poets.kraq"
+    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    return out
+
+
+@pytest.fixture
+def index(built: Path, tmp_path: Path) -> Path:
+    """A copy of the records alone: most of these commands need no vectors."""
+    return copied(built, tmp_path / "poets.kraq")
+
+
+def copied(built: Path, to: Path) -> Path:
+    return Path(shutil.copytree(built, to, ignore=shutil.ignore_patterns("vectors")))
+
+
+def kraq(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: int = 0) -> str:
+    capsys.readouterr()
+    ended = app([str(word) for word in words], standalone_mode=False)  # typer gives back the code of an Exit
+    assert (ended or 0) == code
+    return capsys.readouterr().out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: int = 0) -> Any:
+    return json.loads(kraq(capsys, "catalogue", *words, "--json", code=code))
+
+
+def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron", "--by", "ann")
+    assert (entry["number"], entry["status"], entry["origin"], entry["changed_by"]) == (1, "approved", "person", "ann")
+    [source] = entry["sources"]
+    assert source["document_id"] == "byron"
+    assert len(source["content_hash"]) == 32
+    with pytest.raises(CatalogueConflictError, match="Entry 1 answers this question already"):
+        kraq(capsys, "catalogue", "add", index, "who wrote don juan", "Keats.")
+    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending", "--by", "bob")
+    assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
+    with pytest.raises(UnknownRecordError, match="no document 'shelley'"):
+        kraq(capsys, "catalogue", "add", index, "Who?", "He.", "--source", "shelley")
+    with pytest.raises(CatalogueError, match="answer is empty"):
+        kraq(capsys, "catalogue", "add", index, "Who?", " ")
+    history = as_json(capsys, "show", index, 1)["history"]
+    assert [(change["action"], change["entry"]["answer"]) for change in history] == [
+        ("added", "Lord Byron."),
+        ("replaced", "George Byron."),
+    ]
+    assert "George Byron." in kraq(capsys, "catalogue", "show", index, 1)
+
+
+def test_looking_makes_no_catalogue(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert as_json(capsys, "list", index) == []
+    assert "empty" in kraq(capsys, "catalogue", "list", index)
+    with pytest.raises(CatalogueError, match="no entry 3"):
+        kraq(capsys, "catalogue", "show", index, 3)
+    with pytest.raises(CatalogueError, match="no catalogue yet"):
+        kraq(capsys, "catalogue", "remove", index, 3)
+    assert not (index / CATALOGUE).exists()
+
+
+def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(3):
+        kraq(capsys, "catalogue", "add", index, f"Question {number}? [/]", "So.", "--pending")
+    assert [entry["number"] for entry in as_json(capsys, "approve", index, 2, 3)] == [2, 3]
+    assert [entry["number"] for entry in as_json(capsys, "list", index, "--status", "pending")] == [1]
+    shown = kraq(capsys, "catalogue", "list", index, "--limit", 2)
+    assert "Question 1? [/]" in shown
+    assert "and 1 more" in shown
+    with pytest.raises(CatalogueError, match="no entry 9"):
+        kraq(capsys, "catalogue", "remove", index, 1, 9)
+    assert as_json(capsys, "remove", index, 1, 1) == {
+        "removed": [1],
+        "left": {"pending": 0, "approved": 2, "stale": 0},
+    }
+    assert as_json(capsys, "show", index, 1)["removed"] is True
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_export_imports_back_unchanged_here_and_elsewhere(
+    index: Path, built: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron,\na poet.", "--source", "byron", "--source", "ada")
+    kraq(capsys, "catalogue", "add", index, 'Was "das"?', "=1", "--pending")
+    file, other = tmp_path / f"entries.{form}", copied(built, tmp_path / "other.kraq")
+    assert as_json(capsys, "export", index, file) == {"file": str(file), "entries": 2}
+    here = as_json(capsys, "import", index, file)
+    assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
+    assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
+    assert kraq(capsys, "catalogue", "export", other, "-", "-f", form) == file.read_text("utf-8")
+
+
+def test_an_import_keeps_what_is_good_and_says_what_is_not(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.")
+    file = tmp_path / "faq.jsonl"
+    rows = [
+        {"question": WHO, "answer": "Keats."},
+        {"question": "Who met Ada?", "answer": "Charles Babbage.", "sources": ["babbage"]},
+        {"question": "Why?", "answer": "So.", "sources": ["shelley"]},
+    ]
+    file.write_text("\n".join([*map(json.dumps, rows), "{"]))
+    report = as_json(capsys, "import", index, file, code=1)
+    assert report["entries"]["added"] == [2]
+    [conflict] = report["entries"]["conflicts"]
+    assert (conflict["number"], conflict["kept"], conflict["refused"]) == (1, "Lord Byron.", "Keats.")
+    assert [reason.split(":")[0] for reason in report["refused"]] == ["Line 4", "Line 3"]
+    shown = kraq(capsys, "catalogue", "import", index, file, code=1)
+    assert "Keats." in shown
+    file.write_text(json.dumps(rows[0]))
+    assert as_json(capsys, "import", index, file, "--replace")["entries"]["replaced"] == [1]
+
+
+def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match=r"\.csv or \.jsonl"):
+        kraq(capsys, "catalogue", "export", index, tmp_path / "entries.xlsx")
+    with pytest.raises(ConfigError, match="standard output"):
+        kraq(capsys, "catalogue", "export", index, "-", "--json")
+    with pytest.raises(CatalogueError, match="cannot be written"):
+        kraq(capsys, "catalogue", "export", index, tmp_path / "nowhere" / "entries.csv")
+    with pytest.raises(typer.BadParameter):
+        kraq(capsys, "catalogue", "list", index, "--status", "good")
