@@ -53,6 +53,7 @@ def plots(run: RunSummary, prefix: str) -> list[Plot]:
         ),
         "ablations": ("One setting varied, all else as it was; bands are 95 % intervals.", _ablations),
         "budget": ("Score against the number of passages; bands are 95 % intervals.", _budgets),
+        "time": ("Score against the median time of a search, with 95 % intervals.", _search_times),
         "thresholds": ("Share of reference questions whose nearest generated question reaches a BERTScore F1.", _taus),
         "latency": ("Median time of each stage; a stage with branches counts with its slowest.", _latency),
     }
@@ -264,6 +265,32 @@ def _budgets(run: RunSummary) -> "Figure | None":
         axes.set_title(f"{kind}@passages", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(systems)), fontsize=8)
+    return figure
+
+
+def _search_times(run: RunSummary) -> "Figure | None":
+    """Of the middle budget and its first metric; retrievers only."""
+    metrics = _shown_metrics(run)
+    if run.table.get("kind") != "retrievers" or not metrics:
+        return None
+    metric = metrics[0]
+    stage = f"k={metric.partition('@')[2]}"
+    points = [
+        (system.name, system.latency.stages[stage].p50 * 1000, interval)
+        for system in own_systems(run)
+        if system.latency is not None and stage in system.latency.stages
+        if (interval := system.cells[metric].interval) is not None
+    ]
+    if len(points) < 2:
+        return None
+    figure, (axes,) = _figure(1, width=10.0, height=4.6)
+    for place, (name, ms, interval) in enumerate(points):
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        colour = GREY if name == run.baseline else COLOURS[place % len(COLOURS)]
+        axes.errorbar(ms, interval.estimate, yerr=np.maximum(ends, 0), fmt="o", color=colour, elinewidth=0.8)
+        axes.annotate(_short(name), (ms, interval.estimate), xytext=(5, 3), textcoords="offset points", fontsize=8)
+    axes.set(xlabel="milliseconds, logarithmic", ylabel=metric, xscale="log")
+    axes.margins(x=0.12)
     return figure
 
 
