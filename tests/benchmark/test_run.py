@@ -44,13 +44,14 @@ def test_what_a_table_looks_up_is_made_first(toy: Any) -> None:
     table = toy.table("qa_rag", metrics=("token_f1", "judged_right"))
     by_name = {system.name: system for system in table.systems}
     local = System("graph", "graph-local", {"k": 4})
-    table = dataclasses.replace(table, systems=(by_name["v"], by_name["type2"], by_name["type1 over raptor"], local))
-    _, rows = read_run(toy.run(table, limit=1))
+    search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty catalogue
+    systems = (by_name["v"], by_name["type2"], by_name["type1 over raptor"], local, search)
+    _, rows = read_run(toy.run(dataclasses.replace(table, systems=systems), limit=1))
     assert [row.failure for row in rows if row.failure] == []
     calls = {row.system: row.extra["usage"]["calls"] for row in rows}
     assert calls.pop("type1 over raptor") >= 2  # summaries' own pairs are made when they are found
-    assert calls == {"v": 1, "type2": 3, "graph": 1}
-    assert {row.system for row in rows if "judged_right" in row.metrics} == {"type2"}
+    assert calls == {"v": 1, "type2": 3, "graph": 1, "search": 3}
+    assert {row.system for row in rows if "judged_right" in row.metrics} == {"type2", "search"}
 
 
 def test_the_header_says_what_made_the_rows(toy: Any) -> None:
