@@ -43,6 +43,7 @@ from kraq_dspy.records import (
     Usage,
 )
 from kraq_dspy.stored_steps import StoredSteps
+from kraq_dspy.stores.catalogue_sources import flag_stale
 from kraq_dspy.stores.index import Index
 
 logger = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class BuildReport:
     seconds: float
     models: dict[str, str]
     problems: tuple[str, ...] = ()
+    stale_answers: int = 0  # of the catalogue, whose documents this run changed or removed
 
 
 def build_index(corpus: str | Path | Iterable[Document], out: str | Path, **options: Any) -> BuildReport:
@@ -207,6 +209,7 @@ class Builder:
         self.progress = progress
         self.steps = _steps(index, settings, models, progress)
         self.problems: list[str] = []
+        self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self._started = time.monotonic()
         self._usage_before = index.results.usage()
@@ -294,6 +297,7 @@ class Builder:
         for kind, known in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
             self.index.delete(kind, set(self.index.ids(kind)) - known)
         self.index.results.prune("extract", chunk_ids)
+        self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:
         """Vectors of all chunks; runs in a thread, so that it can go on while models are asked."""
@@ -438,6 +442,7 @@ class Builder:
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
             problems=tuple(self.problems),
+            stale_answers=self.stale_answers,
         )
 
 

@@ -21,6 +21,7 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
+from kraq_dspy.stores.catalogue_sources import count_answers, flag_stale, overdue
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED
 
@@ -31,7 +32,8 @@ _SHOWN = 5
 class Problem:
     """Something that is not as it should be. `ids` are some of the records concerned, `count` is how many there are.
 
-    `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "precompute", or "none".
+    `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "flag" (answers are marked
+    as stale), "precompute", or "none".
     """
 
     what: str
@@ -42,9 +44,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
+    """`answers` are the catalogue's by status; None where there is no catalogue."""
+
     path: Path
     checked: dict[str, int]
     problems: tuple[Problem, ...]
+    answers: dict[str, int] | None = None
 
     @property
     def whole(self) -> bool:
@@ -60,7 +65,13 @@ def check_index(path: str | Path) -> CheckReport:
         found = [*_database(index.path), *_records(index), *_vectors(index), *_precomputed(index)]
         if not index.manifest.complete:
             found.insert(0, Problem("The build is not finished", 1, ()))
-        return CheckReport(index.path, index.counts(), tuple(found))
+        answers = None
+        try:
+            found += _catalogue(index)
+            answers = count_answers(index.path)
+        except IndexStateError as error:
+            found.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
+        return CheckReport(index.path, index.counts(), tuple(found), answers)
 
 
 def repair_index(path: str | Path, **options: Any) -> CheckReport:
@@ -73,6 +84,9 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     if any(problem.repair == "none" for problem in report.problems):
         worst = next(problem for problem in report.problems if problem.repair == "none")
         raise IndexStateError(f"{worst.what}. Restore {str(path)!r} from a copy, or index the corpus again.")
+    if any(problem.repair == "flag" for problem in report.problems):
+        with Index.open(Path(path)) as index:
+            flag_stale(index)
     if any(problem.repair == "resume" for problem in report.problems):
         with Index.open(Path(path), write=True) as index:
             _forget_orphans(index)
@@ -175,6 +189,11 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         yield from _problem("questions that passages were not seen from", asked - stored, repair="precompute")
         gone = stored - set(index.ids(Question))
         yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
+
+
+def _catalogue(index: Index) -> Iterator[Problem]:
+    late = [str(number) for number in overdue(index)]
+    yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
 
 
 def _forget_orphans(index: Index) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.records import (
+    CatalogueEntry,
     Chunk,
     Claim,
     Community,
@@ -15,6 +16,7 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
+from kraq_dspy.stores.catalogue_sources import open_catalogue
 from kraq_dspy.stores.index import Index
 
 FORMATS = ("parquet", "graphml", "jsonl")
@@ -26,7 +28,8 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
     """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
 
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
-    kind of this library, one file each. Raises ConfigError for another format, IndexStateError for no index.
+    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
+    IndexStateError for no index.
     """
     if format not in FORMATS:
         raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
@@ -60,7 +63,14 @@ def _graphml(index: Index, out: Path) -> list[Path]:
 def _jsonl(index: Index, out: Path) -> list[Path]:
     from kraq_dspy.graph.exchange.jsonl_out import write_jsonl
 
-    return [write_jsonl(out, kind, index.all(kind)) for kind in _KINDS]
+    written = [write_jsonl(out, kind, index.all(kind)) for kind in _KINDS]
+    catalogue = open_catalogue(index.path)
+    if catalogue is None:
+        return written
+    try:
+        return [*written, write_jsonl(out, CatalogueEntry, catalogue.entries())]
+    finally:
+        catalogue.close()
 
 
 _WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}

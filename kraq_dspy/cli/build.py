@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -85,6 +86,11 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     output.print(Text(f"models: {models_in_words(report.models)}"))
     for problem in report.problems:
         errors.print(Text("note: ", style="yellow") + short(problem, 300))
+    if report.stale_answers:
+        errors.print(
+            f"[yellow]{report.stale_answers} answers of the catalogue are stale[/], since their documents changed, and "
+            f"not given until somebody looks: kraq catalogue review {escape(str(report.path))}"
+        )
     show_failures(report.failures)
 
 

@@ -31,7 +31,8 @@ def check(
     else:
         report = check_index(index_dir)
     if json:
-        print_json({"whole": report.whole, "checked": report.checked, "problems": report.problems})
+        found = {"whole": report.whole, "checked": report.checked, "problems": report.problems}
+        print_json({**found, "answers": report.answers})
     elif report.whole:
         records = sum(report.checked.values())
         output.print(f"[green]{escape(str(index_dir))} is whole[/]: {records:,} records and their vectors checked.")
@@ -42,7 +43,11 @@ def check(
             output.print(line + short(ids, 120) if problem.ids else line)
         if any(problem.repair == "precompute" for problem in report.problems):
             errors.print(f"Embeddings: kraq precompute {escape(str(index_dir))}")
-        if any(problem.repair == "resume" for problem in report.problems):
+        if any(problem.repair in ("resume", "flag") for problem in report.problems):
             errors.print(f"To mend it: kraq check {escape(str(index_dir))} --repair")
+    waiting = {status: count for status, count in (report.answers or {}).items() if count and status != "approved"}
+    if waiting and not json:
+        shown = " and ".join(f"{count:,} {status}" for status, count in waiting.items())
+        errors.print(f"Of the catalogue, {shown} entries wait: kraq catalogue review {escape(str(index_dir))}")
     if not report.whole:
         raise typer.Exit(1)

@@ -27,6 +27,7 @@ def status(
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
     from kraq_dspy.records import Community, Question
+    from kraq_dspy.stores.catalogue_sources import count_answers
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
@@ -35,6 +36,7 @@ def status(
         communities = list(index.all(Community))
         asked = Counter(question.level for question in index.questions(source="kraq"))
         personal = {question.id: found for question in index.all(Question) if (found := find_personal(question.text))}
+    answers = count_answers(index_dir)
     depth = 1 + max((community.level for community in communities), default=-1)
     levels = {level: len(communities_at(communities, level)) for level in range(depth)}
     if json:
@@ -48,6 +50,7 @@ def status(
                 "questions_by_level": asked,
                 "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
                 "personal_questions": {id: sorted({one.kind for one in found}) for id, found in personal.items()},
+                "answers": answers,
                 "failures": failures,
             }
         )
@@ -62,6 +65,7 @@ def status(
                 "models": models_in_words(manifest.models),
                 "updated": manifest.updated_at,
                 **{name: f"{count:,}" for name, count in counts.items()},
+                **({"catalogue": ", ".join(f"{count:,} {name}" for name, count in answers.items())} if answers else {}),
             },
         )
     )

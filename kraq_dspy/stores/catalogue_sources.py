@@ -15,6 +15,17 @@ def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
     return Catalogue(path, write=write) if path.is_file() else None
 
 
+def count_answers(index_dir: Path) -> dict[str, int] | None:
+    """The entries of an index's catalogue by status; None where there is none. Raises IndexStateError for damage."""
+    catalogue = open_catalogue(index_dir)
+    if catalogue is None:
+        return None
+    try:
+        return catalogue.counts()
+    finally:
+        catalogue.close()
+
+
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
     """Hashes of those documents that exist, by id."""
     there = set(index.ids(Document)).intersection(document_ids)

@@ -146,3 +146,11 @@ def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pyt
         kraq(capsys, "catalogue", "export", index, tmp_path / "nowhere" / "entries.csv")
     with pytest.raises(typer.BadParameter):
         kraq(capsys, "catalogue", "list", index, "--status", "good")
+
+
+def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(kraq(capsys, "status", built, "--json"))["answers"] is None
+    assert json.loads(kraq(capsys, "check", built, "--json"))["answers"] is None
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--pending")
+    assert json.loads(kraq(capsys, "status", index, "--json"))["answers"] == {"pending": 1, "approved": 0, "stale": 0}
+    assert "1 pending, 0 approved, 0 stale" in " ".join(kraq(capsys, "status", index).split())

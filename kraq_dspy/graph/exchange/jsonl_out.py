@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.records import (
+    CatalogueEntry,
     Chunk,
     Claim,
     Community,
@@ -33,6 +34,7 @@ FILES: dict[type[Any], str] = {
     Summary: "summaries.jsonl",
     Question: "questions.jsonl",
     Failure: "failures.jsonl",
+    CatalogueEntry: "catalogue.jsonl",
 }
 
 
