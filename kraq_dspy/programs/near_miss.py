@@ -1,7 +1,7 @@
 """Questions that read alike and ask something else: what rules can see without a model, in any language that they know.
 
 A rule speaks only where the two texts contradict each other; what one of them merely leaves out is for a model to
-judge. Of stories with a question in them, only numbers and names are compared: in doctors' pairs of texts, negations and
+judge. Of stories with a question in them, only numbers and names are compared: in doctors' pairs, negations and
 opposites stood as often between two that mean the same. English, German, French, Spanish and Chinese words are known.
 """
 
