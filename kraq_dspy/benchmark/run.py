@@ -135,13 +135,10 @@ class _Run:
         ):
             judged = any(metric in ("judge", "rubric") for metric in self.table.metrics)
             scorer = Scorer(self.table.metrics, self.embedder, space.models["judge"] if judged else None)
-            for system in self.table.systems_for(self.asked.dataset.name):
-                if self.table.kind == "retrievers":
-                    self._run(system, self._finder(space, system, scorer), self.concurrency, writer)
-                else:
-                    program = systems.make_program(space, system, seed=self.options.seed)
-                    at_once = max(1, self.concurrency // systems.calls_at_once(program))
-                    self._run(system, self._answerer(space, system, program, scorer), at_once, writer)
+            wanted = self.table.systems_for(self.asked.dataset.name)
+            # All are made before the first is run: what cannot be made ends the run before it costs.
+            for system, work, at_once in [self._work(space, system, scorer) for system in wanted]:
+                self._run(system, work, at_once, writer)
             space.models.close()
 
     def questions(self, folder: Path) -> None:
@@ -243,6 +240,14 @@ class _Run:
                     "that and run the same command with --retry-failed: what was done is kept."
                 )
         self.progress.finish(system.name)
+
+    def _work(self, space: Workspace, system: System, scorer: Scorer) -> tuple[System, Callable[[Example], Row], int]:
+        """The system, what it does with a question, and how many of them at once."""
+        if self.table.kind == "retrievers":
+            return system, self._finder(space, system, scorer), self.concurrency
+        program = systems.make_program(space, system, seed=self.options.seed)
+        at_once = max(1, self.concurrency // systems.calls_at_once(program))
+        return system, self._answerer(space, system, program, scorer), at_once
 
     def _answerer(
         self, space: Workspace, system: System, program: dspy.Module, scorer: Scorer

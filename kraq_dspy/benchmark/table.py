@@ -82,6 +82,23 @@ class Table:
             raise ConfigError(f"The baseline {baseline!r} is no system of the table; there are: {', '.join(names)}.")
         return replace(self, baseline=baseline)
 
+    def with_state(self, file: Path) -> "Table":
+        """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
+        system NAME and what varies it.
+
+        Raises ConfigError where no system is a program, or for a system that has a state already.
+        """
+        if self.kind != "answers":
+            raise ConfigError(f"A program's state goes into a table of answers; {self.name!r} is one of {self.kind}.")
+        wanted, separator, path = str(file).partition("=")
+        named = [system.name for system in self.systems if not system.varied]
+        if not separator or wanted not in named:
+            if separator and not file.exists():
+                raise ConfigError(f"{str(file)!r} is no file, and {wanted!r} no system; there are: {', '.join(named)}.")
+            return replace(self, systems=tuple(_stated(system, str(file)) for system in self.systems))
+        of = {wanted} | {name for each in self.ablations if each.of == wanted for _, name in each.points}
+        return replace(self, systems=tuple(_stated(each, path) if each.name in of else each for each in self.systems))
+
     @property
     def needs_random_questions(self) -> bool:
         return any("random" in (system.use, system.options.get("questions")) for system in self.systems)
@@ -170,6 +187,12 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
         more.append(system)
         points.append((value, system.name))
     return Ablation(parameter, base.name, tuple(points), tuple(entry.get("datasets", ()))), more
+
+
+def _stated(system: System, file: str) -> System:
+    if "state" in system.options:
+        raise ConfigError(f"The system {system.name!r} has the state {system.options['state']!r}; it takes one.")
+    return replace(system, options={**system.options, "state": file})
 
 
 def _applicable(system: System, own: Mapping[str, Any]) -> dict[str, Any]:

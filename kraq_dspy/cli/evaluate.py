@@ -102,6 +102,14 @@ def run_table(
     bertscore: Bertscore = "roberta-large",
     baseline: Baseline = None,
     ablations: Annotated[bool, typer.Option(help="Also the systems with one setting varied.")] = True,
+    program_state: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--program-state",
+            metavar="[SYSTEM=]FILE",
+            help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
+        ),
+    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again where a row failed.")] = False,
     seed: Seed = 0,
     json: options.Json = False,
@@ -115,6 +123,8 @@ def run_table(
     wanted = read_table(_table_file(table))
     if baseline is not None:
         wanted = wanted.against(baseline)
+    for state in program_state or ():
+        wanted = wanted.with_state(state)
     if concurrency is not None:
         wanted = dataclasses.replace(wanted, concurrency=concurrency)
     chosen = RunOptions(

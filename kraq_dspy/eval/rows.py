@@ -90,15 +90,16 @@ class RowWriter:
     """Appends rows to a run's folder; each is on disk when `write` returns.
 
     A folder that already has rows is continued, if its header is the same but for `created_at`; else EvaluationError.
+    One without rows, of a run that was ended before its first, begins anew.
     `done` holds the (system, question id) pairs that are already there. A torn last line is dropped.
     """
 
     def __init__(self, folder: Path, header: RunHeader) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / ROWS_FILE
-        _write_header(folder / HEADER_FILE, header)
         _drop_torn_line(self._path)
         rows = read_rows(self._path) if self._path.exists() else []
+        _write_header(folder / HEADER_FILE, header, anew=not rows)
         self.done = {(row.system, row.question_id) for row in rows}
         self._file = self._path.open("a", encoding="utf-8")
 
@@ -168,9 +169,9 @@ def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
     return MetricColumn(scores, failures)
 
 
-def _write_header(path: Path, header: RunHeader) -> None:
+def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
     wanted = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
-    if path.exists():
+    if path.exists() and not anew:
         stored = json.loads(path.read_text("utf-8"))
         differing = [key for key in wanted if key != "created_at" and stored.get(key) != wanted[key]]
         if differing:

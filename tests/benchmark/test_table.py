@@ -68,6 +68,32 @@ def test_a_data_set_has_settings_of_its_own_but_not_for_what_an_ablation_varies(
     assert options["combined, n=1"] == {"k": 10, "n": 1, "alpha": 0.5}
 
 
+def test_a_state_goes_into_every_program_or_into_one_and_what_varies_it() -> None:
+    varied = [{"of": "combined", "parameter": "n", "values": [2, 3]}]
+    table = table_from_dict("t", content(ablations=varied))
+    everywhere = table.with_state(Path("s.json"))
+    assert [system.options["state"] for system in everywhere.systems] == ["s.json"] * 3
+    one = table.with_state(Path("combined=s.json")).with_state(Path("plain=other.json"))
+    assert [system.options["state"] for system in one.systems] == ["other.json", "s.json", "s.json"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "says"),
+    [
+        ("answers", ["combned=s.json"], "no system; there are: plain, combined"),
+        ("answers", ["plain=a.json", "b.json"], "'plain' has the state 'a.json'"),
+        ("retrievers", ["a.json"], "one of retrievers"),
+    ],
+)
+def test_a_state_that_has_no_place_is_refused(kind: str, files: list[str], says: str) -> None:
+    finder = {"kind": kind, "systems": [{"name": "plain", "retriever": "dense"}]}
+    table = table_from_dict("t", content(**(finder if kind == "retrievers" else {})))
+    for file in files[:-1]:
+        table = table.with_state(Path(file))
+    with pytest.raises(ConfigError, match=says):
+        table.with_state(Path(files[-1]))
+
+
 def test_rankings_of_retrievers_are_measured_at_every_budget() -> None:
     systems = [{"name": "plain", "retriever": "dense"}]
     table = table_from_dict("t", content(kind="retrievers", systems=systems, metrics=["recall"], budgets=[5, 10]))

@@ -40,9 +40,21 @@ def test_a_run_that_was_cut_in_the_middle_of_a_line_goes_on(tmp_path: Path) -> N
 
 
 def test_a_run_with_other_settings_is_not_continued(tmp_path: Path) -> None:
-    RowWriter(tmp_path, HEADER).close()
+    with RowWriter(tmp_path, HEADER) as writer:
+        writer.write(ROWS[0])
     with pytest.raises(EvaluationError, match="holds a run with another settings, models"):
         RowWriter(tmp_path, dataclasses.replace(HEADER, settings={}, models={}))
+    assert read_run(tmp_path) == (HEADER, ROWS[:1])
+
+
+@pytest.mark.parametrize("left", ["", '{"question_id": "q1", "sys'])
+def test_a_run_that_was_ended_before_its_first_row_begins_anew(tmp_path: Path, left: str) -> None:
+    RowWriter(tmp_path, HEADER).close()
+    (tmp_path / "rows.jsonl").write_text(left)
+    other = dataclasses.replace(HEADER, settings={}, models={})
+    with RowWriter(tmp_path, other) as writer:
+        writer.write(ROWS[0])
+    assert read_run(tmp_path) == (other, ROWS[:1])
 
 
 def test_a_question_is_answered_once_by_each_system(tmp_path: Path) -> None:
