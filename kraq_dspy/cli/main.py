@@ -13,6 +13,7 @@ from kraq_dspy.cli import (
     ask,
     build,
     catalogue,
+    catalogue_make,
     change,
     check,
     demo,
@@ -79,6 +80,7 @@ app.command("questions")(look.questions)
 app.command("ask")(ask.ask)
 app.command("precompute")(speculative.precompute)
 app.command("calibrate")(speculative.calibrate)
+catalogue.catalogue.command("seed")(catalogue_make.seed)
 app.add_typer(catalogue.catalogue, name="catalogue")
 app.add_typer(exchange.imports, name="import")
 app.command("export")(exchange.export)

@@ -154,3 +154,28 @@ def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytes
     kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--pending")
     assert json.loads(kraq(capsys, "status", index, "--json"))["answers"] == {"pending": 1, "approved": 0, "stale": 0}
     assert "1 pending, 0 approved, 0 stale" in " ".join(kraq(capsys, "status", index).split())
+
+
+def test_a_seeded_catalogue_waits_for_review_and_a_second_run_asks_nothing(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        first = as_json(capsys, "seed", built, "--limit", 1)
+        again = as_json(capsys, "seed", built)
+        last = as_json(capsys, "seed", built)
+        with pytest.raises(ConfigError, match="the program behind"):
+            kraq(capsys, "catalogue", "seed", built, "-p", "qa-search")
+        listed = as_json(capsys, "list", built)
+        assert (first["answered"], first["calls"]) == (1, 1)
+        assert (again["known"], again["answered"] + again["unanswered"]) == (1, again["questions"] - 1)
+        assert (last["known"], last["calls"]) == (last["questions"], 0)
+        assert {entry["origin"] for entry in listed} == {"kraq"}
+        assert {entry["status"] for entry in listed} == {"pending"}
+        kraq(capsys, "check", built)  # whole, although entries wait
+    finally:
+        forget_catalogue(built)
+
+
+def forget_catalogue(index: Path) -> None:
+    for file in index.glob(f"{CATALOGUE}*"):
+        file.unlink()
