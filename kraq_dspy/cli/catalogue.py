@@ -2,13 +2,14 @@
 
 import getpass
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +19,7 @@ from kraq_dspy.cli.terminal import Bars, errors, output, print_json, printable, 
 
 if TYPE_CHECKING:
     from kraq_dspy.prepare.import_answers import ImportReport
-    from kraq_dspy.records import CatalogueEntry
+    from kraq_dspy.records import AnswerEvidence, CatalogueEntry
     from kraq_dspy.stores.catalogue import Catalogue
     from kraq_dspy.stores.index import Index
 
@@ -40,6 +41,7 @@ class Form(StrEnum):
     jsonl = "jsonl"
 
 
+PASSAGES = 5  # shown of an entry
 STYLES = {"pending": "yellow", "approved": "green", "stale": "red"}
 
 
@@ -269,8 +271,14 @@ def user() -> str:
         return "somebody"
 
 
-def show_entry(entry: "CatalogueEntry", *, removed: bool = False, evidence: int = 5) -> None:
-    """Everything of an entry but its history; the first `evidence` passages."""
+def show_entry(
+    entry: "CatalogueEntry",
+    *,
+    removed: bool = False,
+    evidence: "Sequence[AnswerEvidence] | None" = None,
+    console: Console = output,
+) -> None:
+    """Everything of an entry but its history; its own evidence unless other is given."""
     state = Text("removed", style="red") if removed else Text(entry.status, style=STYLES[entry.status])
     rows = {
         "question": short(entry.question, 2000),
@@ -281,11 +289,12 @@ def show_entry(entry: "CatalogueEntry", *, removed: bool = False, evidence: int 
     }
     if entry.given:
         rows["a program said"] = short(entry.given, 1000)
-    output.print(two_columns(f"entry {entry.number}", rows))
-    for place, seen in enumerate(entry.evidence[:evidence], start=1):
-        output.print(Text(f"  {place} ", style="cyan") + short(seen.document_id, 60) + ": " + short(seen.text, 400))
-    if len(entry.evidence) > evidence:
-        output.print(f"  and {len(entry.evidence) - evidence} more passages")
+    console.print(two_columns(f"entry {entry.number}", rows))
+    seen = entry.evidence if evidence is None else evidence
+    for place, one in enumerate(seen[:PASSAGES], start=1):
+        console.print(Text.assemble((f"  {place} ", "cyan"), short(one.document_id, 60), ": ", short(one.text, 400)))
+    if len(seen) > PASSAGES:
+        console.print(f"  and {len(seen) - PASSAGES} more passages")
 
 
 def _read(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":

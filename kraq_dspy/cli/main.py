@@ -14,6 +14,7 @@ from kraq_dspy.cli import (
     build,
     catalogue,
     catalogue_make,
+    catalogue_review,
     change,
     check,
     demo,
@@ -80,6 +81,7 @@ app.command("questions")(look.questions)
 app.command("ask")(ask.ask)
 app.command("precompute")(speculative.precompute)
 app.command("calibrate")(speculative.calibrate)
+catalogue.catalogue.command("review")(catalogue_review.review)
 catalogue.catalogue.command("seed")(catalogue_make.seed)
 app.add_typer(catalogue.catalogue, name="catalogue")
 app.add_typer(exchange.imports, name="import")
