@@ -1,7 +1,10 @@
 """What the tests share: a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
 import importlib.util
+import json
 import logging
+import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,6 +74,47 @@ def stand_in() -> Any:
     sys.modules["stand_in"] = module
     spec.loader.exec_module(module)
     return module.stand_in
+
+
+class WarmShell:
+    """`kraq("ask", index, "Who?", cwd=folder)`: a whole process with its output and exit code, without the seconds that
+    imports take (see `warm_shell.py`). What depends on imports wants a real one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
+        command = [sys.executable, str(Path(__file__).with_name("warm_shell.py"))]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **self.settings}
+        )
+
+    def __call__(self, *words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        files = {name: self.folder / name for name in ("stdout", "stderr")}
+        for file in files.values():
+            file.unlink(missing_ok=True)
+        asked = {
+            "words": [*map(str, words)],
+            "cwd": str(cwd or Path.cwd()),
+            "env": {**os.environ, **self.settings},
+            **{name: str(file) for name, file in files.items()},
+        }
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        code = int(self.process.stdout.readline())
+        told = {name: file.read_text("utf-8") for name, file in files.items()}
+        return subprocess.CompletedProcess([*map(str, words)], code, told["stdout"], told["stderr"])
+
+    def close(self) -> None:
+        self.process.communicate()  # it ends with its input
+
+
+@pytest.fixture(scope="session")
+def kraq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmShell]:
+    shell = WarmShell(tmp_path_factory.mktemp("shell"))
+    yield shell
+    shell.close()
 
 
 TINY_TEMPLATE = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>"

@@ -1,19 +1,11 @@
 """The life of an index from the shell: estimate, limits, add, remove, resume, check."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-def kraq(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
 def as_json(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
@@ -29,7 +21,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(corpus: Path, tmp_path: Path) -> None:
+def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(kraq: Any, corpus: Path, tmp_path: Path) -> None:
     path = tmp_path / "i.kraq"
     stopped = kraq("index", corpus, "--out", path, "--max-calls", "3")
     assert stopped.returncode == 1
@@ -58,7 +50,7 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(corpus: Pa
     assert "no document 'nowhere.txt'" in unknown.stderr
 
 
-def test_an_estimate_is_what_the_index_then_asks(corpus: Path, tmp_path: Path) -> None:
+def test_an_estimate_is_what_the_index_then_asks(kraq: Any, corpus: Path, tmp_path: Path) -> None:
     estimate = as_json(kraq("estimate", corpus, "--json"))
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
     expected = {stage["stage"]: stage["expected"] for stage in estimate["estimate"]["stages"]}

@@ -1,9 +1,7 @@
 """`kraq` as a shell user meets it: whole processes, their output, their exit codes."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,6 @@ PASSAGES = {
 }
 
 
-def kraq(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
@@ -34,7 +26,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def index(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(kraq: Any, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
     done = kraq("index", corpus, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
@@ -46,39 +38,41 @@ def as_json(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def test_help_names_every_command() -> None:
+def test_help_names_every_command(kraq: Any) -> None:
     done = kraq("--help")
     assert done.returncode == 0
     for command in ("index", "status", "questions", "ask", "import", "export", "demo"):
         assert command in done.stdout
 
 
-def test_version() -> None:
+def test_version(kraq: Any) -> None:
     assert kraq("--version").stdout.startswith("kraq 0.")
 
 
-def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(corpus: Path, tmp_path: Path) -> None:
+def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(
+    kraq: Any, corpus: Path, tmp_path: Path
+) -> None:
     done = kraq("index", corpus, "--out", tmp_path / "i.kraq")
     assert done.returncode == 0, done.stderr
     assert "documents" in done.stdout
     assert "broken.txt" in done.stderr
 
 
-def test_status_is_json_and_nothing_else(index: Path) -> None:
+def test_status_is_json_and_nothing_else(kraq: Any, index: Path) -> None:
     status = as_json(kraq("status", index, "--json"))
     assert status["complete"] is True
     assert status["counts"]["documents"] == 3
     assert [failure["item_id"] for failure in status["failures"]] == ["broken.txt"]
 
 
-def test_questions_of_a_level(index: Path) -> None:
+def test_questions_of_a_level(kraq: Any, index: Path) -> None:
     everything = as_json(kraq("questions", index, "--json"))
     broadest = as_json(kraq("questions", index, "--level", "0", "--json"))
     assert broadest == [question for question in everything if question["level"] == 0] != []
 
 
 @pytest.mark.parametrize("program", ["traditional", "combined"])
-def test_ask_answers_with_evidence(index: Path, program: str) -> None:
+def test_ask_answers_with_evidence(kraq: Any, index: Path, program: str) -> None:
     answer = as_json(
         kraq("ask", index, "Who was the father of Ada Lovelace?", "--program", program, "--k", "2", "--json")
     )
@@ -88,14 +82,14 @@ def test_ask_answers_with_evidence(index: Path, program: str) -> None:
     assert {"chunk", "score", "query", "why"} <= set(answer["hits"][0])
 
 
-def test_ask_shows_a_person_the_answer_and_the_passages(index: Path) -> None:
+def test_ask_shows_a_person_the_answer_and_the_passages(kraq: Any, index: Path) -> None:
     done = kraq("ask", index, "Who wrote Don Juan?")
     assert done.returncode == 0, done.stderr
     assert "Byron" in done.stdout
     assert "score" in done.stdout
 
 
-def test_export_and_import_graphrag_are_inverse(index: Path, tmp_path: Path) -> None:
+def test_export_and_import_graphrag_are_inverse(kraq: Any, index: Path, tmp_path: Path) -> None:
     as_json(kraq("export", index, "--out", tmp_path / "tables", "--json"))
     as_json(kraq("import", "graphrag", tmp_path / "tables", "--out", tmp_path / "back.kraq", "--json"))
     before, after = (as_json(kraq("status", path, "--json"))["counts"] for path in (index, tmp_path / "back.kraq"))
@@ -104,7 +98,7 @@ def test_export_and_import_graphrag_are_inverse(index: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("format", ["graphml", "jsonl"])
-def test_export_in_other_formats(index: Path, tmp_path: Path, format: str) -> None:
+def test_export_in_other_formats(kraq: Any, index: Path, tmp_path: Path, format: str) -> None:
     target = tmp_path / ("graph.graphml" if format == "graphml" else "records")
     written = as_json(kraq("export", index, "--out", target, "--format", format, "--json"))
     text = "".join(Path(path).read_text("utf-8") for path in written)
@@ -123,7 +117,9 @@ def test_export_in_other_formats(index: Path, tmp_path: Path, format: str) -> No
         (["nonsense"], 2, "nonsense"),
     ],
 )
-def test_bad_input_gets_a_message_and_an_exit_code(tmp_path: Path, words: list[str], code: int, says: str) -> None:
+def test_bad_input_gets_a_message_and_an_exit_code(
+    kraq: Any, tmp_path: Path, words: list[str], code: int, says: str
+) -> None:
     done = kraq(*words, cwd=tmp_path)
     assert done.returncode == code
     assert says in done.stderr
@@ -139,14 +135,14 @@ def test_bad_input_gets_a_message_and_an_exit_code(tmp_path: Path, words: list[s
         (["--lm", "nonsense/model"], "nonsense"),
     ],
 )
-def test_ask_names_what_it_knows(index: Path, words: list[str], says: str) -> None:
+def test_ask_names_what_it_knows(kraq: Any, index: Path, words: list[str], says: str) -> None:
     done = kraq("ask", index, "Who?", *words)
     assert done.returncode in (1, 2)
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_text_of_documents_is_not_read_as_markup(tmp_path: Path) -> None:
+def test_text_of_documents_is_not_read_as_markup(kraq: Any, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "odd.txt").write_text(
         "The [bold]Red House[/bold] of Ada \x1b[31mLovelace met Charles Babbage."

@@ -1,9 +1,6 @@
 """`kraq eval` and `kraq report` as a shell user meets them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +25,8 @@ k = 4
 """
 
 
-def kraq(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
-
-
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def run(kraq: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A folder in which a table of one's own was run, and what the command said."""
     folder = tmp_path_factory.mktemp("eval")
     (folder / "mine.toml").write_text(TABLE)
@@ -54,7 +45,7 @@ def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: t
     assert (folder / "runs" / "mine" / "hotpotqa-mini" / "rows.jsonl").exists()
 
 
-def test_the_report_is_remade_from_the_rows(run: tuple[Path, Any]) -> None:
+def test_the_report_is_remade_from_the_rows(kraq: Any, run: tuple[Path, Any]) -> None:
     folder, _ = run
     (folder / "runs" / "mine" / "report.html").unlink()
     done = kraq("report", "runs/mine", "--baseline", "combined", cwd=folder)
@@ -63,7 +54,7 @@ def test_the_report_is_remade_from_the_rows(run: tuple[Path, Any]) -> None:
     assert (folder / "runs" / "mine" / "report.html").exists()
 
 
-def test_coverage_of_the_index_that_was_built(run: tuple[Path, Any]) -> None:
+def test_coverage_of_the_index_that_was_built(kraq: Any, run: tuple[Path, Any]) -> None:
     folder, _ = run
     [index] = (folder / "runs" / "indexes").iterdir()
     done = kraq("eval", "coverage", index, "--budget", "3", "--out", "cov", "--json", cwd=folder)
@@ -73,14 +64,14 @@ def test_coverage_of_the_index_that_was_built(run: tuple[Path, Any]) -> None:
     assert (folder / "cov" / "coverage.html").exists()
 
 
-def test_judges_are_calibrated_on_gold_answers(run: tuple[Path, Any]) -> None:
+def test_judges_are_calibrated_on_gold_answers(kraq: Any, run: tuple[Path, Any]) -> None:
     folder, _ = run
     done = kraq("eval", "judges", "--data", EXAMPLE, "-d", "hotpotqa-mini", "--limit", "12", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
 
 
-def test_help_names_the_tables(tmp_path: Path) -> None:
+def test_help_names_the_tables(kraq: Any, tmp_path: Path) -> None:
     done = kraq("eval", "--help", cwd=tmp_path)
     for name in ("questions", "combined", "speculative", "retrievers", "judges", "coverage", "TABLE.toml"):
         assert name in done.stdout
@@ -97,7 +88,9 @@ def test_help_names_the_tables(tmp_path: Path) -> None:
         (["report", "nowhere"], 1, "holds no run"),
     ],
 )
-def test_bad_input_gets_a_message_and_an_exit_code(tmp_path: Path, words: list[str], code: int, says: str) -> None:
+def test_bad_input_gets_a_message_and_an_exit_code(
+    kraq: Any, tmp_path: Path, words: list[str], code: int, says: str
+) -> None:
     done = kraq(*words, cwd=tmp_path)
     assert done.returncode == code
     assert says in " ".join(done.stderr.split())

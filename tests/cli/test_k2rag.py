@@ -1,9 +1,6 @@
 """K2RAG as a shell user meets it, over the embedded model and the packaged encoder."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +11,28 @@ PASSAGES = {
 }
 
 
-def kraq(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-
-
-def as_json(*words: str | Path) -> Any:
+def as_json(kraq: Any, *words: str | Path) -> Any:
     done = kraq(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_it_is_refused_before_and_answers_after_the_corpus_was_summarised(tmp_path: Path) -> None:
+def test_it_is_refused_before_and_answers_after_the_corpus_was_summarised(kraq: Any, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name, text in PASSAGES.items():
         (tmp_path / "docs" / f"{name}.md").write_text(text)
     index = tmp_path / "poets.kraq"
-    as_json("index", tmp_path / "docs", "--out", index)
+    as_json(kraq, "index", tmp_path / "docs", "--out", index)
     before = kraq("ask", index, "Who designed the engine?", "-p", "k2rag")
     assert before.returncode == 1
     assert f"Run: kraq precompute {index} --k2rag" in " ".join(before.stderr.split())
-    report = as_json("precompute", index, "--k2rag")["k2rag"]
+    report = as_json(kraq, "precompute", index, "--k2rag")["k2rag"]
     assert report["documents"] == 2
     assert 0 < report["tokens_after"] < report["tokens_before"]
     shown = kraq("ask", index, "Who designed the Analytical Engine?", "-p", "k2rag")
     assert shown.returncode == 0, shown.stderr
     assert "Babbage" in shown.stdout
     assert "the graph:" in shown.stdout
-    answer = as_json("ask", index, "Who designed the Analytical Engine?", "-p", "k2rag", "--k", "2")
+    answer = as_json(kraq, "ask", index, "Who designed the Analytical Engine?", "-p", "k2rag", "--k", "2")
     assert answer["sub_answers"][0]["question"] == answer["sub_questions"][0]
     assert "Traceback" not in before.stderr + shown.stderr

@@ -1,8 +1,6 @@
 """`kraq optimize` as a shell user meets it."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,6 @@ from kraq_dspy.signatures import AnswerQuestion
 
 PEOPLE = ("Ada Lovelace", "Charles Babbage", "Lord Byron", "Mary Shelley", "Jane Austen", "John Keats")
 PLACES = ("London", "Geneva", "Missolonghi", "Bath", "Rome", "Paris")
-
-
-def kraq(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
 
 
 def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -62,7 +54,7 @@ def within(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-def test_a_program_is_optimized_saved_and_used(folder: Path) -> None:
+def test_a_program_is_optimized_saved_and_used(kraq: Any, folder: Path) -> None:
     words = ("optimize", "combined", "--index", "people.kraq", "--dev", "dev.jsonl", "--out", "combined.json")
     done = kraq(*words, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,6 @@
 """The speculative programs as a shell user meets them, over the embedded model and the packaged encoder."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +13,45 @@ PASSAGES = {
 }
 
 
-def kraq(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-
-
-def as_json(*words: str | Path) -> Any:
+def as_json(kraq: Any, *words: str | Path) -> Any:
     done = kraq(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(kraq: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = tmp_path_factory.mktemp("corpus")
     for name, text in PASSAGES.items():
         (corpus / f"{name}.md").write_text(text)
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
-    as_json("index", corpus, "--out", out)
+    as_json(kraq, "index", corpus, "--out", out)
     return out
 
 
 @pytest.fixture(scope="module")
-def precomputed(index: Path) -> Path:
+def precomputed(kraq: Any, index: Path) -> Path:
     """The index, after it was asked without, and then with, pre-computed embeddings."""
     before = kraq("ask", index, "Who wrote Don Juan?", "-p", "efficient")
     assert before.returncode == 1
     assert f"Run: kraq precompute {index}" in before.stderr.replace("\n", " ")
-    estimate = as_json("precompute", index, "--top-n", "3", "--estimate")
-    report = as_json("precompute", index, "--top-n", "3")
+    estimate = as_json(kraq, "precompute", index, "--top-n", "3", "--estimate")
+    report = as_json(kraq, "precompute", index, "--top-n", "3")
     assert report["pairs_embedded"] == estimate["pairs"] == 3 * report["questions"] > 0
-    assert as_json("precompute", index, "--top-n", "3")["pairs_embedded"] == 0
+    assert as_json(kraq, "precompute", index, "--top-n", "3")["pairs_embedded"] == 0
     return index
 
 
-def test_speculative_answers_with_its_drafts_scores_and_times(index: Path) -> None:
-    answer = as_json("ask", index, "Who wrote Don Juan?", "-p", "speculative", "--passages", "3", "--drafts", "4")
+def test_speculative_answers_with_its_drafts_scores_and_times(kraq: Any, index: Path) -> None:
+    answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "speculative", "--passages", "3", "--drafts", "4")
     assert "Byron" in answer["answer"]
     assert len(answer["drafts"]) == len(answer["scores"]) == 2  # 3 passages in 2 clusters
     assert answer["timings"]["wall"] > answer["timings"]["embed"] > 0
     assert answer["timings"]["parallel_model"] > 0
 
 
-def test_efficient_looks_up_and_says_which_question_stood_in(precomputed: Path) -> None:
-    answer = as_json("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "--scorer", "vote")
+def test_efficient_looks_up_and_says_which_question_stood_in(kraq: Any, precomputed: Path) -> None:
+    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "--scorer", "vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
     shown = kraq("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
@@ -68,16 +59,18 @@ def test_efficient_looks_up_and_says_which_question_stood_in(precomputed: Path) 
     assert "papers' model" in shown.stdout
 
 
-def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(precomputed: Path, tmp_path: Path) -> None:
+def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
+    kraq: Any, precomputed: Path, tmp_path: Path
+) -> None:
     asked = tmp_path / "questions.txt"
     asked.write_text("Who wrote Don Juan?\n\nWhat did Babbage invent?\n")
-    found = as_json("calibrate", precomputed, "--passages", "3", "--questions", asked)
+    found = as_json(kraq, "calibrate", precomputed, "--passages", "3", "--questions", asked)
     manifest_file = precomputed / "manifest.json"
     manifest = json.loads(manifest_file.read_text())
     assert manifest["proxy"]["threshold"] == found["threshold"]
     manifest["proxy"]["threshold"] = 0.99
     manifest_file.write_text(json.dumps(manifest))
-    answer = as_json("ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
+    answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")
     assert answer["proxy_used"] is False
     assert 0 < answer["proxy_similarity"] < 0.99
     assert answer["n_embedded"] == 3
@@ -93,13 +86,13 @@ def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(precomput
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(
-    index: Path, words: tuple[str, ...], code: int, message: str
+    kraq: Any, index: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = kraq("ask", index, "Who wrote Don Juan?", "-p", "speculative", *words)
     assert done.returncode == code
     assert message in done.stderr.replace("\n", " ")
 
 
-def test_precompute_refuses_a_wrong_number_and_an_unknown_source(index: Path) -> None:
+def test_precompute_refuses_a_wrong_number_and_an_unknown_source(kraq: Any, index: Path) -> None:
     assert "a number from 1, or all" in kraq("precompute", index, "--top-n", "few").stderr
     assert "must be kraq, random or all" in kraq("precompute", index, "--source", "mine").stderr

@@ -1,0 +1,53 @@
+"""Runs `kraq` commands in processes of their own that need not import first: forks of one that has imported it all.
+
+Started by the fixture `kraq`. Each line of standard input is a command as JSON: `words`, the folder `cwd`, `env`, and
+the files `stdout` and `stderr`. The answer is a line with its exit code.
+"""
+
+import importlib
+import json
+import os
+import sys
+from typing import Any
+
+IMPORTED = (
+    "kraq_dspy.cli.main", "kraq_dspy.build", "kraq_dspy.workspace", "kraq_dspy.speculate", "kraq_dspy.benchmark.run",
+    "kraq_dspy.benchmark.report", "kraq_dspy.embedders.sentence", "kraq_dspy.embedders.instructed",
+    "kraq_dspy.optimize", "igraph", "qdrant_edge", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
+    "transformers",
+)  # fmt: skip
+
+
+def run(asked: dict[str, Any]) -> None:
+    """In the fork: what the shell does, then the command's own entry point. Does not come back."""
+    from kraq_dspy.cli import main
+
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    os.chdir(asked["cwd"])
+    for number, name in ((0, os.devnull), (1, asked["stdout"]), (2, asked["stderr"])):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
+    sys.argv = ["kraq", *asked["words"]]
+    code = 1
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 (as the interpreter would)
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # tearing down what was imported takes longer than most commands
+
+
+if __name__ == "__main__":
+    for name in IMPORTED:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            run(asked)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
