@@ -185,35 +185,38 @@ build_index(
 """
 
 
+KILLED_CONCURRENCY = 2
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, stand_in: Any) -> tuple[Path, int]:
+    """An index that nobody interrupted, and how many prompts of it are equal to an earlier one."""
+    out = tmp_path_factory.mktemp("undisturbed") / "whole.kraq"
+    with stand_in() as server:
+        build_index(DOCUMENTS, out, settings=served(server.url, KILLED_CONCURRENCY))
+        return out, server.stats()["repeated_requests"]
+
+
+@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("after_calls", [3, 9, 16, 24])
 def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
-    tmp_path: Path, stand_in: Any, after_calls: int
+    tmp_path: Path, stand_in: Any, undisturbed: tuple[Path, int], after_calls: int
 ) -> None:
-    concurrency = 2
+    whole, equal_prompts = undisturbed
     documents = tmp_path / "documents.json"
     documents.write_text(json.dumps([dataclasses.asdict(document) for document in DOCUMENTS]))
     with stand_in(latency_ms=40) as server:
-        chosen = served(server.url, concurrency)
-        build_index(DOCUMENTS, tmp_path / "whole.kraq", settings=chosen)
-        equal_prompts = server.stats()["repeated_requests"]
-        server.reset()
+        chosen = served(server.url, KILLED_CONCURRENCY)
         (tmp_path / "settings.json").write_text(json.dumps(chosen.to_dict()))
-        command = [
-            sys.executable,
-            "-c",
-            BUILD,
-            str(documents),
-            str(tmp_path / "i.kraq"),
-            str(tmp_path / "settings.json"),
-        ]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        words = [str(documents), str(tmp_path / "i.kraq"), str(tmp_path / "settings.json")]
+        process = subprocess.Popen([sys.executable, "-c", BUILD, *words], stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while server.stats()["requests"] < after_calls and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-        subprocess.run(command, check=True, capture_output=True)
+        build_index(DOCUMENTS, tmp_path / "i.kraq", settings=chosen)
         repeated = server.stats()["repeated_requests"] - equal_prompts
-        assert repeated <= concurrency  # those that were in flight, so that no answer was stored
-    assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
+        assert repeated <= KILLED_CONCURRENCY  # those that were in flight, so that no answer was stored
+    assert contents(tmp_path / "i.kraq") == contents(whole)
