@@ -21,8 +21,8 @@ def optimize(
         str,
         typer.Argument(
             metavar="STEP|PROGRAM",
-            help="extraction, summary, question-generation, answering, drafting, verification, judging; or a program: "
-            "traditional, combined, speculative, efficient, ...",
+            help="extraction, summary, question-generation, answering, drafting, verification, judging, "
+            "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
         ),
     ],
     dev: Annotated[

@@ -16,6 +16,7 @@ from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.qa_search import NO_MATCH, numbered
 from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import (
     Chunk,
@@ -25,10 +26,27 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
-from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, JudgeAnswer, VerifyDraft
+from kraq_dspy.signatures import (
+    AnswerQuestion,
+    ConfirmSameQuestion,
+    DraftAnswer,
+    FindSameQuestion,
+    JudgeAnswer,
+    VerifyDraft,
+)
 from kraq_dspy.workspace import PROGRAMS, Workspace
 
-STEPS = ("extraction", "summary", "question-generation", "answering", "drafting", "verification", "judging")
+STEPS = (
+    "extraction",
+    "summary",
+    "question-generation",
+    "answering",
+    "drafting",
+    "verification",
+    "judging",
+    "matching",
+    "confirmation",
+)
 QUESTION_FIELDS = frozenset(
     {"id", "question", "answers", "answer", "answer_items", "supporting_ids", "context_ids", "type", "level", "split"}
 )
@@ -96,6 +114,8 @@ def make_target(
             "drafting": lambda: _reading(source, name, DraftAnswer, "drafter", _DRAFT_METRICS),
             "verification": _verification,
             "judging": _judging,
+            "matching": _matching,
+            "confirmation": _confirmation,
         }
         return makers[name]()
     if name in PROGRAMS:
@@ -236,6 +256,33 @@ def _judging() -> Target:
     rows = RowKind({*QUESTION_FIELDS, "right"}, example, label=lambda example: str(example.correct))
     agreement = step_metrics.label_metric("correct", lambda example: example.correct)
     return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": agreement}, "judge", labelled=True)
+
+
+def _matching() -> Target:
+    def example(row: Row) -> dspy.Example:
+        questions = _texts(row["catalogue"])
+        number = row["number"]
+        if type(number) is not int or not (number == NO_MATCH or 1 <= number <= len(questions)):
+            raise EvaluationError(f"number is {number!r}; expected 1 to {len(questions)}, or -1 for no match")
+        listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
+        return _example(row, {"question": _text(row, "question"), "catalogue": listed}, {"number": number})
+
+    fields = {"id", "question", "catalogue", "number"}
+    rows = RowKind(fields, example, label=lambda example: "no match" if example.number == NO_MATCH else "match")
+    agreement = step_metrics.label_metric("number", lambda example: example.number)
+    step = SingleStep(FindSameQuestion)
+    return Target("matching", step, rows, {"agreement": agreement}, "answerer", labelled=True)
+
+
+def _confirmation() -> Target:
+    def example(row: Row) -> dspy.Example:
+        inputs = {name: _text(row, name) for name in ("asked", "stored")}
+        return _example(row, inputs, {"same": _truth(row, "same")})
+
+    rows = RowKind({"id", "asked", "stored", "same"}, example, label=lambda example: str(example.same))
+    agreement = step_metrics.label_metric("same", lambda example: example.same)
+    step = SingleStep(ConfirmSameQuestion)
+    return Target("confirmation", step, rows, {"agreement": agreement}, "answerer", labelled=True)
 
 
 def _program(name: str, space: Workspace, retriever: str, arguments: Mapping[str, Any]) -> Target:

@@ -202,7 +202,7 @@ class QASearch(dspy.Module):
         while blocks:
             block = blocks.pop(0)
             found.blocks += not again
-            listed = [f"{entry.number}: {' '.join(entry.question.split())}" for entry in block]
+            listed = [numbered(entry.number, entry.question) for entry in block]
             found.calls += 1
             reply = yield _Ask(self.find, {"question": question, "catalogue": listed})
             if isinstance(reply, ContextWindowExceededError) and len(block) > 1:
@@ -280,6 +280,11 @@ def _named(
     if number not in by_number:
         found.invalid += 1
     return by_number.get(number)
+
+
+def numbered(number: int, question: str) -> str:
+    """How the model sees a catalogue's question: on one line, after its number."""
+    return f"{number}: {' '.join(question.split())}"
 
 
 def number_in(text: str, known: Sequence[int]) -> int | None:
