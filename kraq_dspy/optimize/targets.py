@@ -289,7 +289,7 @@ def _program(name: str, space: Workspace, retriever: str, arguments: Mapping[str
     def example(row: Row) -> dspy.Example:
         return _example(row, {"question": _text(row, "question")}, _answers(row))
 
-    own = {"collect": False} if name == "qa-search" else {}  # what is tried here is nobody's question
+    own: dict[str, Any] = {"collect": False} if name == "qa-search" else {}  # what is tried here is nobody's question
     program = space.program(name, retriever, **own, **arguments)
     speculative = isinstance(program, SpeculativeRAG)
     return Target(
