@@ -82,6 +82,76 @@ def seed(
             output.print(f"{waiting:,} wait for review: kraq catalogue review {escape(str(index_dir))}")
 
 
+def synthesize(
+    index_dir: options.IndexDir,
+    audience: Annotated[
+        str | None, typer.Option("--audience", metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
+    ] = None,
+    chunk_tokens: Annotated[int, typer.Option("--chunk-tokens", min=1, help="Of the passages asked about.")] = 2000,
+    overlap: Annotated[int, typer.Option("--overlap", min=0, help="Tokens that neighbours share.")] = 200,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Only N passages, spread evenly.")
+    ] = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, max=5, help="Keep what all three critics rate so, of 5, or better.")
+    ] = 5,
+    approve: Approve = False,
+    by: By = None,
+    config: options.SettingsFile = None,
+    lm: options.Model = None,
+    api_base: options.ApiBase = None,
+    concurrency: options.Concurrency = None,
+    max_calls: options.MaxCalls = None,
+    max_tokens: options.MaxTokens = None,
+    max_cost: options.MaxCost = None,
+    json: options.Json = False,
+) -> None:
+    """Make a question and its answer from each passage of the documents, and keep those that three critics let pass:
+    is it answered there, does anybody ask it, can it be understood alone?
+
+    Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
+    """
+    from kraq_dspy.config import ChunkSettings
+    from kraq_dspy.errors import ConfigError
+    from kraq_dspy.prepare.synthetic_pairs import AUDIENCE, make_synthetic_pairs
+    from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
+
+    if audience is not None and not audience.strip():
+        raise ConfigError("--audience is empty; say who is to be answered.")
+    chunks = ChunkSettings(chunk_tokens, overlap)
+    limits = options.limits_from(max_calls, max_tokens, max_cost)
+    with workspace(index_dir, config, lm, api_base, concurrency, limits, write=True) as space:
+        entries = Catalogue(space.index.path / CATALOGUE)
+        try:
+            with Bars(quiet=json) as bars:
+                report = make_synthetic_pairs(
+                    space.index, entries, space.models, by=by or user(), audience=audience or AUDIENCE, least=keep,
+                    chunks=chunks, limit=limit, approve=approve, progress=bars,
+                )  # fmt: skip
+        finally:
+            entries.close()
+    if json:
+        print_json(report)
+        return
+    rows = {
+        "passages": report.chunks,
+        "pairs": report.pairs,
+        **{f"rejected for {name.replace('_', ' ')}": count for name, count in report.rejected.items()},
+        "added": report.added,
+        "there already": report.known,
+        "another answer is there": report.conflicts,
+        "without a pair": report.empty,
+        "failed": report.failures,
+        "calls": report.calls,
+    }
+    title = f"{index_dir} in {report.seconds:.1f} s"
+    output.print(two_columns(title, {name: f"{count:,}" for name, count in rows.items()}))
+    if report.added and not approve:
+        output.print(f"{report.added:,} wait for review: kraq catalogue review {escape(str(index_dir))}")
+    if report.failures:
+        errors.print(f"What failed, and why: kraq status {escape(str(index_dir))}; run it again to try once more.")
+
+
 @contextmanager
 def workspace(
     index_dir: Path,

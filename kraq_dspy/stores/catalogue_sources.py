@@ -28,8 +28,12 @@ def count_answers(index_dir: Path) -> dict[str, int] | None:
 
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
     """Hashes of those documents that exist, by id."""
-    there = set(index.ids(Document)).intersection(document_ids)
-    return {document.id: content_hash(document) for document in index.get(Document, sorted(there))}
+    wanted = sorted(set(document_ids))
+    try:
+        found = index.get(Document, wanted)
+    except UnknownRecordError:  # seldom, and then all ids are worth reading
+        found = index.get(Document, sorted(set(index.ids(Document)).intersection(wanted)))
+    return {document.id: content_hash(document) for document in found}
 
 
 def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:

@@ -266,6 +266,22 @@ def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
         forget_catalogue(built)
 
 
+def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        report = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
+        again = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
+        assert (report["chunks"], report["pairs"], report["failures"], again["calls"]) == (3, 3, 0, 0)
+        assert report["added"] + sum(report["rejected"].values()) == 3
+        assert again["known"] == report["added"] > 0
+        assert {entry["origin"] for entry in as_json(capsys, "list", built)} == {"synthetic"}
+        shown = " ".join(kraq(capsys, "catalogue", "synthesize", built, "--keep", 4, "--limit", 1).split())
+        assert "rejected for stand alone 0" in shown
+        with pytest.raises(ConfigError, match="audience is empty"):
+            kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
+    finally:
+        forget_catalogue(built)
+
+
 def forget_catalogue(index: Path) -> None:
     for file in index.glob(f"{CATALOGUE}*"):
         file.unlink()

@@ -1,0 +1,86 @@
+"""Question-answer pairs from passages, and three critics that let only the best pass (QA search paper, 4.2)."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
+
+CRITICS = ("groundedness", "relevance", "stand_alone")
+BEST = 5
+
+
+class WriteSyntheticPair(dspy.Module):
+    """One question that the passage answers with a short fact. Both are "" where the model found none."""
+
+    outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = FittingPredict(WriteFactoidPair, shorten="passage")
+
+    def forward(self, passage: str) -> dspy.Prediction:
+        return _stripped(self.write(passage=passage))
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        return _stripped(await self.write.acall(passage=passage))
+
+
+class RateSyntheticPair(dspy.Module):
+    """Three critics, one after the other, until one gives less than `least` of 5.
+
+    The prediction has `ratings` by critic, of those that were asked, and `rejected_by`, the critic that did not let it
+    pass, or "". A rating that is no whole number from 1 to 5 raises ValueError: it must not pass for praise.
+
+    Raises ValueError for a `least` that is no such number, or an empty audience.
+    """
+
+    outputs: ClassVar[dict[str, Any]] = {"ratings": dict[str, int], "rejected_by": str}
+
+    def __init__(self, audience: str, least: int = BEST) -> None:
+        super().__init__()
+        if not 1 <= least <= BEST:
+            raise ValueError(f"least is {least}; ratings go from 1 to {BEST}.")
+        if not audience.strip():
+            raise ValueError("The audience is empty; say who is to be answered.")
+        self.audience = audience
+        self.least = least
+        self.groundedness = FittingPredict(RateGroundedness, shorten="passage")
+        self.relevance = dspy.Predict(RateRelevance)
+        self.stand_alone = dspy.Predict(RateStandAlone)
+
+    def forward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+        ratings: dict[str, int] = {}
+        for name, step, inputs in self._critics(question, answer, passage):
+            ratings[name] = rating(step(**inputs)[name])
+            if ratings[name] < self.least:
+                return dspy.Prediction(ratings=ratings, rejected_by=name)
+        return dspy.Prediction(ratings=ratings, rejected_by="")
+
+    async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+        ratings: dict[str, int] = {}
+        for name, step, inputs in self._critics(question, answer, passage):
+            ratings[name] = rating((await step.acall(**inputs))[name])
+            if ratings[name] < self.least:
+                return dspy.Prediction(ratings=ratings, rejected_by=name)
+        return dspy.Prediction(ratings=ratings, rejected_by="")
+
+    def _critics(self, question: str, answer: str, passage: str) -> Iterator[tuple[str, dspy.Module, dict[str, str]]]:
+        """(name, step, inputs), the one that rejects most first."""
+        yield "groundedness", self.groundedness, {"question": question, "answer": answer, "passage": passage}
+        yield "relevance", self.relevance, {"audience": self.audience, "question": question}
+        yield "stand_alone", self.stand_alone, {"question": question}
+
+
+def rating(value: Any) -> int:
+    """Raises ValueError for anything but a whole number from 1 to 5."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= BEST:
+        raise ValueError(f"A critic rated {value!r}; expected a whole number from 1 to {BEST}.")
+    return value
+
+
+def _stripped(pair: Any) -> dspy.Prediction:
+    question, answer = (str(value or "").strip() for value in (pair.question, pair.answer))
+    return dspy.Prediction(question=question if answer else "", answer=answer if question else "")
