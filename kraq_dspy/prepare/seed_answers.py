@@ -55,7 +55,7 @@ def seed_answers(
     texts = {question.id: question.text for question in index.questions(source="kraq")}
     if not texts:
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
-    known = catalogue.known_keys()
+    known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
     new = {id: text for id, text in texts.items() if question_key(text) not in known}
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
     counts = {True: 0, False: 0}

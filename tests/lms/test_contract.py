@@ -28,8 +28,10 @@ STEPS = (
     "FindMissedElements",
     "GenerateQuestion",
     "MergeDescriptions",
+    "RateGroundedness",
     "SummarizeCommunity",
     "VerifyDraft",
+    "WriteFactoidPair",
 )
 
 
