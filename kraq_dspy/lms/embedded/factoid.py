@@ -8,8 +8,11 @@ from kraq_dspy.lms.embedded.judge import support
 from kraq_dspy.lms.embedded.names import kind_of, names_in
 from kraq_dspy.lms.embedded.text import clipped, content_words, sentences
 
-IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)[.,;]")
-DOES = re.compile(r"(?P<rest>(?!is\b|was\b|are\b|were\b|and\b|or\b|of\b)[a-z]+ .{3,120}?)\.$")
+IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)(?:[.,;]| \()")
+DOES = re.compile(
+    r"(?P<rest>(?!(?:is|was|are|were|and|or|of|in|on|at|by|for|from|to|with|as|who|which|that|the|a|an|near)\b)"
+    r"[a-z]+ .{3,120}?)\.$"
+)
 POINTING = re.compile(
     r"\b(?:the|this|that|these|those|above|following) (?:\w+ )?(?:documents?|texts?|passages?|articles?|sections?|"
     r"tables?|figures?|authors?|papers?|reports?|pages?|chapters?|excerpts?|stud(?:y|ies)|examples?)\b"

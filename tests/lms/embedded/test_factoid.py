@@ -22,6 +22,7 @@ def blind(question: str, texts: object) -> list[float]:
     [
         (BYRON, "Who wrote Don Juan in Venice?", "Lord Byron"),
         (FILM, "What is Ed Wood?", "a 1994 American comedy film"),
+        ("Woodson is a place (CDP) in Arkansas.", "What is Woodson?", "a place"),
         ("Ada Lovelace was an English mathematician.", "Who was Ada Lovelace?", "an English mathematician"),
     ],
 )
@@ -29,6 +30,11 @@ def test_a_sentence_is_turned_round_into_a_question_with_a_short_answer(
     passage: str, question: str, answer: str
 ) -> None:
     assert factoid_pair(passage, blind) == {"question": question, "answer": answer}
+
+
+def test_a_name_that_goes_on_after_a_preposition_is_not_cut_into_a_question() -> None:
+    pair = factoid_pair("Deliver Us from Evil is a 2014 film directed by Scott Derrickson.", blind)
+    assert not pair["question"].startswith("What from Evil")
 
 
 @pytest.mark.parametrize("passage", ["it rained all day.", "", "北京很大。人很多！"])
