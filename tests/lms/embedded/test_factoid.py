@@ -1,5 +1,7 @@
 """The embedded model's pairs with short answers, and its critics; every expected value can be read off the text."""
 
+from collections.abc import Sequence
+
 import dspy
 import pytest
 
@@ -13,8 +15,8 @@ BYRON = "Lord Byron\nIt rained. Lord Byron wrote Don Juan in Venice. He died in 
 FILM = "Ed Wood is a 1994 American comedy film. It was loved."
 
 
-def blind(question: str, texts: object) -> list[float]:
-    return [0.0, 0.0]
+def blind(question: str, texts: Sequence[str]) -> list[float]:
+    return [0.0] * len(texts)
 
 
 @pytest.mark.parametrize(
