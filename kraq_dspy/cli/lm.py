@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from typing import Annotated
 
 import typer
@@ -21,6 +20,10 @@ Key = Annotated[
 
 @lm.command("serve")
 def serve(
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- OPTIONS", help="Options of vLLM's own, after --.", show_default=False),
+    ] = None,
     run: Annotated[bool, typer.Option("--run", help="Run the command instead of printing it.")] = False,
     role: Annotated[str | None, typer.Option("--role", metavar="NAME", help="Only the server of this role.")] = None,
     vllm: Annotated[
@@ -42,7 +45,7 @@ def serve(
         if not servers:
             raise ConfigError(f"The role {role!r} is not served by vLLM in these settings.")
     if not run:
-        shown = [server.shown(runtime=runtime_loras) for server in servers]
+        shown = [server.shown(runtime=runtime_loras, more=more or ()) for server in servers]
         if json:
             print_json(
                 [
@@ -64,8 +67,10 @@ def serve(
         )
     [server] = servers
     environment = {**os.environ, **server.environment(runtime=runtime_loras)}
-    errors.print(Text(server.shown(runtime=runtime_loras)), soft_wrap=True)
-    raise typer.Exit(subprocess.run(server.command(program), env=environment, check=False).returncode)
+    command = server.command(program, runtime=runtime_loras, more=more or ())
+    errors.print(Text(server.shown(runtime=runtime_loras, more=more or ())), soft_wrap=True)
+    output.file.flush()
+    os.execve(program, command, environment)  # in our place: what stops us, stops the server
 
 
 @lm.command("load")

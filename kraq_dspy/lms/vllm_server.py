@@ -3,7 +3,7 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from kraq_dspy.lms.adapter_name import SERVED, served_name
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes for --max-lora-rank."""
 RUNTIME = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
+RUNTIME_RANK = 64
+"""Room for adapters that come while the server runs, whatever the rank of those that it begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +35,27 @@ class Server:
     roles: tuple[str, ...]
     key_env: str | None
 
-    def command(self, program: str = "vllm") -> list[str]:
-        """Raises ModelError for a folder that is no adapter."""
+    def command(self, program: str = "vllm", *, runtime: bool = False, more: Sequence[str] = ()) -> list[str]:
+        """`more` are options of vLLM's own; `runtime` leaves room for one more adapter than the roles have.
+
+        Raises ModelError for a folder that is no adapter.
+        """
         place = urlsplit(self.api_base)
         words = [program, "serve", self.base, "--host", place.hostname or "localhost"]
         words += ["--port", str(place.port or (443 if place.scheme == "https" else 80))]
-        if not self.adapters:
-            return words
+        if not self.adapters and not runtime:
+            return [*words, *more]
         configs = [_config(folder) for folder in self.adapters.values()]
-        rank = max(int(config["r"]) for config in configs)
+        rank = max([RUNTIME_RANK if runtime else RANKS[0], *(int(config["r"]) for config in configs)])
         if rank > RANKS[-1]:
             raise ModelError(f"An adapter has rank {rank}; vLLM takes {RANKS[-1]} at most.")
         words += ["--enable-lora", "--max-lora-rank", str(next(each for each in RANKS if each >= rank))]
-        words += ["--max-loras", str(len(self.adapters)), "--lora-modules"]
-        words += [f"{name}={folder}" for name, folder in self.adapters.items()]
+        words += ["--max-loras", str(len(self.adapters) + runtime)]
+        if self.adapters:
+            words += ["--lora-modules", *(f"{name}={folder}" for name, folder in self.adapters.items())]
         # Without the layers' names vLLM 0.32 adapts the output layer too, and ends at the first prompt_logprobs.
         layers = sorted({layer for config in configs for layer in _layers(config)})
-        return [*words, "--lora-target-modules", *layers] if layers else words
+        return [*words, *(["--lora-target-modules", *layers] if layers else []), *more]
 
     def environment(self, *, runtime: bool = False) -> dict[str, str]:
         """What the command needs beside the shell's own: the key, and leave to change adapters. Raises ModelError."""
@@ -61,11 +67,11 @@ class Server:
             found["VLLM_API_KEY"] = key
         return found
 
-    def shown(self, *, runtime: bool = False) -> str:
+    def shown(self, *, runtime: bool = False, more: Sequence[str] = ()) -> str:
         """The command for a shell, with the name of the key's variable in the key's place."""
         words = [f'VLLM_API_KEY="${self.key_env}"'] if self.key_env else []
         words += [f"{RUNTIME}=True"] if runtime else []
-        return " ".join([*words, shlex.join(self.command())])
+        return " ".join([*words, shlex.join(self.command(runtime=runtime, more=more))])
 
 
 def servers_of(settings: Settings) -> list[Server]:

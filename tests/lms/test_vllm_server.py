@@ -1,6 +1,7 @@
 """The command for vLLM that kraq.toml asks for, and the calls that change adapters."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,16 @@ def test_the_command_serves_the_base_once_with_the_adapters_of_its_roles(
     assert with_adapter(settings(folder).role("generator")).model == f"hosted_vllm/{name}"
 
 
+def test_a_server_whose_adapters_may_change_has_room_for_one_more_of_a_larger_rank(folder: str) -> None:
+    [server] = servers_of(settings(folder))
+    command = " ".join(server.command(runtime=True, more=("--dtype", "float32")))
+    assert "--max-loras 2" in command
+    assert command.endswith("--lora-target-modules q_proj v_proj --dtype float32")
+    [bare] = servers_of(Settings(roles={"answerer": settings(folder).roles["answerer"]}))
+    assert bare.command(runtime=True)[-5:] == ["--enable-lora", "--max-lora-rank", "64", "--max-loras", "1"]
+    assert "--enable-lora" not in bare.command()
+
+
 def test_new_weights_are_a_new_name(folder: str) -> None:
     before = served_name(folder)
     assert before.startswith("generator-")
@@ -72,13 +83,21 @@ def test_what_one_server_cannot_do_is_refused(folder: str) -> None:
         unload_adapter("http://127.0.0.1:9/v1", "generator")
 
 
-def test_the_command_line_prints_it(folder: str, tmp_path: Path) -> None:
+def test_the_command_line_prints_it_or_becomes_it(folder: str, tmp_path: Path) -> None:
     (tmp_path / "kraq.toml").write_text(
         f'[roles.generator]\nmodel = "hosted_vllm/base"\napi_base = "{URL}"\nadapter = "{folder}"\n'
     )
     words = [sys.executable, "-m", "kraq_dspy.cli", "lm", "serve"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("vllm serve base --host localhost --port 8123 --enable-lora")
+    program = tmp_path / "vllm"
+    program.write_text('#!/bin/sh\necho "$PPID $@"\n')
+    program.chmod(0o755)
+    more = ["--run", "--vllm", str(program), "--", "--dtype", "float32"]
+    became = subprocess.run([*words, *more], cwd=tmp_path, capture_output=True, text=True, check=True)
+    parent, _, said = became.stdout.strip().partition(" ")
+    assert int(parent) == os.getpid()  # no process in between that would leave it behind
+    assert (said[:10], said[-15:]) == ("serve base", "--dtype float32")
     absent = subprocess.run(
         [*words, "--run", "--vllm", "no-such-program"], cwd=tmp_path, capture_output=True, text=True
     )

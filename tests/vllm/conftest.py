@@ -1,9 +1,10 @@
-"""A real vLLM server with tiny random weights, started once for these tests and stopped after them."""
+"""A real vLLM server with tiny random weights, started once by `kraq lm serve` and stopped after these tests."""
 
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,18 +14,27 @@ from typing import Any
 import httpx
 import pytest
 
+from kraq_dspy.lms.adapter_name import served_name
+
 ENVIRONMENT = Path(os.environ.get("KRAQ_VLLM_ENV", Path.home() / ".cache" / "kraq-dspy" / "vllm"))
 START_S = 420
-KEY = "key-of-the-test"
+KEY_ENV, KEY = "VLLM_TEST_KEY", "key-of-the-test"
+CONTEXT = 16_384
 
 
 @dataclass(frozen=True)
 class Server:
-    """`model` and `adapter` are the folders that it serves as "instruct" and "generator"."""
+    """`model` and `adapter` are the folders that it serves as "instruct" and `generator`; `other` is an adapter that it
+    does not know yet."""
 
     root: str
     model: str
     adapter: str
+    other: str
+
+    @property
+    def generator(self) -> str:
+        return served_name(self.adapter)
 
     @property
     def api_base(self) -> str:
@@ -43,26 +53,28 @@ def server(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     if not (ENVIRONMENT / "bin" / "vllm").exists():
         pytest.skip(f"needs vLLM in {ENVIRONMENT}: run scripts/vllm_env.sh, or make test-vllm")
     folder = tmp_path_factory.mktemp("served")
-    model = tiny_models.llama(folder / "model", context=2048)
+    model = tiny_models.llama(folder / "model", context=CONTEXT)
     adapter = tiny_models.adapter(model, folder / "generator", seed=1)
+    other = tiny_models.adapter(model, folder / "other", seed=2)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = folder / "server.log"
+    root = f"http://127.0.0.1:{port}"
+    role = f'model = "hosted_vllm/{model}"\napi_base = "{root}/v1"\napi_key_env = "{KEY_ENV}"\n'
+    toml = folder / "kraq.toml"
+    toml.write_text(f'[roles.answerer]\n{role}[roles.generator]\n{role}adapter = "{adapter}"\n')
     command = [
         *("nice", "-n", "15"),  # it takes every core it gets, and the tests want to be heard meanwhile
-        *(str(ENVIRONMENT / "bin" / "vllm"), "serve", model, "--host", "127.0.0.1", "--port", str(port)),
-        *("--served-model-name", "instruct", "--api-key", KEY, "--dtype", "float32", "--enforce-eager"),
-        *("--max-model-len", "2048", "--enable-lora", "--lora-modules", f"generator={adapter}"),
-        *("--max-lora-rank", "64", "--max-loras", "2", "--max-logprobs", "20"),
-        # Without this, vLLM 0.32 on a processor adds LoRA to the logits too, and dies of the first prompt_logprobs.
-        *("--lora-target-modules", "q_proj", "v_proj"),
+        *(sys.executable, "-m", "kraq_dspy.cli", "lm", "serve", "--run", "--runtime-loras", "--config", str(toml)),
+        *("--vllm", str(ENVIRONMENT / "bin" / "vllm"), "--", "--served-model-name", "instruct", "--dtype", "float32"),
+        *("--enforce-eager", "--max-model-len", str(CONTEXT), "--max-logprobs", "20"),
     ]
     settings = {
         "PATH": f"{ENVIRONMENT / 'bin'}:{os.environ['PATH']}",
         "VLLM_TARGET_DEVICE": "cpu",
         "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
+        KEY_ENV: KEY,
         "VLLM_NO_USAGE_STATS": "1",
         "HF_HUB_OFFLINE": "1",
     }
@@ -71,7 +83,7 @@ def server(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             command, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        found = Server(f"http://127.0.0.1:{port}", model, adapter)
+        found = Server(root, model, adapter, other)
         _wait(found.root, process, log)
         yield found
     finally:
@@ -85,7 +97,7 @@ def server(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VLLM_TEST_KEY", KEY)
+    monkeypatch.setenv(KEY_ENV, KEY)
 
 
 def _wait(root: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -4,6 +4,7 @@ The tiny model cannot follow DSPy's format, so a plain adapter takes its words a
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -75,18 +76,54 @@ def answered(lm: dspy.LM, question: str) -> tuple[str, float]:
 def test_both_engines_give_the_same_text_and_confidence(
     server: Any, engine: TransformersEngine, question: str, adapter: str
 ) -> None:
-    mine = local(engine, server.model if adapter == "instruct" else adapter, max_tokens=24)
-    text, confidence = answered(mine, question)
-    served_text, served_confidence = answered(served(server, adapter, max_tokens=24), question)
+    mine, theirs = (server.model, "instruct") if adapter == "instruct" else (adapter, server.generator)
+    text, confidence = answered(local(engine, mine, max_tokens=24), question)
+    served_text, served_confidence = answered(served(server, theirs, max_tokens=24), question)
     assert served_text == text
     assert served_confidence == pytest.approx(confidence, rel=1e-3)
 
 
 def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: Any) -> None:
-    confidences = [answered(served(server, name, max_tokens=24), QUESTIONS[0])[1] for name in ("instruct", "generator")]
+    names = ("instruct", server.generator)
+    confidences = [answered(served(server, name, max_tokens=24), QUESTIONS[0])[1] for name in names]
     assert confidences[0] != pytest.approx(confidences[1], rel=1e-3)
     with pytest.raises(ModelError, match="has no model 'hosted_vllm/generatr'"):
         answered(served(server, "generatr"), QUESTIONS[0])
+
+
+def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(server: Any, kraq: Any) -> None:
+    where = ("--api-base", server.api_base, "--key-env", "VLLM_TEST_KEY")
+    loaded = kraq("lm", "load", server.other, "--json", *where)
+    assert loaded.returncode == 0, loaded.stderr
+    name = json.loads(loaded.stdout)["model"].removeprefix("hosted_vllm/")
+    assert name.startswith("other-")
+    names = ("instruct", server.generator, name)
+    assert len({round(answered(served(server, each, max_tokens=24), QUESTIONS[0])[1], 6) for each in names}) == 3
+    unloaded = kraq("lm", "unload", name, *where)
+    assert (unloaded.returncode, unloaded.stdout) == (0, f"hosted_vllm/{name} is unloaded.\n")
+    with pytest.raises(ModelError, match=f"has no model 'hosted_vllm/{name}'"):
+        answered(served(server, name), QUESTIONS[0])
+    assert answered(served(server, server.generator, max_tokens=24), QUESTIONS[0])[0]  # the others serve on
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["load", "{model}", "--key-env", "VLLM_TEST_KEY"], "is no adapter"),
+        (["load", "{model}", "--name", "base", "--key-env", "VLLM_TEST_KEY"], "refused (4"),
+        (["load", "{other}"], "refused (401)"),
+        (["unload", "nobody", "--key-env", "VLLM_TEST_KEY"], "none of that name"),
+        (["unload", "nobody", "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
+    ],
+)
+def test_what_the_server_cannot_load_is_refused_with_its_reason(
+    server: Any, kraq: Any, words: list[str], says: str
+) -> None:
+    words = [word.format(model=server.model, other=server.other) for word in words]
+    done = kraq("lm", *words, "--api-base", server.api_base)
+    assert done.returncode in (1, 2)
+    assert says in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
 
 
 def test_log_probabilities_spell_the_text(server: Any) -> None:
@@ -114,14 +151,15 @@ def test_scores_of_given_text_are_those_of_the_model(server: Any, engine: Transf
 
 def test_cancelled_drafts_stop_on_the_server(server: Any) -> None:
     lm = served(server, "instruct")
-    n_drafts, length = 6, 1900
+    n_drafts, length = 6, 16_000
     before = server.count("vllm:generation_tokens_total")
 
     async def run() -> list[Any]:
         config = Config(max_tokens=length, temperature=0.0, extensions={"ignore_eos": True})
         requests = [Request(lm.model, messages=(Message.user(f"draft {i}"),), config=config) for i in range(n_drafts)]
         drafts = [asyncio.create_task(lm.acall(request)) for request in requests]
-        await asyncio.sleep(0.5)
+        while await asyncio.to_thread(server.count, "vllm:generation_tokens_total") == before:
+            await asyncio.sleep(0.05)
         for draft in drafts:
             draft.cancel()
         return await asyncio.gather(*drafts, return_exceptions=True)
