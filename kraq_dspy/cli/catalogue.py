@@ -89,9 +89,15 @@ def list_entries(
     if not found:
         output.print(f"No {status.value} entries." if status else "The catalogue is empty.")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
     for heading in ("number", "status", "question", "answer", "sources", "asked"):
-        table.add_column(heading, justify="right" if heading in ("number", "sources", "asked") else "left")
+        table.add_column(
+            heading,
+            justify="right" if heading in ("number", "sources", "asked") else "left",
+            ratio=1 if heading in ("question", "answer") else None,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
     for entry in shown:
         table.add_row(
             str(entry.number),

@@ -57,6 +57,7 @@ def printable(text: str) -> str:
 
 def two_columns(title: str, rows: dict[str, Any]) -> Table:
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.min_width = len(title)  # a title is not wrapped at the width of its rows
     for name, value in rows.items():
         table.add_row(Text(name, style="bold"), value if isinstance(value, Text) else Text(str(value)))
     return table
