@@ -214,8 +214,8 @@ class Workspace:
             return program(question=question)
 
 
-def _hybrid(space: Workspace, weight: float = 0.5) -> Retriever:
-    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=weight)
+def _hybrid(space: Workspace, weight: float = 0.5, okapi: float = 0.0) -> Retriever:
+    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, weight=weight, okapi=okapi)
 
 
 def _raptor(space: Workspace, mode: str) -> Retriever:
@@ -265,7 +265,9 @@ RETRIEVERS: dict[str, Callable[[Workspace], Retriever]] = {
         space.embedder,
     ),
     "pagerank": lambda space: PageRankRetriever(_hybrid(space), space.passage_graph, space.index),
-    "adaptive": lambda space: AdaptiveRetriever(_hybrid(space), space.passage_graph, space.index),
+    "adaptive": lambda space: AdaptiveRetriever(
+        _hybrid(space, weight=0.4, okapi=0.08), space.passage_graph, space.index
+    ),
     "sentence-window": lambda space: SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder),
     "metadata-filter": lambda space: MetadataFilterRetriever(_hybrid(space), space.known_metadata),
     "reranked": lambda space: RerankingRetriever(

@@ -2,12 +2,11 @@
 
 Two signals complement each other. The base retriever's score says how much a passage resembles the question; a walk
 from the best of its hits (`pagerank.py`) says how close a passage is to those in the graph. Which of them to believe
-shows in the scores: where the tenth hit is nearly as good as the first, many passages speak to the question directly
-and the graph only leads away from them; where the scores fall off at once, the question names one thing and the rest of
-the evidence lies behind it.
+shows in the scores. Where the first hit stands out, the question names one thing, and the rest of the evidence lies
+behind it: the walk starts there and leads away. Where the scores are flat, many passages speak to the question
+directly: the walk starts from all of them, so that it hardly changes their order, and counts for less.
 """
 
-import math
 from collections.abc import Collection, Sequence
 
 from kraq_dspy.ports import ChunkSource, Filters, Retriever, Vectors
@@ -18,24 +17,24 @@ from kraq_dspy.records import Hit
 DEPTH = 10
 """The rank whose score, over the first one's, is the shape."""
 
-STEEP, FLAT = 0.5, 0.8
+STEEP, FLAT = 0.5, 0.9
 """From which shape downwards the graph gets its full weight, and from which upwards none."""
-
-BEYOND = 0.5
-"""The base score of a passage that only the walk found, as a share of the last candidate's."""
 
 
 class AdaptiveRetriever(Retrieving):
     """Ranks by `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`; `why` is "adaptive".
 
-    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
-    visits most. `w` is the question's `graph_weight`: between 0 and `most`, by the shape of the scores of `retrieve`.
-    The fourth root spreads the visits, which fall by powers of ten from one step of the walk to the next. The walk
-    starts from the first `share` of the budget's hits, as in `PageRankRetriever`. Where `retrieve` scores nothing above
-    0, its own ranking stands.
+    The walk starts from the `start` first hits of `retrieve`, each with weight `score ** sharpness`: where the second
+    has .8 of the first one's score, a tenth of its weight. `damping` is the probability of walking on. `w` is the
+    question's `graph_weight`, at most `most`. The fourth root spreads the visits, which fall by powers of ten from one
+    step of the walk to the next.
 
-    `retrieve` should score on a scale with a true zero, as `HybridRetriever` does; the settings were chosen for its
-    weight .5 on musique and on part of multihop_rag, and confirmed on others (docs/results.md).
+    The candidates are the `pool` (or `k`, if that is more) best of `retrieve`, and as many of those that the walk
+    visits most, which count as no more like the question than the last of the others. A larger `k` finds the same
+    passages and more, as long as it is below `pool`. Where `retrieve` scores nothing above 0, its own ranking stands.
+
+    `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
+    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results.md).
     """
 
     def __init__(
@@ -44,19 +43,24 @@ class AdaptiveRetriever(Retrieving):
         graph: PassageGraph,
         chunks: ChunkSource,
         *,
-        most: float = 0.8,
+        most: float = 0.6,
         pool: int = 50,
-        share: float = 0.6,
+        start: int = 20,
+        sharpness: float = 10.0,
+        damping: float = 0.8,
     ) -> None:
         if not 0 <= most <= 1:
             raise ValueError(f"most is {most}; expected the graph's largest weight, from 0 (never) to 1 (alone).")
         if pool < 1:
             raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
+        if start < 1:
+            raise ValueError(f"start is {start}; expected 1 or more hits to walk from.")
         self.retrieve = retrieve
-        self.walk = PageRankRetriever(retrieve, graph, chunks, share=share)
+        self.walk = PageRankRetriever(retrieve, graph, chunks, sharpness=sharpness, damping=damping)
         self.chunks = chunks
         self.most = most
         self.pool = pool
+        self.start = start
 
     def __call__(
         self,
@@ -74,13 +78,14 @@ class AdaptiveRetriever(Retrieving):
         if not weight:
             return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
-        visits = self.walk.visits(ranking[: math.ceil(self.walk.share * k)])
-        most_visited = best_first({id: visit for id, visit in visits.items() if id not in set(exclude)}, size)
+        visits = self.walk.visits(ranking[: self.start])
+        excluded = set(exclude)
+        most_visited = best_first({id: visit for id, visit in visits.items() if id not in excluded}, size)
         for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in most_visited if chunk_id not in chunks]):
             if matches(chunk, filters):
                 chunks[chunk.id] = chunk
         base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
-        beyond = BEYOND * base[ranking[-1].chunk.id]
+        beyond = base[ranking[-1].chunk.id]
         peak = max(visits.values(), default=1.0)
         scores = {
             chunk_id: weight * (visits.get(chunk_id, 0.0) / peak) ** 0.25 + (1 - weight) * base.get(chunk_id, beyond)
@@ -89,7 +94,7 @@ class AdaptiveRetriever(Retrieving):
         return [Hit(chunks[chunk_id], score, question, "adaptive") for chunk_id, score in best_first(scores, k)]
 
 
-def graph_weight(scores: Sequence[float], most: float = 0.8) -> float:
+def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:
     """The graph's say in a ranking with these scores, best first: 0 where they are flat, `most` where they fall off.
 
     0 as well where nothing scores above 0: there is no hit to start from.

@@ -1,6 +1,8 @@
-"""Words and meaning together: a weighted sum of two cosines, or a fusion of two rankings."""
+"""Words and meaning together: a weighted sum of cosines, or a fusion of rankings."""
 
 from collections.abc import Collection, Sequence
+
+import numpy as np
 
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request
@@ -15,19 +17,32 @@ class HybridRetriever(Retrieving):
     both cosines, so that neither side's scale decides. `weight` is the paper's lambda, 0.8 there: 1 ranks by meaning
     alone, 0 by words alone; on musique 0.5 found more (`benchmarks/retrieval_musique.py`). The sparse vectors are
     tf-idf ones over the candidates (`sparse_cosines`): the paper names Okapi BM25, whose scores are no cosines.
+
+    `okapi` adds that many times the candidate's BM25 score as a share of the best one, 0 where it is not among the
+    best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
     """
 
     def __init__(
-        self, chunks: ChunkSource, vectors: VectorStore, embedder: Embedder, *, weight: float = 0.8, pool: int = 50
+        self,
+        chunks: ChunkSource,
+        vectors: VectorStore,
+        embedder: Embedder,
+        *,
+        weight: float = 0.8,
+        okapi: float = 0.0,
+        pool: int = 50,
     ) -> None:
         if not 0 <= weight <= 1:
             raise ValueError(f"weight is {weight}; expected a share from 0 (words alone) to 1 (meaning alone).")
+        if okapi < 0:
+            raise ValueError(f"okapi is {okapi}; expected the weight of the BM25 score, 0 or more.")
         if pool < 1:
             raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
         self.chunks = chunks
         self.vectors = vectors
         self.embedder = embedder
         self.weight = weight
+        self.okapi = okapi
         self.pool = pool
 
     def __call__(
@@ -52,6 +67,9 @@ class HybridRetriever(Retrieving):
         dense = self.vectors.vectors(ids) @ vector
         sparse = sparse_cosines(question, [chunk.passage for chunk in found])
         scores = self.weight * dense + (1 - self.weight) * sparse
+        if self.okapi and worded:
+            share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
+            scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
         by_id = dict(zip(ids, found, strict=True))
         ranked = best_first(dict(zip(ids, scores.tolist(), strict=True)), k)
         return [Hit(by_id[chunk_id], score, question, "hybrid") for chunk_id, score in ranked]

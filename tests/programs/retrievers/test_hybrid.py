@@ -30,6 +30,21 @@ def test_the_score_is_the_weighted_sum_of_both_cosines(library: Any) -> None:
     assert 0 < score(0) < 1
 
 
+def test_okapi_adds_the_share_of_the_best_bm25_score(library: Any) -> None:
+    def scores(okapi: float) -> dict[str, float]:
+        retrieve = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1, okapi=okapi)
+        return {hit.chunk.title: hit.score for hit in retrieve("choir music", 9)}
+
+    plain, added = scores(0.0), scores(0.5)
+    bm25 = {
+        hit.chunk.title: hit.score for hit in BM25Retriever(library.records, library.chunk_vectors)("choir music", 9)
+    }
+    assert bm25["song"] == max(bm25.values())
+    assert added["song"] - plain["song"] == pytest.approx(0.5)
+    assert added["hall"] - plain["hall"] == pytest.approx(0.5 * bm25["hall"] / bm25["song"])
+    assert added["rhine"] == plain["rhine"]  # shares no word
+
+
 def test_a_word_match_that_the_embedding_misses_is_found(library: Any) -> None:
     hybrid = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.5, pool=2)
     # "choir" is no keyword, so the embedding sees a question like "blank"; the word leads to "song".
@@ -50,6 +65,8 @@ def test_a_rank_is_worth_one_over_sixty_plus_rank(library: Any) -> None:
 def test_settings_out_of_range_are_refused(library: Any) -> None:
     with pytest.raises(ValueError, match=r"weight is 1\.5"):
         HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1.5)
+    with pytest.raises(ValueError, match="okapi is -1"):
+        HybridRetriever(library.records, library.chunk_vectors, library.embedder, okapi=-1)
     with pytest.raises(ValueError, match="pool is 0"):
         HybridRetriever(library.records, library.chunk_vectors, library.embedder, pool=0)
     with pytest.raises(ValueError, match="no retrievers"):
