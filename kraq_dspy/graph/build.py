@@ -9,10 +9,15 @@
 """
 
 import dataclasses
+import itertools
 import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kraq_dspy.config import ResolveSettings
 from kraq_dspy.graph.resolve import (
@@ -27,6 +32,8 @@ from kraq_dspy.graph.resolve import (
 from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
+Ints = NDArray[np.int64]
+
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？])\s*")
 _TITLE_END = re.compile(
     r"(?:^|[\s(.])(?:[^\W\d_]|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Gen|No|vs|cf|Inc|Ltd|Co)\.$", re.IGNORECASE
@@ -37,8 +44,9 @@ _TITLE_END = re.compile(
 class Graph:
     """The graph of a corpus. Entities and relationships are sorted by id, claims in reading order.
 
-    `descriptions` holds, by the id of an entity or a relationship, the distinct descriptions that were joined into its
-    description, in reading order; a model may write a better one from them (`apply_descriptions`).
+    `descriptions` holds, by the id of an entity or a relationship that was described in more than one way, the distinct
+    descriptions that were joined into its description, in reading order; a model may write a better one from them
+    (`apply_descriptions`).
     """
 
     entities: tuple[Entity, ...] = ()
@@ -78,11 +86,12 @@ def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:
     return dataclasses.replace(
         graph,
         entities=tuple(
-            dataclasses.replace(entity, description=better.get(entity.id, entity.description))
+            dataclasses.replace(entity, description=better[entity.id]) if entity.id in better else entity
             for entity in graph.entities
         ),
         relationships=tuple(
-            dataclasses.replace(link, description=better.get(link.id, link.description)) for link in graph.relationships
+            dataclasses.replace(link, description=better[link.id]) if link.id in better else link
+            for link in graph.relationships
         ),
     )
 
@@ -125,14 +134,45 @@ def _said(sentence: str) -> str:
     return " ".join(re.findall(r"\w+", sentence.casefold())) or sentence
 
 
+class _Numbered(dict[str, int]):
+    """Each distinct string once, with its number in the order of coming."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+class _Log:
+    """Rows of integers, of 4 bytes each."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._values = array("i")
+
+    def add(self, *row: int) -> None:
+        self._values.extend(row)
+
+    def rows(self) -> Ints:
+        return np.array(self._values, dtype=np.int64).reshape(-1, self._width)
+
+
 class Mentions:
-    """What the extractions say, by unresolved names. Holds each distinct text once, and chunks by their number."""
+    """What the extractions say, by unresolved names.
+
+    Names and texts are held once, what is said as rows of their numbers: dictionaries of what is said of each pair took
+    kilobytes a relationship.
+    """
 
     def __init__(self) -> None:
         self._chunk_ids: list[str] = []
-        self._spellings: dict[str, _Thing] = {}
-        self._links: dict[tuple[str, str, str], _Link] = {}
-        self._claims: dict[tuple[str, int, str], tuple[str, int, str]] = {}
+        self._names = _Numbered()
+        self._texts = _Numbered()
+        self._listed: set[int] = set()  # names that are more than an end or a subject
+        self._mentioned = _Log(2)  # name, chunk
+        self._types = _Log(2)  # name, text
+        self._described = _Log(3)  # name, text, chunk
+        self._links = _Log(6)  # source, target, predicate as it is compared, predicate, description or -1, chunk
+        self._claims = _Log(3)  # subject, statement, chunk
 
     @classmethod
     def of(cls, extractions: Iterable[Extraction]) -> "Mentions":
@@ -148,181 +188,184 @@ class Mentions:
         for entity in extraction.entities:
             if not entity.name.strip():
                 continue
-            thing = self._mention(entity.name, number)
-            thing.listed = True
-            if entity.type.strip():
-                thing.types[entity.type.strip()] += 1
-            if entity.description.strip():
-                thing.descriptions.setdefault(entity.description.strip(), number)
+            name = self._mention(entity.name, number)
+            self._listed.add(name)
+            if kind := entity.type.strip():
+                self._types.add(name, self._texts[kind])
+            if text := entity.description.strip():
+                self._described.add(name, self._texts[text], number)
         for link in extraction.relationships:
             if not link.source.strip() or not link.target.strip():
                 continue
-            for name in (link.source, link.target):
-                self._mention(name, number)
+            ends = self._mention(link.source, number), self._mention(link.target, number)
             predicate = " ".join(link.predicate.split())
-            known = self._links.setdefault((link.source, link.target, _said(predicate) if predicate else ""), _Link())
-            known.predicates[predicate] += 1
-            known.chunks[number] += 1
-            if link.description.strip():
-                known.descriptions.setdefault(link.description.strip(), number)
+            compared = self._texts[_said(predicate) if predicate else ""]
+            text = link.description.strip()
+            self._links.add(*ends, compared, self._texts[predicate], self._texts[text] if text else -1, number)
         for claim in extraction.claims:
             if claim.subject.strip() and claim.statement.strip():
-                self._mention(claim.subject, number)
-                statement = " ".join(claim.statement.split())
-                key = (claim.subject, number, _said(statement))
-                self._claims.setdefault(key, (claim.subject, number, statement))
+                subject = self._mention(claim.subject, number)
+                self._claims.add(subject, self._texts[" ".join(claim.statement.split())], number)
 
     def names(self) -> list[NameCount]:
         """The distinct spellings, sorted, with their counts; blank ones left out."""
-        return [NameCount(name, majority(t.types), t.count) for name, t in sorted(self._spellings.items())]
+        counts = np.bincount(self._mentioned.rows()[:, 0], minlength=len(self._names)).tolist()
+        types = _majorities(self._types.rows(), list(self._texts))
+        return [NameCount(name, types.get(n, ""), counts[n]) for name, n in sorted(self._names.items())]
 
     def graph(self, resolution: Resolution) -> Graph:
-        keys = {name: resolution.key_of(name) for name in self._spellings}
-        things: dict[str, _Thing] = defaultdict(_Thing)
-        spellings: dict[str, Counter[str]] = defaultdict(Counter)
-        for name, thing in sorted(self._spellings.items()):
-            things[keys[name]].take(thing)
-            spellings[keys[name]][name] += thing.count
-        links = self._resolved_links(keys)
-        claims = self._resolved_claims(keys)
-        stand_ins = _first_statements(links, claims)
-        neighbours: dict[str, set[str]] = defaultdict(set)
-        for source, target, _ in links:
-            neighbours[source].add(target)
-            neighbours[target].add(source)
+        keys = _Numbered()
+        key_of = np.array([keys[resolution.key_of(name)] for name in self._names], dtype=np.int64)
+        ids = [entity_id_of(key) for key in keys]
+        texts = list(self._texts)
+        links = self._links.rows()
+        links[:, :2] = key_of[links[:, :2]]
+        links = links[links[:, 0] != links[:, 1]]  # a link of a thing with itself says nothing about two
+        links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
+        claims = list(self._resolved_claims(key_of, ids, texts))
         descriptions: dict[str, tuple[str, ...]] = {}
-        entities: list[Entity] = []
-        for key, thing in things.items():
-            id = entity_id_of(key)
-            texts = thing.texts()
-            if not texts and not thing.listed and key in stand_ins:
-                texts = (stand_ins[key][1],)
-            descriptions[id] = texts
-            ordered = by_preference(spellings[key])
-            entities.append(
-                Entity(
-                    id=id,
-                    name=ordered[0],
-                    type=majority(thing.types),
-                    description=join_descriptions(texts),
-                    names=ordered,
-                    chunk_ids=self._chunks(thing.chunks),
-                    degree=len(neighbours[key]),
-                )
-            )
-        relationships: list[Relationship] = []
-        for (source, target, predicate), link in links.items():
-            source_id, target_id = entity_id_of(source), entity_id_of(target)
-            id = content_id("relationship", source_id, target_id, predicate)
-            descriptions[id] = link.texts()
-            relationships.append(
-                Relationship(
-                    id=id,
-                    source_id=source_id,
-                    target_id=target_id,
-                    predicate=majority(link.predicates),
-                    description=join_descriptions(link.texts()),
-                    weight=float(sum(link.chunks.values())),
-                    chunk_ids=self._chunks(link.chunks),
-                )
-            )
+        entities = list(self._entities(key_of, ids, texts, links, claims, descriptions))
+        relationships = list(self._relationships(ids, texts, links, descriptions))
+        entities.sort(key=lambda entity: entity.id)
+        relationships.sort(key=lambda link: link.id)
         return Graph(
-            entities=tuple(sorted(entities, key=lambda entity: entity.id)),
-            relationships=tuple(sorted(relationships, key=lambda link: link.id)),
+            entities=tuple(entities),
+            relationships=tuple(relationships),
             claims=tuple(
                 Claim(
-                    id=content_id("claim", entity_id_of(key), statement, self._chunk_ids[number]),
-                    entity_id=entity_id_of(key),
-                    statement=statement,
+                    id=content_id("claim", ids[key], texts[statement], self._chunk_ids[number]),
+                    entity_id=ids[key],
+                    statement=texts[statement],
                     chunk_id=self._chunk_ids[number],
                 )
-                for key, number, statement in claims
+                for key, statement, number in claims
             ),
             merges=resolution.merges,
             descriptions=descriptions,
         )
 
-    def _mention(self, name: str, number: int) -> "_Thing":
-        thing = self._spellings.setdefault(name, _Thing())
-        thing.count += 1
-        thing.chunks[number] = None
-        return thing
+    def _mention(self, name: str, chunk: int) -> int:
+        number = self._names[name]
+        self._mentioned.add(number, chunk)
+        return number
 
     def _chunks(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._chunk_ids[number] for number in sorted(numbers)))
+        return tuple(dict.fromkeys(self._chunk_ids[number] for number in numbers))
 
-    def _resolved_links(self, keys: Mapping[str, str]) -> dict[tuple[str, str, str], "_Link"]:
-        """By (source key, target key, predicate); a link of a thing with itself says nothing about two."""
-        links: dict[tuple[str, str, str], _Link] = defaultdict(_Link)
-        for (source, target, predicate), link in self._links.items():
-            if keys[source] != keys[target]:
-                links[keys[source], keys[target], predicate].take(link)
-        return links
+    def _entities(
+        self,
+        key_of: Ints,
+        ids: Sequence[str],
+        texts: Sequence[str],
+        links: Ints,
+        claims: Sequence[tuple[int, int, int]],
+        descriptions: dict[str, tuple[str, ...]],
+    ) -> Iterator[Entity]:
+        """One for each of `ids`; what was described in several ways goes into `descriptions`."""
+        mentioned, described, types = self._mentioned.rows(), self._described.rows(), self._types.rows()
+        counts = np.bincount(mentioned[:, 0], minlength=len(key_of)).tolist()
+        spellings: list[dict[str, int]] = [{} for _ in ids]
+        for (name, number), key in zip(self._names.items(), key_of.tolist(), strict=True):
+            spellings[key][name] = counts[number]
+        for rows in (mentioned, described, types):
+            rows[:, 0] = key_of[rows[:, 0]]
+        kinds = _majorities(types, texts)
+        size = len(self._chunk_ids)
+        in_chunk = np.unique(mentioned[:, 0] * size + mentioned[:, 1])
+        chunks = _split(in_chunk // size, in_chunk % size, len(ids))
+        described = described[np.argsort(described[:, 0], kind="stable")]
+        said = [_in_reading_order(rows[:, 1:].tolist(), texts) for rows in _split(described[:, 0], described, len(ids))]
+        listed = {int(key_of[name]) for name in self._listed}
+        stand_ins = _first_statements({n for n in range(len(ids)) if n not in listed}, links, claims, texts)
+        ends = np.concatenate([links[:, 0] * len(ids) + links[:, 1], links[:, 1] * len(ids) + links[:, 0]])
+        degrees = np.bincount(np.unique(ends) // max(1, len(ids)), minlength=len(ids)).tolist()
+        for key, id in enumerate(ids):
+            ways = said[key] or ((stand_ins[key],) if key in stand_ins else ())
+            if len(ways) > 1:
+                descriptions[id] = ways
+            ordered = by_preference(spellings[key])
+            yield Entity(
+                id=id,
+                name=ordered[0],
+                type=kinds.get(key, ""),
+                description=join_descriptions(ways),
+                names=ordered,
+                chunk_ids=self._chunks(chunks[key].tolist()),
+                degree=degrees[key],
+            )
 
-    def _resolved_claims(self, keys: Mapping[str, str]) -> list[tuple[str, int, str]]:
-        """(subject key, chunk number, statement) in reading order, each said once per subject and chunk."""
-        claims: dict[tuple[str, str, str], tuple[str, int, str]] = {}
-        for (subject, number, said), (_, _, statement) in self._claims.items():
-            claims.setdefault((keys[subject], self._chunk_ids[number], said), (keys[subject], number, statement))
-        return list(claims.values())
+    def _relationships(
+        self, ids: Sequence[str], texts: Sequence[str], links: Ints, descriptions: dict[str, tuple[str, ...]]
+    ) -> Iterator[Relationship]:
+        """One for each source, target and predicate of the sorted `links`."""
+        new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
+        bounds = [0, *new.tolist(), len(links)] if len(links) else []
+        for start, end in itertools.pairwise(bounds):
+            rows = links[start:end].tolist()
+            source, target, compared = rows[0][:3]
+            ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), texts)
+            id = content_id("relationship", ids[source], ids[target], texts[compared])
+            if len(ways) > 1:
+                descriptions[id] = ways
+            yield Relationship(
+                id=id,
+                source_id=ids[source],
+                target_id=ids[target],
+                predicate=majority(Counter(texts[row[3]] for row in rows)),
+                description=join_descriptions(ways),
+                weight=float(len(rows)),
+                chunk_ids=self._chunks(row[5] for row in rows),
+            )
+
+    def _resolved_claims(
+        self, key_of: Ints, ids: Sequence[str], texts: Sequence[str]
+    ) -> Iterator[tuple[int, int, int]]:
+        """(key, statement, chunk) in reading order, each said once per subject and chunk."""
+        seen: set[str] = set()
+        for subject, statement, number in self._claims.rows().tolist():
+            key = int(key_of[subject])
+            said = content_id(ids[key], self._chunk_ids[number], _said(texts[statement]))
+            if said not in seen:
+                seen.add(said)
+                yield key, statement, number
 
 
-@dataclass
-class _Thing:
-    """What is said of one name. Numbers are those of chunks; descriptions map to the first chunk that has them."""
-
-    count: int = 0
-    types: Counter[str] = field(default_factory=Counter)
-    descriptions: dict[str, int] = field(default_factory=dict)
-    chunks: dict[int, None] = field(default_factory=dict)
-    listed: bool = False
-
-    def take(self, other: "_Thing") -> None:
-        self.count += other.count
-        self.types.update(other.types)
-        self.chunks.update(other.chunks)
-        self.listed |= other.listed
-        _take_descriptions(self.descriptions, other.descriptions)
-
-    def texts(self) -> tuple[str, ...]:
-        return _in_reading_order(self.descriptions)
+def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
+    """`rows` by their group, 0 to `count` - 1; `groups` ascend."""
+    return np.split(rows, np.searchsorted(groups, np.arange(1, count))) if count else []
 
 
-@dataclass
-class _Link:
-    """What is said of one pair; `chunks` counts the statements of each chunk."""
-
-    predicates: Counter[str] = field(default_factory=Counter)
-    descriptions: dict[str, int] = field(default_factory=dict)
-    chunks: Counter[int] = field(default_factory=Counter)
-
-    def take(self, other: "_Link") -> None:
-        self.predicates.update(other.predicates)
-        self.chunks.update(other.chunks)
-        _take_descriptions(self.descriptions, other.descriptions)
-
-    def texts(self) -> tuple[str, ...]:
-        return _in_reading_order(self.descriptions)
+def _majorities(rows: Ints, texts: Sequence[str]) -> dict[int, str]:
+    """By the first column, the text that the second names most often."""
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    for number, text in rows.tolist():
+        counts[number][texts[text]] += 1
+    return {number: majority(found) for number, found in counts.items()}
 
 
-def _take_descriptions(into: dict[str, int], other: Mapping[str, int]) -> None:
-    for text, number in other.items():
-        into[text] = min(number, into.get(text, number))
-
-
-def _in_reading_order(descriptions: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(sorted(descriptions, key=lambda text: (descriptions[text], text)))
+def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tuple[str, ...]:
+    """The distinct texts of (text, chunk), by the first chunk that has them, then alphabetically; chunks ascend."""
+    first: dict[int, int] = {}
+    for text, chunk in rows:
+        first.setdefault(text, chunk)
+    return tuple(texts[text] for text in sorted(first, key=lambda text: (first[text], texts[text])))
 
 
 def _first_statements(
-    links: Mapping[tuple[str, str, str], _Link], claims: Sequence[tuple[str, int, str]]
-) -> dict[str, tuple[int, str]]:
-    """By key, the first (chunk number, text) of a relationship or a claim about it."""
-    first: dict[str, tuple[int, str]] = {}
-    statements: list[tuple[int, str, tuple[str, ...]]] = [(number, text, (key,)) for key, number, text in claims]
-    for (source, target, _), link in links.items():
-        statements += [(number, text, (source, target)) for text, number in link.descriptions.items()]
-    for number, text, keys in statements:
-        for key in keys:
+    wanted: Collection[int], links: Ints, claims: Iterable[tuple[int, int, int]], texts: Sequence[str]
+) -> dict[int, str]:
+    """For those of the `wanted` keys that a relationship or a claim is about, what the first one says."""
+    first: dict[int, tuple[int, str]] = {}
+
+    def take(key: int, number: int, text: str) -> None:
+        if key in wanted:
             first[key] = min(first.get(key, (number, text)), (number, text))
-    return first
+
+    for key, statement, number in claims:
+        take(key, number, texts[statement])
+    unlisted = np.array(sorted(wanted), dtype=np.int64)
+    about = np.isin(links[:, 0], unlisted) | np.isin(links[:, 1], unlisted)
+    for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
+        take(source, number, texts[text])
+        take(target, number, texts[text])
+    return {key: text for key, (_, text) in first.items()}

@@ -85,10 +85,11 @@ class KRAQ(SavedInFull):
         """
         mentions = Mentions.of(extractions)
         graph = mentions.graph(await self._resolution(mentions.names(), steps))
+        del mentions  # gives back what it holds before a model is asked
         long = [
             Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
             for entity in graph.entities
-            if len(graph.descriptions.get(entity.id, ())) > 1
+            if entity.id in graph.descriptions
             and count_tokens(entity.description) > self.settings.resolve.description_tokens
         ]
         merged = {
