@@ -88,7 +88,8 @@ def main() -> None:
         agree, took = size["two seeds agree"], size["milliseconds"]
         print(
             f"N={size['n']} k={size['k']}: of {size['sets']} sets {size['tighter']} tighter, {size['looser']} looser; "
-            f"two seeds agree {agree['loop']:.2f} -> {agree['at once']:.2f}; {took['loop']:.1f} -> {took['at once']:.1f} ms"
+            f"two seeds agree {agree['loop']:.2f} -> {agree['at once']:.2f}; "
+            f"{took['loop']:.1f} -> {took['at once']:.1f} ms"
         )
 
 

@@ -121,13 +121,23 @@ def _post(api_base: str, action: str, body: Mapping[str, str], key: str | None) 
         reply = httpx.post(url, json=dict(body), headers=headers, timeout=120)
     except httpx.HTTPError as error:
         raise ModelError(f"{api_base} does not answer ({error}). Is the server running?") from error
-    if reply.status_code == 404:
+    if reply.is_success:
+        return
+    said = _message(reply)
+    if reply.status_code == 404 and said is None:  # there is no such address at all
         raise ModelError(
-            f"{api_base} does not let adapters be changed, or has none of that name: start it with {RUNTIME}=True "
+            f"{api_base} does not let adapters be changed: start it with {RUNTIME}=True "
             f"(`kraq lm serve --runtime-loras`). It said: {reply.text[:200]}"
         )
-    if not reply.is_success:
-        raise ModelError(f"{api_base} refused ({reply.status_code}): {reply.text[:300]}")
+    raise ModelError(f"{api_base} refused ({reply.status_code}): {said or reply.text[:300]}")
+
+
+def _message(reply: httpx.Response) -> str | None:
+    """vLLM's own words for what is wrong; None where it has none."""
+    try:
+        return str(reply.json()["error"]["message"])[:300]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _config(folder: str) -> dict[str, Any]:

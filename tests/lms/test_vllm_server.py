@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.lms.adapter_name import served_name, with_adapter
-from kraq_dspy.lms.vllm_server import servers_of, unload_adapter
+from kraq_dspy.lms.vllm_server import load_adapter, servers_of, unload_adapter
 
 URL = "http://localhost:8123/v1"
 
@@ -81,6 +83,28 @@ def test_what_one_server_cannot_do_is_refused(folder: str) -> None:
         with_adapter(RoleSettings(model="openai/gpt-4o", adapter=folder))
     with pytest.raises(ModelError, match="does not answer"):
         unload_adapter("http://127.0.0.1:9/v1", "generator")
+
+
+def test_a_server_that_does_not_let_adapters_be_changed_is_told_from_one_that_does_not_know_them() -> None:
+    bodies = ['{"detail": "Not Found"}', '{"error": {"message": "no adapter found in it", "code": 404}}']
+
+    class Absent(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(404)
+            self.end_headers()
+            self.wfile.write(bodies.pop(0).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Absent) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        with pytest.raises(ModelError, match="start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"):
+            load_adapter(url, "generator", "somewhere")
+        with pytest.raises(ModelError, match=r"refused \(404\): no adapter found in it"):
+            load_adapter(url, "generator", "somewhere")
+        server.shutdown()
 
 
 def test_the_command_line_prints_it_or_becomes_it(folder: str, tmp_path: Path) -> None:
