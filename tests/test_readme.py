@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,13 +38,12 @@ def test_the_settings_example_is_valid() -> None:
         assert settings.role("generator").model != settings.role("answerer").model
 
 
-def test_every_command_and_option_of_the_readme_exists() -> None:
+def test_every_command_and_option_of_the_readme_exists(kraq: Any) -> None:
     help_of: dict[str, str] = {}
     for command in sorted(
         set(re.findall(r"kraq (index|status|questions|ask|import graphrag|import triples|export|demo)", README))
     ):
-        words = [sys.executable, "-m", "kraq_dspy.cli", *command.split(), "--help"]
-        help_of[command] = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        help_of[command] = kraq(*command.split(), "--help").stdout
     for line in README.splitlines():
         for command, text in help_of.items():
             if f"kraq {command} " in line:

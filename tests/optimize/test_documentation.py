@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy.optimize import OPTIMIZERS, STEPS
 
@@ -21,11 +22,10 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
     assert "demonstrations, made by knn" in state
 
 
-def test_every_option_that_is_named_exists() -> None:
+def test_every_option_that_is_named_exists(kraq: Any) -> None:
     told = {}
     for command in ("optimize", "index", "ask"):
-        words = [sys.executable, "-m", "kraq_dspy.cli", command, "--help"]
-        told[command] = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        told[command] = kraq(command, "--help").stdout
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
         assert option in told["optimize"]
     for command, rest in re.findall(r"^    kraq (\w+)(.*)$", PAGE, re.MULTILINE):

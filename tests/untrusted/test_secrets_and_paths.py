@@ -1,8 +1,6 @@
 """Keys stay out of whatever is written or printed; ids of documents stay out of paths; control codes off terminals."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +71,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
     assert PASSWORD not in str(refused.value)
 
 
-def test_an_error_does_not_show_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_does_not_show_the_key(kraq: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
     role = {"model": "hosted_vllm/m", "api_base": "http://127.0.0.1:9/v1", "api_key_env": "KRAQ_TEST_KEY"}
     config = "[roles.default]\nretries = 0\n" + "".join(f'{name} = "{value}"\n' for name, value in role.items())
@@ -81,7 +79,7 @@ def test_an_error_does_not_show_the_key(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "a.txt").write_text(TEXTS["a"])
     words = ["-v", "index", str(tmp_path / "a.txt"), "--out", str(tmp_path / "x.kraq")]
     words += ["--config", str(tmp_path / "kraq.toml")]
-    process = subprocess.run([sys.executable, "-m", "kraq_dspy.cli", *words], capture_output=True, text=True)
+    process = kraq(*words)
     assert process.returncode == 1
     assert "127.0.0.1:9" in process.stderr
     assert KEY not in process.stderr + process.stdout
@@ -104,7 +102,7 @@ def test_ids_of_documents_never_become_paths(tmp_path: Path) -> None:
     assert not Path("/tmp/outside").exists()
 
 
-def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(tmp_path: Path) -> None:
+def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(kraq: Any, tmp_path: Path) -> None:
     codes = "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J [red]markup[/red] [link=http://x]y[/link] \u202eback\r"
     rows = [
         {"id": f"{name} {codes}", "title": f"Ada {codes}", "text": f"{text} Ada {codes} Lovelace met Charles {codes}."}
@@ -121,8 +119,7 @@ def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(tmp_pat
     ):
         result = CliRunner().invoke(app, words)
         shown += result.output + (result.stderr or "")
-    wrong = [sys.executable, "-m", "kraq_dspy.cli", "ask", f"{out}{codes}", "Who?"]
-    shown += subprocess.run(wrong, capture_output=True, text=True).stderr
+    shown += kraq("ask", f"{out}{codes}", "Who?").stderr
     assert "Ada" in shown
     assert "There is no index" in shown
     assert "[red]markup" in shown
