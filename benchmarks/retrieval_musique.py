@@ -89,6 +89,7 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
         return CommunityBridgeRetriever(over, communities, index.question_vectors, vectors, chunks, embedder)
 
     hybrid = HybridRetriever(chunks, vectors, embedder, weight=0.5)
+    worded = HybridRetriever(chunks, vectors, embedder, weight=0.4, okapi=0.08)
     combined = CombinedRetriever(dense, nearest, n=3)
     found: dict[str, Retriever] = {
         "dense": dense,
@@ -100,7 +101,8 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
         "bridge": bridge(dense),
         "pagerank": PageRankRetriever(dense, graph, chunks),
         "pagerank over hybrid .5": PageRankRetriever(hybrid, graph, chunks),
-        "adaptive": AdaptiveRetriever(hybrid, graph, chunks),
+        "hybrid .4 with okapi .08": worded,
+        "adaptive": AdaptiveRetriever(worded, graph, chunks),
         "pagerank over combined n=3": PageRankRetriever(combined, graph, chunks),
         "combined n=3 over pagerank": CombinedRetriever(PageRankRetriever(dense, graph, chunks), nearest, n=3),
         "bridge over hybrid .5": bridge(hybrid),

@@ -1,10 +1,11 @@
 """The tables of docs/results.md from a run of `kraq eval retrievers`: recall, MRR and time, and who beats whom.
 
-    python benchmarks/retrieval_tables.py runs/retrievers [--against adaptive]
+    python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times] [--against adaptive]
 
 For each data set: recall@5 and @10 and MRR@10 with 95 % intervals, median milliseconds of a search with ten passages
-(the encoder included). Then `--against` beside the best other retriever of each budget, chosen by its mean on those
-same questions, which favours it: differences are paired, with 95 % bootstrap intervals.
+(the encoder included), from `--times` where the run itself shared its machine. Then `--against` beside the best other
+retriever of each budget, chosen by its mean on those same questions, which favours it: differences are paired, with
+95 % bootstrap intervals.
 """
 
 import argparse
@@ -19,15 +20,16 @@ METRICS = ("recall@5", "recall@10", "mrr@10")
 BUDGETS = (5, 10, 15)
 
 
-def table(run: RunSummary) -> str:
+def table(run: RunSummary, times: RunSummary) -> str:
     """One data set, the retrievers in the table's order; the best mean of a column in bold."""
+    timed = {system.name: system for system in times.systems}
     documents, asked = run.header.extra["documents"], run.systems[0].n - run.systems[0].cells["recall@5"].n_undefined
     lines = [f"| {run.header.dataset} ({documents:,} passages, {asked} questions) | {' | '.join(METRICS)} | ms |"]
     lines.append("|---" * (len(METRICS) + 2) + "|")
     best = {metric: max(_mean(system, metric) for system in run.systems) for metric in METRICS}
     for system in run.systems:
         cells = [_shown(system, metric, best[metric]) for metric in METRICS]
-        lines.append(f"| {system.name} | {' | '.join(cells)} | {_ms(system):.0f} |")
+        lines.append(f"| {system.name} | {' | '.join(cells)} | {_ms(timed[system.name]):.1f} |")
     return "\n".join(lines)
 
 
@@ -89,11 +91,13 @@ def _ms(system: SystemSummary) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="the folder that `kraq eval retrievers` wrote")
+    parser.add_argument("--times", type=Path, help="a run of the same table on an idle machine, for the milliseconds")
     parser.add_argument("--against", default="adaptive", help="the retriever to compare with each other one")
     options = parser.parse_args()
     runs = list(summarise(find_runs(options.run)).runs)
+    timed = {run.header.dataset: run for run in (summarise(find_runs(options.times)).runs if options.times else runs)}
     for run in runs:
-        print(table(run), end="\n\n")
+        print(table(run, timed[run.header.dataset]), end="\n\n")
     print(comparison(runs, options.against))
 
 
