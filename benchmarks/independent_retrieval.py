@@ -3,10 +3,12 @@
     python benchmarks/independent_retrieval.py --index DIR [--data ../shared/data/musique]
 
 `--index` is the one that `benchmarks/retrieval_musique.py --index DIR` keeps. scikit-learn searches the index's own
-vectors, rank_bm25 (as it comes, with k1=1.2 and b=.75 as in the engine) the engine's own tokens of the same passages.
+vectors, rank_bm25 (k1=1.2 and b=.75 as in the engine) the engine's own tokens of the same passages: once as it comes,
+once with the engine's assumed average length of 256 tokens and its idf, which stays above 0 (Lucene's).
 """
 
 import argparse
+import math
 import re
 import statistics
 from collections.abc import Callable, Sequence
@@ -49,6 +51,11 @@ def main() -> None:
         stored = index.chunk_vectors.vectors([chunk.id for chunk in chunks])
         nearest = NearestNeighbors(n_neighbors=most, metric="cosine", algorithm="brute").fit(stored)
         okapi = BM25Okapi([tokens(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
+        engine_like = BM25Okapi([tokens(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
+        engine_like.avgdl = 256
+        for token in engine_like.idf:
+            n = sum(token in passage for passage in engine_like.doc_freqs)
+            engine_like.idf[token] = math.log(1 + (len(chunks) - n + 0.5) / (n + 0.5))
         dense = DenseRetriever(index, index.chunk_vectors, embedder)
         bm25 = BM25Retriever(index, index.chunk_vectors)
 
@@ -56,8 +63,8 @@ def main() -> None:
             found: Sequence[int] = nearest.kneighbors(embedder.encode_queries([question]))[1][0]
             return found
 
-        def by_okapi(question: str) -> Sequence[int]:
-            scores = okapi.get_scores(list(dict.fromkeys(tokens(question))))
+        def by_okapi(question: str, model: BM25Okapi) -> Sequence[int]:
+            scores = model.get_scores(list(dict.fromkeys(tokens(question))))
             found: Sequence[int] = np.argsort(-scores, kind="stable")[:most].tolist()
             return found
 
@@ -65,7 +72,10 @@ def main() -> None:
             "dense": lambda question: [hit.chunk.document_id for hit in dense(question, most)],
             "scikit-learn": lambda question: [documents[row] for row in by_library(question)],
             "bm25": lambda question: [hit.chunk.document_id for hit in bm25(question, most)],
-            "rank_bm25": lambda question: [documents[row] for row in by_okapi(question)],
+            "rank_bm25 as it comes": lambda question: [documents[row] for row in by_okapi(question, okapi)],
+            "rank_bm25, length and idf as here": lambda question: [
+                documents[row] for row in by_okapi(question, engine_like)
+            ],
         }
         table = Table("retriever", *[f"recall@{k}" for k in BUDGETS])
         for name, find in systems.items():

@@ -124,8 +124,8 @@ def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | Non
     order = [name for name in described.get("systems", ()) if name in by_system]
     order += [name for name in by_system if name not in order]
     chosen = baseline or described.get("baseline", "")
-    if order and chosen not in order:
-        if baseline is not None:
+    if chosen not in order:
+        if order and baseline is not None:
             raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
         chosen = ""  # an unfinished run: not yet asked
     metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})

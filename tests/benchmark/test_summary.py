@@ -67,6 +67,11 @@ def test_a_run_that_is_not_finished_says_what_is_missing() -> None:
     assert run.missing == {"new": 3}
 
 
+def test_a_run_that_asked_nothing_yet_has_no_figures() -> None:
+    run = summarise_run(header(), [])
+    assert (run.systems, run.baseline) == ((), "")
+
+
 def test_p_values_are_adjusted_for_the_number_of_systems() -> None:
     worse = [Row(row.question_id, "third", answer="x", metrics=row.metrics) for row in rows("third", [1, 1, 1, 1])]
     run = summarise_run(header(), [*rows("old", [0, 0, 0, 0]), *rows("new", [1, 1, 1, 1]), *worse])
