@@ -4,16 +4,21 @@
 
 For each question, E(d|q*) of the nearest KRAQ (or Random) question takes the place of E(d|Q). Compared with
 Speculative RAG on the same passages: the adjusted Rand index of the clusters, the share of drafting subsets in common,
-whether the chosen draft read the same passages, and exact match with a paired interval. Beside them the noise floor:
-Speculative RAG against itself with another seed of KMeans. Last, the share of retrieved passages that
-`kraq precompute --top-n` would have stored for q*; what is not stored is embedded online as seen from q*, so top-n
-changes the time and not the answer.
+whether the chosen draft read the same passages, how much of the supporting evidence its best subset holds, and exact
+match, with paired intervals. Beside them: the noise floor, Speculative RAG against itself with another seed of KMeans;
+the passages' own vectors, which no question has seen; and the guard, which lets only questions above the calibrated
+threshold stand in.
+
+`found` is the share of retrieved passages that `kraq precompute --top-n` would have stored for q*. What is not stored
+is embedded online as seen from q*, so top-n changes the time alone, but where nothing is found E(d|Q) is used.
 """
 
 import argparse
 import dataclasses
 import json
+import math
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,13 +32,15 @@ from stand_in import machine
 
 from kraq_dspy.benchmark.data import load
 from kraq_dspy.benchmark.indexes import prepare_index, prepared
-from kraq_dspy.calibrate import agreement
+from kraq_dspy.calibrate import agreement, calibrate
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.eval.answers import exact_match
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.lms.adapter import KraqAdapter
-from kraq_dspy.ports import InstructedEmbedder, Vectors
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.programs.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.programs.speculative_rag import SpeculativeRAG
@@ -43,6 +50,7 @@ from kraq_dspy.workspace import Workspace
 
 TOP_N = (100, 300, 1000)
 SOURCES = ("kraq", "random")
+ONLINE, RESEEDED, UNASKED = "online, from Q", "online, other seed", "of no question"
 
 
 class MadeNow:
@@ -58,11 +66,63 @@ class MadeNow:
         return self.embedder.encode(question.text, passages), np.ones(len(passages), dtype=bool)
 
 
+class Remembering:
+    """An encoder that keeps its last answers: the runs with two seeds see the same."""
+
+    def __init__(self, embedder: InstructedEmbedder) -> None:
+        self.embedder = embedder
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self.last: dict[tuple[str, tuple[str, ...]], Vectors] = {}
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        asked = (question, tuple(passages))
+        if asked not in self.last:
+            self.last = {**dict(list(self.last.items())[-3:]), asked: self.embedder.encode(question, passages)}
+        return self.last[asked].copy()
+
+
+class SentencesOnce:
+    """The sentence encoder; the drafts of a question read the same sentences again and again."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.name, self.dimension = embedder.name, embedder.dimension
+        self.encode_queries = embedder.encode_queries
+        self.known: dict[str, Vectors] = {}
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        known = self.known if len(self.known) < 10_000 else {}  # replaced as a whole: drafts are threads
+        if fresh := [text for text in dict.fromkeys(texts) if text not in known]:
+            known = {**known, **dict(zip(fresh, self.embedder.encode_passages(fresh), strict=True))}
+            self.known = known
+        return np.array([known[text] for text in texts], dtype=np.float32).reshape(len(texts), self.dimension)
+
+
+class Unasked:
+    """The passages' own vectors, those of the index, whatever the question."""
+
+    name = "of no question"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.dimension = embedder.dimension
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        return self.embedder.encode_passages(passages)
+
+
 @dataclasses.dataclass
 class Outcome:
-    """One question answered by one system; the agreements are with Speculative RAG."""
+    """One question answered by one system; the agreements are with Speculative RAG.
 
+    `support` is the share of the supporting documents in the subset that holds most of them. `found` is, for each of
+    TOP_N, the share of the passages that is stored for the proxy.
+    """
+
+    question: str
+    answer: str
     exact: float
+    support: float
     clusters: float
     subsets: float
     same_evidence: float
@@ -70,14 +130,22 @@ class Outcome:
     found: tuple[float, ...] = ()
 
 
-def compared(plain: dspy.Prediction, other: dspy.Prediction, gold: Sequence[str]) -> Outcome:
-    ours, theirs = set(plain.subsets), set(other.subsets)
+def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -> Outcome:
+    documents = [[other.hits[one].chunk.document_id for one in subset] for subset in other.subsets]
+    gold = frozenset(example.supporting_ids)
     return Outcome(
-        exact=exact_match(gold, other.answer) if gold else float("nan"),
+        question=example.question,
+        answer=other.answer,
+        exact=exact_match(example.answers, other.answer) if example.answers else float("nan"),
+        support=max(recall_at_k(gold, read, None) for read in documents) if gold else float("nan"),
         clusters=agreement(plain.clusters, other.clusters),
-        subsets=len(ours & theirs) / len(ours | theirs),
+        subsets=jaccard(plain.subsets, other.subsets),
         same_evidence=float([hit.chunk.id for hit in plain.evidence] == [hit.chunk.id for hit in other.evidence]),
     )
+
+
+def jaccard(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> float:
+    return len({*some} & {*others}) / len({*some} | {*others})
 
 
 def efficient(space: Workspace, plain: SpeculativeRAG, source: str) -> EfficientSpeculativeRAG:
@@ -102,65 +170,116 @@ def shares(space: Workspace, answer: dspy.Prediction) -> tuple[float, ...]:
     return tuple(sum(one in set(nearest[:top]) for one in ids) / len(ids) for top in TOP_N)
 
 
-def measure(name: str, options: argparse.Namespace, settings: Settings, embedder: Any) -> dict[str, list[Outcome]]:
+def measure(
+    name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder
+) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
+    """The outcomes of each system, and the threshold of each question source."""
     asked = load(options.data, name, limit=options.limit)
     made = prepare_index(asked.dataset, options.indexes, settings, embedder, random_questions=True)
-    rows: dict[str, list[Outcome]] = {"speculative": [], "other seed": [], **{source: [] for source in SOURCES}}
-    with Workspace.open(made.path, embedder=embedder) as space, dspy.context(adapter=KraqAdapter()):
+    rows: dict[str, list[Outcome]] = {key: [] for key in (ONLINE, RESEEDED, UNASKED, *SOURCES)}
+    thresholds: dict[str, float] = {}
+    with Workspace.open(made.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
         sizes = preset_of("hotpotqa", None, None, None)
-        seen_from = load_instructed_embedder(settings.instructed)
-        sized: dict[str, Any] = {"embedder": seen_from, "n": sizes.n, "k": sizes.k, "m": sizes.m}
-        plain = make_speculative(space.retriever("dense"), space.models, **sized)
-        again = make_speculative(space.retriever("dense"), space.models, seed=1, **sized)
+        seen_from = Remembering(load_instructed_embedder(settings.instructed))
+        sized: dict[str, Any] = {"n": sizes.n, "k": sizes.k, "m": sizes.m}
+        dense = space.retriever("dense")
+        plain = make_speculative(dense, space.models, embedder=seen_from, **sized)
+        again = make_speculative(dense, space.models, embedder=seen_from, seed=1, **sized)
+        unasked = make_speculative(dense, space.models, embedder=Unasked(embedder), **sized)
         proxied = {source: efficient(space, plain, source) for source in SOURCES}
-        for example in asked.examples:
+        for number, example in enumerate(asked.examples, start=1):
+            print(f"{name}: question {number} of {len(asked.examples)}", file=sys.stderr)
             first = plain(question=example.question)
-            rows["speculative"].append(compared(first, first, example.answers))
-            other = compared(first, again(question=example.question), example.answers)
+            rows[ONLINE].append(compared(first, first, example))
+            other = compared(first, again(question=example.question), example)
             # The draw of subsets follows the seed too; the floor is that of the clusters alone.
             vectors = plain.see(example.question, first.hits, None).vectors
             reseeded = draw_subsets(cluster(vectors, plain.k, seed=1), plain.m, seed=0)
-            other.subsets = len({*first.subsets} & {*reseeded}) / len({*first.subsets} | {*reseeded})
-            rows["other seed"].append(other)
+            other.subsets = jaccard(first.subsets, reseeded)
+            rows[RESEEDED].append(other)
+            rows[UNASKED].append(compared(first, unasked(question=example.question), example))
             for source, program in proxied.items():
                 answer = program(question=example.question)
-                outcome = compared(first, answer, example.answers)
+                outcome = compared(first, answer, example)
                 outcome.similarity, outcome.found = answer.proxy_similarity, shares(space, answer)
                 rows[source].append(outcome)
-    return rows
+        for source in SOURCES:
+            thresholds[source] = calibrate(
+                space.index.questions(source=source),
+                space.index.question_vectors,
+                dense,
+                seen_from,
+                n=sizes.n,
+                k=sizes.k,
+                wanted=options.wanted,
+                n_questions=options.calibrate_on,
+                ranks=(1, 5, 25),
+            ).threshold
+    return rows, thresholds
+
+
+def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Outcome]:
+    """With the nearest TOP_N[top] passages stored: Speculative RAG where none of those retrieved is among them."""
+    return [
+        one if one.found[top] else dataclasses.replace(plain, similarity=one.similarity, found=one.found)
+        for one, plain in zip(outcomes, online, strict=True)
+    ]
+
+
+def guarded(outcomes: list[Outcome], online: list[Outcome], threshold: float) -> list[Outcome]:
+    """With the guard: Speculative RAG where the proxy is below the threshold."""
+    return [
+        one if one.similarity >= threshold else dataclasses.replace(plain, similarity=one.similarity)
+        for one, plain in zip(outcomes, online, strict=True)
+    ]
 
 
 def interval(found: Any) -> str:
-    return f"{found.estimate:.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+    return f"{found.estimate:.3f}\n[{found.low:+.3f}, {found.high:+.3f}]"
 
 
-def show(name: str, rows: dict[str, list[Outcome]], console: Console) -> None:
-    table = Table(title=f"{name}, {len(rows['speculative'])} questions, {machine()}", title_justify="left")
-    headings = ("embeddings", "proxy cosine", "ARI of clusters", "subsets shared", "same evidence", "EM", "EM - online")
-    for heading in (*headings, *(f"found, top-n {top}" for top in TOP_N)):
+def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float], console: Console) -> None:
+    online = rows[ONLINE]
+    table = Table(title=f"{name}, {len(online)} questions, {machine()}", title_justify="left", show_lines=True)
+    for heading in (
+        "embeddings", "proxy cosine", "found", "ARI of clusters", "subsets shared", "same evidence", "support",
+        "support - online", "EM", "EM - online",
+    ):  # fmt: skip
         table.add_column(heading, justify="right")
 
     def mean(of: Callable[[Outcome], float], outcomes: list[Outcome]) -> str:
-        values = [value for value in map(of, outcomes) if value == value]
+        values = [value for value in map(of, outcomes) if not math.isnan(value)]
         return f"{statistics.fmean(values):.3f}" if values else ""
 
-    base = [one.exact for one in rows["speculative"]]
-    for system, outcomes in rows.items():
-        exact = [
-            (one.exact, reference) for one, reference in zip(outcomes, base, strict=True) if one.exact == one.exact
-        ]
-        found = [statistics.fmean(column) for column in zip(*(one.found for one in outcomes), strict=True)]
-        itself = system == "speculative"
+    def less(of: Callable[[Outcome], float], outcomes: list[Outcome]) -> str:
+        pairs = [(of(one), of(plain)) for one, plain in zip(outcomes, online, strict=True)]
+        pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
+        return interval(bootstrap_difference(*map(list, zip(*pairs, strict=True)))) if pairs else ""
+
+    def add(system: str, outcomes: list[Outcome], found: str = "") -> None:
+        itself = outcomes is online
         table.add_row(
-            {"speculative": "online, from Q", "other seed": "online, other seed"}.get(system, f"from q*, {system}"),
+            system,
             mean(lambda one: one.similarity, outcomes),
+            found,
             "" if itself else interval(bootstrap_mean([one.clusters for one in outcomes])),
-            "" if itself else mean(lambda one: one.subsets, outcomes),
+            "" if itself else interval(bootstrap_mean([one.subsets for one in outcomes])),
             "" if itself else mean(lambda one: one.same_evidence, outcomes),
+            mean(lambda one: one.support, outcomes),
+            "" if itself else less(lambda one: one.support, outcomes),
             mean(lambda one: one.exact, outcomes),
-            "" if itself else interval(bootstrap_difference(*map(list, zip(*exact, strict=True)))),
-            *(f"{share:.3f}" for share in found),
+            "" if itself else less(lambda one: one.exact, outcomes),
         )
+
+    for system in (ONLINE, RESEEDED, UNASKED):
+        add(system, rows[system])
+    for source, threshold in thresholds.items():
+        add(f"of q*, {source}, all", rows[source], "1.000")
+        for place in reversed(range(len(TOP_N))):
+            found = statistics.fmean(one.found[place] for one in rows[source])
+            add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{found:.3f}")
+        used = statistics.fmean(one.similarity >= threshold for one in rows[source])
+        add(f"of q*, {source}, cosine >= {threshold:.2f}", guarded(rows[source], online, threshold), f"{used:.3f} used")
     console.print(table)
 
 
@@ -169,6 +288,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--dataset", action="append", choices=["musique", "hotpotqa"], help="default: both")
     parser.add_argument("--limit", type=int, help="questions of each")
+    parser.add_argument("--wanted", type=float, default=0.5, help="agreement that the guard is calibrated for")
+    parser.add_argument("--calibrate-on", type=int, default=20, help="stored questions that the guard is calibrated on")
     parser.add_argument("--indexes", type=Path, default=Path("runs/indexes"), help="kept and found again")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -176,14 +297,17 @@ def main() -> None:
     results = {name: measure(name, options, settings, embedder) for name in options.dataset or ["musique", "hotpotqa"]}
     if options.json:
         plain = {
-            name: {s: [dataclasses.asdict(o) for o in found] for s, found in rows.items()}
-            for name, rows in results.items()
+            name: {
+                "thresholds": thresholds,
+                "systems": {system: [dataclasses.asdict(one) for one in outcomes] for system, outcomes in rows.items()},
+            }
+            for name, (rows, thresholds) in results.items()
         }
         print(json.dumps({"machine": machine(), "results": plain}, indent=2))
         return
     console = Console(width=170)
-    for name, rows in results.items():
-        show(name, rows, console)
+    for name, (rows, thresholds) in results.items():
+        show(name, rows, thresholds, console)
 
 
 if __name__ == "__main__":
