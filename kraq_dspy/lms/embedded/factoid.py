@@ -2,7 +2,7 @@
 
 import re
 
-from kraq_dspy.lms.embedded.answer import Similar, short_answer
+from kraq_dspy.lms.embedded.answer import DATE, NUMBER, Similar, short_answer
 from kraq_dspy.lms.embedded.ask import question_about
 from kraq_dspy.lms.embedded.judge import support
 from kraq_dspy.lms.embedded.names import kind_of, names_in
@@ -20,6 +20,7 @@ POINTING = re.compile(
     r"|\bthis (?!year|month|week|day|century)\w+",
     re.IGNORECASE,
 )
+DEFINITE = re.compile(r"\bthe (?!(?:most|best|first|last|world|sun|moon|earth|internet)\b)[a-z]\w+", re.IGNORECASE)
 PRONOUN = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|their|theirs|them|this|these|those)\b", re.IGNORECASE)
 
 
@@ -43,22 +44,36 @@ def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
 
 
 def grounded(question: str, answer: str, passage: str) -> tuple[int, str]:
-    """Rating and evaluation: are the answer's words there, in a sentence that has the question's too?"""
+    """Rating and evaluation: are the answer's words there, in the sentence that has most of the question's, and is it
+    of the kind that was asked for?"""
     if not answer.strip():
         return 1, "There is no answer."
     there = support(answer, passage) if content_words(answer) else float(answer.strip().lower() in passage.lower())
-    wanted = set(content_words(answer)) or {answer.strip().lower()}
+    said = answer.strip().lower()
     title, _, body = passage.strip().partition("\n")
-    near = max(
-        (
-            support(question, f"{title} {sentence} {answer}")
-            for sentence in sentences(body or title)
-            if wanted & {*content_words(sentence), *sentence.lower().split()}
-        ),
-        default=0.0,
+    if not body.strip():
+        title, body = "", passage
+    parts = sentences(body)
+    bearing = [part for part in parts if support(answer, part) >= 0.8 or said in part.lower()]
+    near = max((support(question, f"{title} {part} {answer}") for part in bearing), default=0.0)
+    beside, nearest = (
+        max((support(question, f"{title} {one}") for one in some), default=0.0) for some in (bearing, parts)
     )
-    rating = 1 + round(4 * there * min(1.0, 1.5 * near))
-    return rating, f"The passage has {there:.0%} of the answer, beside {near:.0%} of the question."
+    fits = min(1.0, 1.5 * near) * (beside / nearest if nearest else 1.0)
+    if not _is_of_kind(question, answer):
+        return 1 + round(2 * there * fits), "The answer is not of the kind that is asked for."
+    evaluation = f"The passage has {there:.0%} of the answer, beside {near:.0%} of the question."
+    return 1 + round(4 * there * fits), evaluation
+
+
+def _is_of_kind(question: str, answer: str) -> bool:
+    """Numbers and dates are asked for by other words than names."""
+    asked, has_digit = question.lower(), any(letter.isdigit() for letter in answer)
+    if re.search(r"\b(?:when|what year|which year|what date|how many|how much|how old)\b", asked):
+        return has_digit or bool(NUMBER.search(answer.lower()) or DATE.search(answer))
+    if re.search(r"\bwho(?:m|se)?\b", asked):
+        return not answer.strip()[:1].isdigit()
+    return True
 
 
 def relevant(question: str, audience: str) -> tuple[int, str]:
@@ -83,4 +98,6 @@ def stands_alone(question: str) -> tuple[int, str]:
         return 1, "It says nothing by itself."
     if not names and len(set(content_words(question))) < 2:
         return 3, "It says very little by itself."
+    if not names and (thing := DEFINITE.search(question)):
+        return 4, f"Which one is meant by {thing[0]!r} is not said."
     return 5, "It can be understood by itself."

@@ -60,6 +60,8 @@ def test_the_pairs_of_such_sentences_pass_all_three_critics() -> None:
         ("Who wrote Don Juan?", "Mary Shelley", 1, 1),
         ("Who founded the Royal Society of Chemistry?", "Lord Byron", 1, 2),
         ("Who wrote Don Juan?", "", 1, 1),
+        ("Where did he die?", "Venice", 1, 4),
+        ("When did he die in Greece?", "Lord Byron", 1, 3),
     ],
 )
 def test_groundedness_wants_the_answer_beside_the_question(question: str, answer: str, least: int, most: int) -> None:
@@ -78,6 +80,7 @@ def test_groundedness_wants_the_answer_beside_the_question(question: str, answer
         ("Where did he die?", 2),
         ("Why?", 1),
         ("What is energy?", 3),
+        ("What is the seed lexicon?", 4),
     ],
 )
 def test_a_question_stands_alone_unless_something_in_it_points_outside(question: str, rating: int) -> None:
