@@ -62,10 +62,12 @@ def add(
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
     from kraq_dspy.stores.catalogue import NewEntry
     from kraq_dspy.stores.catalogue_sources import sources_of
+    from kraq_dspy.stores.index import Index
 
-    with opened(index_dir) as (index, entries):
-        status = "pending" if pending else "approved"
-        new = NewEntry(question, _said(answer), status, sources_of(index, source or ()))
+    with Index.open(index_dir) as index:  # before there is a catalogue, which a wrong id must not make
+        sources = sources_of(index, source or ())
+    new = NewEntry(question, _said(answer), "pending" if pending else "approved", sources)
+    with opened(index_dir) as (_, entries):
         entry = entries.add(new, by=by or user(), replace=replace)
     if json:
         print_json(entry)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -145,7 +145,13 @@ def answer_with_model(
         found = (hit.chunk for hit in find[0](entry.question, PASSAGES))
         return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in found]
 
-    seen_by = {number: passages(entry) for number, entry in entries.items()}
+    seen_by: dict[str, list[AnswerEvidence]] = {}
+
+    def items() -> Iterator[Item]:
+        """Passages are looked for as places become free, so that the first answer does not wait for the last."""
+        for number, entry in entries.items():
+            seen_by[number] = passages(entry)
+            yield Item(number, {"question": entry.question, "passages": [one.text for one in seen_by[number]]})
 
     def keep(number: str, prediction: dspy.Prediction) -> None:
         said = str(prediction.answer or "").strip()
@@ -158,12 +164,8 @@ def answer_with_model(
 
     async def run() -> tuple[Failure, ...]:
         step = FittingPredict(AnswerQuestion, shorten="passages")
-        items = [
-            Item(number, {"question": entry.question, "passages": [one.text for one in seen_by[number]]})
-            for number, entry in entries.items()
-        ]
         try:
-            return await ask_all(STAGE, step, items, keep, lm=lm, models=models, progress=progress)
+            return await ask_all(STAGE, step, items(), keep, lm=lm, models=models, progress=progress)
         finally:
             await models.aclose()
 
