@@ -29,7 +29,7 @@ from kraq_dspy.cli import (
 )
 from kraq_dspy.cli.logs import set_up_logs, set_up_spans
 from kraq_dspy.cli.terminal import errors, printable
-from kraq_dspy.errors import ConfigError, KraqError
+from kraq_dspy.errors import ConfigError, KraqError, ModelError
 
 logger = logging.getLogger(__name__)
 
@@ -116,3 +116,26 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
+    except Exception as error:
+        from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
+
+        if not isinstance(error, DSPyError):
+            raise
+        _say(_of_a_model(error))
+        sys.exit(FAILURE)
+
+
+def _of_a_model(error: Exception) -> ModelError:
+    """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
+    from dspy import ContextWindowExceededError
+
+    said = str(error).strip().partition("\n")[0]
+    if isinstance(error, ContextWindowExceededError):
+        return ModelError(
+            f"The prompt does not fit into the model's context, even with everything cut that can be: {said} Take a "
+            "model with a larger context, or start its server with one (vLLM: --max-model-len)."
+        )
+    return ModelError(
+        f"A call to the model failed: {said} Check that its server runs, and --lm, --api-base and the key "
+        "(roles in kraq.toml)."
+    )

@@ -15,13 +15,14 @@ BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragrap
 class FittingPredict(dspy.Predict):
     """A `dspy.Predict` that, where the prompt is too long, asks again with the first half of one of its inputs.
 
-    For inputs that begin with what matters most: passages best first, elements most important first, a summary. What
-    is cut off is logged. Raises ContextWindowExceededError once there is nothing left to halve.
+    For inputs that begin with what matters most: passages best first, elements most important first, a summary. Of a
+    list the last text is cut as well. With several inputs to shorten, a list is emptied before the next one is cut.
+    What is cut off is logged. Raises ContextWindowExceededError once there is nothing left to halve.
     """
 
-    def __init__(self, signature: Any, shorten: str) -> None:
+    def __init__(self, signature: Any, shorten: str, *then: str) -> None:
         super().__init__(signature)
-        self.shorten = shorten
+        self.shorten = (shorten, *then)
 
     def forward(self, **inputs: Any) -> Any:
         while True:
@@ -38,13 +39,25 @@ class FittingPredict(dspy.Predict):
                 inputs = self._shorter(inputs, error)
 
     def _shorter(self, inputs: dict[str, Any], error: ContextWindowExceededError) -> dict[str, Any]:
-        whole = inputs[self.shorten]
-        kept = halves(whole)[0] if isinstance(whole, str) else whole[: len(whole) // 2]
-        if not kept:
-            raise error
-        unit = "characters" if isinstance(whole, str) else "entries"
-        logger.warning("%s: too long; going on with %d of %d %s", self.shorten, len(kept), len(whole), unit)
-        return {**inputs, self.shorten: kept}
+        for name in self.shorten:
+            whole = inputs[name]
+            kept = _first_half(whole)
+            if kept or (whole and name != self.shorten[-1]):
+                one = isinstance(whole, str) or len(kept) == len(whole) == 1
+                before, after = ("".join(whole), "".join(kept)) if one else (whole, kept)
+                unit = "characters" if one else "entries"
+                logger.warning("%s: too long; going on with %d of %d %s", name, len(after), len(before), unit)
+                return {**inputs, name: kept}
+        raise error
+
+
+def _first_half(whole: Any) -> Any:
+    """Empty when there is nothing left to cut."""
+    if isinstance(whole, str):
+        return halves(whole)[0]
+    if len(whole) == 1 and isinstance(whole[0], str):
+        return [half] if (half := halves(whole[0])[0]) else []
+    return whole[: len(whole) // 2]
 
 
 def halves(text: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ class GraphLocalSearch(dspy.Module):
         self.k = k
         self.n_entities = n_entities
         self.tokens = tokens
-        self.answer = FittingPredict(AnswerFromGraph, shorten="passages")
+        self.answer = FittingPredict(AnswerFromGraph, "passages", "reports", "relationships", "entities")
 
     def forward(self, question: str) -> dspy.Prediction:
         started = perf_counter()

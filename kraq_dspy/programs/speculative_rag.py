@@ -10,6 +10,7 @@ import dspy
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, Retriever, Vectors
+from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, awrite_draft, write_draft
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
@@ -71,7 +72,7 @@ class SpeculativeRAG(dspy.Module):
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
         self.seed, self.n_init = seed, n_init
-        self.draft = dspy.Predict(DraftAnswer)
+        self.draft = FittingPredict(DraftAnswer, shorten="passages")
         self.scorer = scorer or KraqScore()
 
     def set_models(self, *, drafter: dspy.LM | None = None, verifier: dspy.LM | None = None) -> None:

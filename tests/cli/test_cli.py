@@ -142,6 +142,17 @@ def test_ask_names_what_it_knows(kraq: Any, index: Path, words: list[str], says:
     assert "Traceback" not in done.stderr
 
 
+def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(kraq: Any, index: Path, stand_in: Any) -> None:
+    ask = ("ask", index, "Who wrote Don Juan?", "--program", "traditional", "--lm", "hosted_vllm/m", "--api-base")
+    with stand_in(context_tokens=30) as server:
+        small = kraq(*ask, server.url)
+    gone = kraq(*ask, server.url)
+    for done, says in ((small, "larger context"), (gone, "server runs")):
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert says in " ".join(done.stderr.split())
+
+
 def test_text_of_documents_is_not_read_as_markup(kraq: Any, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "odd.txt").write_text(

@@ -1,10 +1,11 @@
 """Prompts that are too long for the model, against a server that refuses them as vLLM does."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 from dspy import ContextWindowExceededError
 from hypothesis import given
@@ -13,15 +14,28 @@ from hypothesis import strategies as st
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.describe_entity import DescribeEntity
 from kraq_dspy.programs.extract_graph import ExtractGraph
 from kraq_dspy.programs.fit import FittingPredict, halves
+from kraq_dspy.programs.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.speculative.scoring import VoteScore
+from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import AnswerQuestion
 
 TOWNS = [f"Town{letter} lies near Lake{letter} and was founded by Anna{letter} Stone." for letter in "ABCDEFGHIJKLMNOP"]
+
+
+class OneForAll:
+    """An encoder to which everything looks alike."""
+
+    name, dimension = "one", 2
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        return np.tile(np.array([[1, 0]], dtype=np.float32), (len(passages), 1))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +83,36 @@ def test_an_answer_rests_on_the_best_passages_that_fit(server: Any, lm: dspy.LM,
         asyncio.run(program.acall(question="Who founded TownA?"))
     assert answer
     assert "passages: too long; going on with 8 of 16 entries" in caplog.text
+
+
+def test_one_long_passage_is_cut_to_its_beginning(server: Any, lm: dspy.LM, caplog: Any) -> None:
+    server.configure(context_tokens=280)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        assert FittingPredict(AnswerQuestion, "passages")(question="Who?", passages=[" ".join(TOWNS)]).answer
+    assert "going on with 431 of 863 characters" in caplog.text
+
+
+def test_drafts_are_written_from_the_best_passages_that_fit(server: Any, lm: dspy.LM) -> None:
+    hits = [Hit(Chunk(f"{n}", "d", n, 0, 9, town * 8, 9), 1.0, "q", "test") for n, town in enumerate(TOWNS[:4])]
+    server.configure(context_tokens=200)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        program = SpeculativeRAG(lambda question, k, **_: hits, OneForAll(), n=4, k=2, m=2, scorer=VoteScore())
+        found = program(question="Who founded TownA?")
+        asyncio.run(program.acall(question="Who founded TownA?"))
+    assert server.stats()["faults"]["context"] >= 2
+    assert found.failures == ()
+    assert len(found.drafts) == 2
+
+
+def test_what_a_graph_says_is_cut_once_there_are_no_passages_left(server: Any, lm: dspy.LM, caplog: Any) -> None:
+    shown = dict.fromkeys(("reports", "entities", "relationships", "passages"), TOWNS)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        program = GraphLocalSearch(lambda text, k: [], None)  # type: ignore[arg-type]  # only its step is asked here
+        server.configure(context_tokens=700)
+        assert program.answer(question="Who?", **shown).answer
+    assert "passages: too long; going on with 0 of 1 entries" in caplog.text
+    assert "reports: too long; going on with 8 of 16 entries" in caplog.text
+    assert "entities: too long" not in caplog.text
 
 
 def test_summaries_questions_and_descriptions_are_made_of_what_fits(server: Any, lm: dspy.LM) -> None:
