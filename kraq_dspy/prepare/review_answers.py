@@ -14,7 +14,7 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.prepare.ask_all import ask_all
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.qa_search import UNKNOWN
+from kraq_dspy.programs.qa_search import is_answered
 from kraq_dspy.programs.steps import Item
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk, Failure
 from kraq_dspy.signatures import AnswerQuestion
@@ -155,8 +155,7 @@ def answer_with_model(
 
     def keep(number: str, prediction: dspy.Prediction) -> None:
         said = str(prediction.answer or "").strip()
-        answered = bool(said) and not UNKNOWN.match(said)
-        if answered:
+        if answered := is_answered(prediction):
             ids = document_hashes(index, {one.document_id for one in seen_by[number]})
             written = by or str(lm.model)
             answer(index, catalogue, int(number), said, by=written, document_ids=sorted(ids), approved=approve)

@@ -10,7 +10,7 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.prepare.ask_all import ask_all
-from kraq_dspy.programs.qa_search import UNKNOWN
+from kraq_dspy.programs.qa_search import is_answered
 from kraq_dspy.programs.steps import Item
 from kraq_dspy.records import AnswerEvidence, Failure
 from kraq_dspy.stores.catalogue import Catalogue, NewEntry, question_key
@@ -89,7 +89,7 @@ def seed_answers(
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
     said = str(prediction.get("answer") or "").strip()
     hits = prediction.get("hits") or ()
-    if not said or UNKNOWN.match(said) or prediction.get("valid") is False:
+    if not is_answered(prediction):
         evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
         given = str(prediction.get("response") or said)
         return NewEntry(question, status="pending", origin="kraq", given=given, evidence=evidence)

@@ -244,7 +244,7 @@ class QASearch(dspy.Module):
         self, question: str, prediction: dspy.Prediction | None, found: CatalogueSearch, error: Exception | None = None
     ) -> None:
         """Put a question that was not answered on the list for review."""
-        if not self.collect or (prediction is not None and _is_answered(prediction)):
+        if not self.collect or (prediction is not None and is_answered(prediction)):
             return
         if error is not None:
             raise_if_final(error)  # a server that is down says nothing of the question
@@ -255,7 +255,8 @@ class QASearch(dspy.Module):
         found.collected = True
 
 
-def _is_answered(prediction: dspy.Prediction) -> bool:
+def is_answered(prediction: dspy.Prediction) -> bool:
+    """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
     answer = str(prediction.get("answer") or "").strip()
     return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
 
