@@ -1,18 +1,23 @@
 """The tables of docs/results.md from a run of `kraq eval retrievers`: recall, MRR and time, and who beats whom.
 
-    python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times] [--against adaptive]
+    python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times] [--plot DIR]
 
 For each data set: recall@5 and @10 and MRR@10 with 95 % intervals, median milliseconds of a search with ten passages
 (the encoder included), from `--times` where the run itself shared its machine. Then `--against` beside the best other
-retriever of each budget, chosen by its mean on those same questions, which favours it: differences are paired, with
-95 % bootstrap intervals.
+retriever of each budget, chosen by its mean on those same questions, which favours it, and beside each of them over the
+questions of all sets but the `--tuned` ones: differences are paired, with 95 % bootstrap intervals. `--plot` also draws
+recall against time, one SVG for each data set.
 """
 
 import argparse
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from kraq_dspy.benchmark.report.plots import plots
 from kraq_dspy.benchmark.summary import RunSummary, SystemSummary, find_runs, summarise
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference
 
@@ -20,16 +25,15 @@ METRICS = ("recall@5", "recall@10", "mrr@10")
 BUDGETS = (5, 10, 15)
 
 
-def table(run: RunSummary, times: RunSummary) -> str:
+def table(run: RunSummary) -> str:
     """One data set, the retrievers in the table's order; the best mean of a column in bold."""
-    timed = {system.name: system for system in times.systems}
     documents, asked = run.header.extra["documents"], run.systems[0].n - run.systems[0].cells["recall@5"].n_undefined
     lines = [f"| {run.header.dataset} ({documents:,} passages, {asked} questions) | {' | '.join(METRICS)} | ms |"]
     lines.append("|---" * (len(METRICS) + 2) + "|")
     best = {metric: max(_mean(system, metric) for system in run.systems) for metric in METRICS}
     for system in run.systems:
         cells = [_shown(system, metric, best[metric]) for metric in METRICS]
-        lines.append(f"| {system.name} | {' | '.join(cells)} | {_ms(timed[system.name]):.1f} |")
+        lines.append(f"| {system.name} | {' | '.join(cells)} | {_ms(system):.1f} |")
     return "\n".join(lines)
 
 
@@ -55,7 +59,33 @@ def comparison(runs: list[RunSummary], chosen: str) -> str:
     return "\n".join(lines)
 
 
-def _difference(own: dict[str, float], other: dict[str, float]) -> Interval:
+def pooled(runs: list[RunSummary], chosen: str) -> str:
+    """`chosen` against each other retriever over the questions of all runs together."""
+    asked = sum(len(_scores(run, chosen, BUDGETS[0])) for run in runs)
+    sets = ", ".join(run.header.dataset for run in runs)
+    lines = [f"| {chosen} against, {asked:,} questions of {sets} | {' | '.join(f'recall@{k}' for k in BUDGETS)} |"]
+    lines.append("|---" * (len(BUDGETS) + 1) + "|")
+    for name in [system.name for system in runs[0].systems if system.name != chosen]:
+        cells = []
+        for k in BUDGETS:
+            own, other = (
+                {(run.header.dataset, id): score for run in runs for id, score in _scores(run, each, k).items()}
+                for each in (chosen, name)
+            )
+            found = _difference(own, other)
+            cells.append(f"{found.estimate:+.3f} [{found.low:+.3f}, {found.high:+.3f}]")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _timed(run: RunSummary, times: RunSummary) -> RunSummary:
+    """The run with the latencies of another run of the same systems."""
+    latency = {system.name: system.latency for system in times.systems}
+    systems = tuple(dataclasses.replace(system, latency=latency[system.name]) for system in run.systems)
+    return dataclasses.replace(run, systems=systems)
+
+
+def _difference(own: Mapping[Any, float], other: Mapping[Any, float]) -> Interval:
     shared = sorted(own.keys() & other.keys())
     return bootstrap_difference([own[each] for each in shared], [other[each] for each in shared])
 
@@ -92,13 +122,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="the folder that `kraq eval retrievers` wrote")
     parser.add_argument("--times", type=Path, help="a run of the same table on an idle machine, for the milliseconds")
+    parser.add_argument("--plot", type=Path, help="folder for recall against time, SET.svg")
     parser.add_argument("--against", default="adaptive", help="the retriever to compare with each other one")
+    parser.add_argument("--tuned", nargs="*", default=["musique"], help="sets whose questions `--against` was tuned on")
     options = parser.parse_args()
     runs = list(summarise(find_runs(options.run)).runs)
-    timed = {run.header.dataset: run for run in (summarise(find_runs(options.times)).runs if options.times else runs)}
+    if options.times:
+        timed = {run.header.dataset: run for run in summarise(find_runs(options.times)).runs}
+        runs = [_timed(run, timed[run.header.dataset]) for run in runs]
     for run in runs:
-        print(table(run, timed[run.header.dataset]), end="\n\n")
-    print(comparison(runs, options.against))
+        print(table(run), end="\n\n")
+        if options.plot:
+            [drawn] = [plot for plot in plots(run, run.header.dataset) if plot.name == "time"]
+            options.plot.mkdir(parents=True, exist_ok=True)
+            (options.plot / f"{run.header.dataset}.svg").write_text(drawn.svg + "\n", "utf-8")
+    print(comparison(runs, options.against), end="\n\n")
+    print(pooled([run for run in runs if run.header.dataset not in options.tuned], options.against))
 
 
 if __name__ == "__main__":
