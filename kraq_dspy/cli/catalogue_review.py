@@ -162,9 +162,9 @@ def _answered(index: "Index", entries: "Catalogue", entry: "CatalogueEntry", by:
     said = _ask("Answer (empty: back): ").strip()
     if not said:
         return False
-    now = ", ".join(source.document_id for source in entry.sources)
-    named = _ask(f"Document ids it rests on, with commas (Enter: {now or 'none'}; -: none): ").strip()
-    ids = None if not named else [] if named == "-" else [part.strip() for part in named.split(",") if part.strip()]
+    now = "; ".join(source.document_id for source in entry.sources)
+    named = _ask(f"Document ids it rests on, with semicolons (Enter: {now or 'none'}; -: none): ").strip()
+    ids = None if not named else [] if named == "-" else [part.strip() for part in named.split(";") if part.strip()]
     answer(index, entries, entry.number, said, by=by, document_ids=ids)
     return True
 
