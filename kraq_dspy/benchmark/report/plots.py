@@ -290,6 +290,7 @@ def _search_times(run: RunSummary) -> "Figure | None":
         axes.errorbar(ms, interval.estimate, yerr=np.maximum(ends, 0), fmt="o", color=colour, elinewidth=0.8)
         axes.annotate(_short(name), (ms, interval.estimate), xytext=(5, 3), textcoords="offset points", fontsize=8)
     axes.set(xlabel="milliseconds, logarithmic", ylabel=metric, xscale="log")
+    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # powers come as formulas, which are not drawn here
     axes.margins(x=0.12)
     return figure
 

@@ -117,6 +117,10 @@ def test_each_kind_of_table_has_its_plots(kind: str, captions: list[str]) -> Non
         assert caption in text
 
 
+def test_ticks_are_numbers_and_no_formulas() -> None:
+    assert "mathdefault" not in page(summary("retrievers"))
+
+
 def test_the_same_rows_make_the_same_page() -> None:
     assert page(summary()) == page(summary())
 
