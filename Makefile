@@ -40,7 +40,7 @@ demo: $(READY)
 	@$(BIN)/kraq demo
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadfile
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s

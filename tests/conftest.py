@@ -15,8 +15,9 @@ import pytest
 
 from kraq_dspy.ports import Vectors
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+SHARED_DATA = ROOT.parent / "shared" / "data"
 
 
 @pytest.fixture(scope="session")

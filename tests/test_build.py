@@ -197,7 +197,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, stand_in: Any) -> tupl
         return out, server.stats()["repeated_requests"]
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("after_calls", [3, 9, 16, 24])
 def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
     tmp_path: Path, stand_in: Any, undisturbed: tuple[Path, int], after_calls: int

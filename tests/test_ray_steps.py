@@ -56,8 +56,6 @@ PASSAGES = {
 DOCUMENTS = [Document(title, title, text) for title, text in PASSAGES.items()]
 ON_RAY = RunSettings(runner="ray")
 
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster is enough for two cores
-
 
 def settings(**changes: Any) -> Settings:
     small = Settings(communities=CommunitySettings(max_depth=1), resolve=ResolveSettings(semantic=False))

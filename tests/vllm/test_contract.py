@@ -25,7 +25,7 @@ from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
 
-pytestmark = [pytest.mark.vllm, pytest.mark.xdist_group("vllm")]
+pytestmark = pytest.mark.vllm
 
 QUESTIONS = ["which city is this?", "the cat sat on", "Zürich and 東京"]
 
