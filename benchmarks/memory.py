@@ -7,7 +7,8 @@ Passages of hotpotqa, musique and wiki_distractors, the embedded model. The peak
 that of a process that only loads the encoder and embeds some; the difference is to be under 1.5 GB.
 
 With --synthetic, sentences are made up about 30,000 people and 3,000 places, and vectors are made by hashing: no
-encoder is in memory, so the peak of the process is what lies beside it, to be under 2 GB at 100,000 chunks.
+encoder is in memory, so the peak of the process is what lies beside it, to be under 2 GB at 100,000 chunks. Then, each
+in a process of its own, the index is asked by several retrievers, and one document is added to it.
 """
 
 import argparse
@@ -84,6 +85,28 @@ def index_made_up(chunks: int, out: Path) -> None:
     print(json.dumps({**found, "peak_mb_after_stage": by_stage}))
 
 
+def ask_made_up(out: Path) -> None:
+    from kraq_dspy.workspace import Workspace
+
+    by_retriever: dict[str, float] = {}
+    with Workspace.open(out, embedder=Hashing()) as space:
+        for name in ("dense", "hybrid", "combined", "bridge", "pagerank"):
+            space.retriever(name)("Who was the teacher of Bala Dokov?", 15)
+            by_retriever[name] = round(peak_mb())
+    print(json.dumps({"peak_mb_after_retriever": by_retriever}))
+
+
+def add_made_up(out: Path) -> None:
+    from kraq_dspy.change import add_documents
+
+    by_stage: dict[str, float] = {}
+    start = time.monotonic()
+    one = Document("new", "Report", "Bala Dokov met Luvi Sarov in Norburg. Bala Dokov wrote to Meri Sunov in Tarburg.")
+    report = add_documents(out, [one], embedder=Hashing(), progress=Peaks(by_stage))
+    found = {"peak_mb": peak_mb(), "wall_s": time.monotonic() - start, "counts": report.counts}
+    print(json.dumps({**found, "peak_mb_after_stage": by_stage}))
+
+
 class Peaks(SilentProgress):
     """Notes the peak so far at the end of each stage."""
 
@@ -129,6 +152,8 @@ def measure_made_up(chunks: int, out: Path | None, *, as_json: bool) -> None:
         for size in (chunks // 10, chunks):
             place = (out if size == chunks else None) or Path(folder) / f"{size}.kraq"
             results[f"{size} chunks"] = in_a_process("--step", "synthetic", "--chunks", str(size), "--out", str(place))
+        results["asking"] = in_a_process("--step", "ask", "--out", str(place))
+        results["adding a document"] = in_a_process("--step", "add", "--out", str(place))
     print(json.dumps(results, indent=2 if as_json else None))
 
 
@@ -139,11 +164,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="keep the index here")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--synthetic", action="store_true", help="made-up text, no encoder")
-    parser.add_argument("--step", choices=("index", "encode", "synthetic"), help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=("index", "encode", "synthetic", "ask", "add"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.chunks = options.chunks or (100_000 if options.synthetic else 15_000)
     if options.step == "synthetic":
         index_made_up(options.chunks, options.out)
+        return
+    if options.step in ("ask", "add"):
+        {"ask": ask_made_up, "add": add_made_up}[options.step](options.out)
         return
     if options.synthetic:
         measure_made_up(options.chunks, options.out, as_json=options.json)

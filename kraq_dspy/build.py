@@ -334,7 +334,7 @@ class Builder:
         self.index.replace(Relationship, graph.relationships)
         self.index.replace(Claim, graph.claims)
         self.index.replace(Merge, graph.merges)
-        former = list(self.index.all(Community)) if self.stable else []
+        former = list(map(_members, self.index.all(Community))) if self.stable else []
         communities = find_communities(
             graph.entities, graph.relationships, self.settings.communities, chunk_order=order, former=former
         )
@@ -488,6 +488,11 @@ def _require_redaction(index: Index, settings: Settings) -> None:
             f"{str(index.path)!r} was made with personal data struck out, and this run would bring it back. Say "
             "--redact again ([redact] in kraq.toml), or choose another folder."
         )
+
+
+def _members(community: Community) -> Community:
+    """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
+    return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
 
 
 def _counts(usage: Usage) -> tuple[int, int, int]:

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import itertools
 import json
 import os
 import random
@@ -21,6 +22,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.prepare.k2rag import FOLDER as SUMMARISED
+from kraq_dspy.prepare.raptor import FILE as TREE
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -33,7 +36,7 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
-from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.index import VECTORS, Index
 from kraq_dspy.stores.instructed import INSTRUCTED
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
@@ -54,12 +57,17 @@ STEPS = (
     Step("build", "build", "first"),
     Step("precompute", "precompute"),
     Step("pairs of questions and answers", "pairs"),
+    Step("tree of summaries", "tree"),
+    Step("summarised corpus", "k2rag"),
     Step("add", "add", "added"),
     Step("remove", "remove", "removed"),
     Step("re-index a corpus that gained, lost and changed", "build", "second"),
     Step("precompute again", "precompute"),
     Step("pairs again", "pairs"),
+    Step("tree again", "tree"),
+    Step("summarised corpus again", "k2rag"),
 )
+ASKING = tuple(step.name for step in STEPS if step.do not in ("precompute", "remove"))  # a removal may need no call
 
 
 @dataclass
@@ -137,7 +145,8 @@ def state(path: Path) -> dict[str, Any]:
     """Everything that an index says, but for times, places and costs."""
     with Index.open(path) as index:
         found: dict[str, Any] = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
-        for name, store in (("chunks", index.chunk_vectors), ("questions", index.question_vectors)):
+        for name in sorted(folder.name for folder in (path / VECTORS).iterdir()):
+            store = index.vectors_named(name)
             ids = sorted(store.ids())
             found[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
         found["failures"] = index.results.failures()
@@ -149,6 +158,10 @@ def state(path: Path) -> dict[str, Any]:
     if instructed.exists():
         with sqlite3.connect(instructed) as connection:
             found["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
+    if (path / TREE).exists():
+        found[TREE] = json.loads((path / TREE).read_text("utf-8"))
+    if (path / SUMMARISED).exists():
+        found[SUMMARISED] = state(path / SUMMARISED)
     found["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))
     return found
 
@@ -168,13 +181,19 @@ def require_whole(path: Path) -> None:
         known = set(index.ids(Chunk))
         index.chunk_vectors.ids()
         assert set(index.ids(Extraction)) <= known
+    if (path / TREE).exists():
+        json.loads((path / TREE).read_text("utf-8"))
+    if (path / SUMMARISED).exists():
+        require_whole(path / SUMMARISED)
 
 
 def kept_answers(path: Path) -> int:
+    """In the ledgers of the index and of the summarised corpus in it."""
     if not (path / "manifest.json").exists():
         return 0
     with Index.open(path) as index:
-        return sum(usage.calls for usage in index.results.usage().values())
+        own = sum(usage.calls for usage in index.results.usage().values())
+    return own + kept_answers(path / SUMMARISED)
 
 
 def answered(server: Any) -> int:
@@ -202,7 +221,8 @@ def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_agai
             wanted.append(state(tmp_path / "whole.kraq"))
             calls.append(kept_answers(tmp_path / "whole.kraq"))
         assert answered(server) == calls[-1]
-        assert calls[0] < calls[2] < calls[3] < calls[5] < calls[7]
+        asked = dict(zip((step.name for step in STEPS), calls, strict=True))
+        assert all(later > sooner for sooner, later in itertools.pairwise(asked[name] for name in ASKING))
         round_number = 0
         while tally.kills < KILLS:
             round_number += 1

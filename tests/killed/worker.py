@@ -19,7 +19,9 @@ from kraq_dspy.change import add_documents, remove_documents, resume_index
 from kraq_dspy.config import settings_from_dict
 from kraq_dspy.ports import Vectors
 from kraq_dspy.precompute import Precomputation
+from kraq_dspy.prepare.k2rag import build_summarised
 from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+from kraq_dspy.prepare.raptor import TreeSettings, build_tree
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
@@ -47,9 +49,14 @@ def do(job: dict[str, str]) -> None:
                 work.store.close()
         return
     settings = settings_from_dict(json.loads(Path(job["settings"]).read_text("utf-8")))
-    if job["do"] == "pairs":
+    if job["do"] in ("pairs", "tree", "k2rag"):
         with Workspace.open(job["out"], settings=settings, write=True) as space:
-            make_qa_pairs(space.index, space.models)
+            if job["do"] == "pairs":
+                make_qa_pairs(space.index, space.models)
+            elif job["do"] == "tree":
+                build_tree(space.index, space.embedder, space.models, TreeSettings(min_nodes=5))
+            else:
+                build_summarised(space.index, space.embedder, space.models)
         return
     documents = [Document(**fields) for fields in json.loads(Path(job["documents"]).read_text("utf-8"))]
     if job["do"] == "add":
