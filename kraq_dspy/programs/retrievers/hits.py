@@ -1,5 +1,6 @@
 """What every retriever does at its two ends: refuse what makes no sense, and turn ids and scores into hits."""
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -37,7 +38,7 @@ def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str
 
 def best_first(scores: dict[str, float], k: int) -> Scored:
     """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer."""
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    return heapq.nsmallest(k, scores.items(), key=lambda item: (-item[1], item[0]))
 
 
 def falling(hits: Sequence[Hit]) -> list[Hit]:
