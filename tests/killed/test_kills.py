@@ -238,6 +238,7 @@ def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_agai
                     with suppress(ProcessLookupError):  # it was done before
                         os.kill(child, signal.SIGKILL)
                     if worker.status() != signal.SIGKILL:
+                        seconds[number] *= 0.6  # it was done too soon: the machine was busier at first
                         break
                     tally.kills += 1
                     tally.moments[step.name] = tally.moments.get(step.name, 0) + 1
