@@ -44,8 +44,8 @@ def ask(
             "--retriever",
             help="What finds the passages: dense, bm25, hybrid, fusion, mmr, combined, bridge, pagerank, adaptive (the "
             "best by our figures), sentence-window, metadata-filter, reranked, cross-encoder:MODEL; by a model's "
-            "rewritings of the question: qr-fusion, rag-fusion, dmqr; with summaries: raptor, raptor-traversal; reports "
-            "of communities: graph-local, graph-global.",
+            "rewritings of the question: qr-fusion, rag-fusion, dmqr; with summaries: raptor, raptor-traversal; "
+            "reports of communities: graph-local, graph-global.",
         ),
     ] = "dense",
     k: Annotated[int | None, typer.Option("--k", min=1, help="Passages in all (the papers' M).")] = None,
