@@ -34,7 +34,7 @@ def test_a_demonstration_with_the_same_input_is_never_shown(predictor: dspy.Pred
 def test_it_stays_what_it_was_besides(predictor: dspy.Predict) -> None:
     assert isinstance(predictor, NearestDemos)
     assert isinstance(predictor, FittingPredict)
-    assert predictor.shorten == "summary"
+    assert predictor.shorten == ("summary",)
     copy = predictor.deepcopy()
     assert asked(copy, "A dog sat.") == asked(predictor, "A dog sat.")
     unlearned(copy)
