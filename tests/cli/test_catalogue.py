@@ -201,7 +201,7 @@ def test_a_person_goes_through_what_waits_and_every_decision_is_written_at_once(
     kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--source", "byron", "--pending")
     for question in ("Why?", "When?", "Where?"):
         kraq(capsys, "catalogue", "add", index, question, "Perhaps.", "--pending")
-    typed("a", "x", "e", "Because.", "shelley", "e", "", "e", "Because.", "byron, ada", "r")  # then the end of input
+    typed("a", "x", "e", "Because.", "shelley", "e", "", "e", "Because.", "byron; ada", "r")  # then the end of input
     shown = kraq(capsys, "catalogue", "review", index, "--by", "bob")
     assert "1 byron: byron Lord Byron wrote Don Juan." in " ".join(shown.split())
     assert "1 approved, 1 answered, 1 removed, 0 skipped" in shown
