@@ -659,7 +659,7 @@ def encoder():
         import tiktoken
 
         return tiktoken.get_encoding("cl100k_base")
-    except Exception:
+    except (ImportError, OSError):  # no tokenizer here, or none to be had: tokens are not counted
         return None
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import dspy
 from dspy import ContextWindowExceededError
@@ -85,7 +85,8 @@ class _Ask:
     inputs: Mapping[str, Any]
 
 
-_Search = Generator[_Ask, "dspy.Prediction | Exception", CatalogueEntry | None]
+_Reply: TypeAlias = "dspy.Prediction | Exception | None"
+_Search: TypeAlias = Generator[_Ask, _Reply, CatalogueEntry | None]
 
 
 class QASearch(dspy.Module):
@@ -226,7 +227,7 @@ class QASearch(dspy.Module):
 
     def _objection(
         self, question: str, entry: CatalogueEntry, found: CatalogueSearch
-    ) -> Generator[_Ask, "dspy.Prediction | Exception", str | None]:
+    ) -> Generator[_Ask, _Reply, str | None]:
         """Why the entry's answer would not do, None where it would."""
         if self.check == "none":
             return None
@@ -297,31 +298,34 @@ def number_in(text: str, known: Sequence[int]) -> int | None:
 
 def _drive(search: _Search) -> CatalogueEntry | None:
     """Runs the search with calls that block."""
-    reply: dspy.Prediction | Exception | None = None
-    while True:
+    ask = _next(search, None)
+    while isinstance(ask, _Ask):
         try:
-            ask = search.send(reply) if reply is not None else next(search)
-        except StopIteration as end:
-            found: CatalogueEntry | None = end.value
-            return found
-        try:
-            reply = ask.step(**ask.inputs)
+            reply: _Reply = ask.step(**ask.inputs)
         except (DSPyError, ModelError) as error:
             reply = _noted(error)
+        ask = _next(search, reply)
+    return ask
 
 
 async def _adrive(search: _Search) -> CatalogueEntry | None:
-    reply: dspy.Prediction | Exception | None = None
-    while True:
+    ask = _next(search, None)
+    while isinstance(ask, _Ask):
         try:
-            ask = search.send(reply) if reply is not None else next(search)
-        except StopIteration as end:
-            found: CatalogueEntry | None = end.value
-            return found
-        try:
-            reply = await ask.step.acall(**ask.inputs)
+            reply: _Reply = await ask.step.acall(**ask.inputs)
         except (DSPyError, ModelError) as error:
             reply = _noted(error)
+        ask = _next(search, reply)
+    return ask
+
+
+def _next(search: _Search, reply: _Reply) -> _Ask | CatalogueEntry | None:
+    """What the search asks after the reply (None to begin), or, at its end, what it found."""
+    try:
+        return search.send(reply)
+    except StopIteration as end:
+        found: CatalogueEntry | None = end.value
+        return found
 
 
 def _noted(error: Exception) -> Exception:

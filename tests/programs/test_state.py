@@ -74,7 +74,7 @@ def test_nothing_but_the_fields_of_the_signature_is_kept_of_a_demonstration(tmp_
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        ("/root/runs/dev.jsonl", "dev.jsonl"),
+        ("/home/someone/runs/dev.jsonl", "dev.jsonl"),
         ("transformers//models/tiny", "transformers/tiny"),
         ("hosted_vllm/meta-llama/Llama-3.1-8B", "hosted_vllm/meta-llama/Llama-3.1-8B"),
         ("C:\\models\\tiny", "tiny"),
