@@ -236,7 +236,7 @@ class QASearch(dspy.Module):
             return seen
         found.calls += 1
         reply = yield _Ask(self.confirm, {"asked": question, "stored": entry.question})
-        if isinstance(reply, Exception):
+        if reply is None or isinstance(reply, Exception):
             found.failed += 1
             return "the second look failed"
         return None if reply.same is True else "the model says that its answer would be another"

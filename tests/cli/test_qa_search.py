@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy.benchmark.systems import make_program
+from kraq_dspy.benchmark.table import System
 from kraq_dspy.build import build_index
 from kraq_dspy.cli.main import app
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.records import Document
 from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.workspace import Workspace
 
 POETS = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
@@ -73,6 +77,16 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
     assert "noted for review: kraq catalogue review" in shown
     [pending] = Catalogue(index / CATALOGUE, write=False).entries("pending")
     assert (pending.question, pending.asked) == ("Xyzzy plugh?", 1)
+
+
+def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
+    asked = "Zyxxy hgulp?"
+    with Workspace.open(index) as space:
+        in_table = make_program(space, System("search", "qa-search", {"over": "traditional"}))
+        in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
+        for program in (in_table, in_optimizer):
+            assert space.ask(program, asked).search.collected is False
+        assert space.answers.catalogue.find(asked) is None
 
 
 @pytest.mark.parametrize(
