@@ -15,11 +15,11 @@ from typing import Any
 from indexing import one_text
 from stand_in import machine, stand_in
 
-from kraq_dspy.build import build_index
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.estimate import Estimate, estimate_corpus, estimate_index
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.estimate import Estimate, estimate_corpus, estimate_index
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Document
 

@@ -21,10 +21,10 @@ from stand_in import machine
 
 from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval import answers, generation, retrieval
-from kraq_dspy.eval.bertscore import BertScorer
 from kraq_dspy.eval.datasets import load_dataset
-from kraq_dspy.eval.questions import nearest_rows
+from kraq_dspy.eval.metrics import answers, generation, retrieval
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.eval.statistics import compare
 from kraq_dspy.ports import Vectors
 

@@ -19,15 +19,15 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.config import RoleSettings, Settings
-from kraq_dspy.eval.bertscore import BertScorer
 from kraq_dspy.eval.datasets import load_dataset
+from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.statistics import compare
 from kraq_dspy.finetune import Pair, TrainSettings, chats_of, pairs_from_dataset, read_pairs, train_adapter
 from kraq_dspy.finetune.card import write_card
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels, make_lm
-from kraq_dspy.programs.steps import bounded_map
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import GenerateQuestion
+from kraq_dspy.steps.direct import bounded_map
 
 SOURCES = ("dolly", "musique")
 
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="questions of each data set")
     parser.add_argument("--test", type=int, default=300, help="pairs that are not trained on, to ask about")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--bertscore", default="minilm", help="a model of kraq_dspy.eval.bertscore, e.g. roberta-large")
+    parser.add_argument("--bertscore", default="minilm", help="minilm, or a model such as roberta-large")
     options = parser.parse_args()
     file = options.pairs or _make_pairs(options)
     pairs = sorted(read_pairs(file), key=lambda pair: pair.id)  # by hash: in no order of the data

@@ -22,12 +22,12 @@ import transformers
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.config import RoleSettings
-from kraq_dspy.eval.answers import token_f1
+from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.eval.statistics import compare
 from kraq_dspy.finetune import Pair, TrainSettings, chats_of, train_adapter
 from kraq_dspy.finetune.token_rows import IGNORED, TokenRow, token_row
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import GenerateQuestion
 
 NAMES = (

@@ -23,7 +23,7 @@ from rich.table import Table
 from sklearn.neighbors import NearestNeighbors
 
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval.retrieval import recall_at_k
+from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
 from kraq_dspy.records import Chunk
 from kraq_dspy.stores.index import Index

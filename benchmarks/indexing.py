@@ -18,9 +18,9 @@ from typing import Any
 
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.build import build_index
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
 
 CONCURRENCY = 32

@@ -18,8 +18,8 @@ from typing import Any
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
-from kraq_dspy.eval.answers import token_f1
-from kraq_dspy.lms.embedded import EmbeddedEngine
+from kraq_dspy.eval.metrics.answers import token_f1
+from kraq_dspy.lms.engines.embedded import EmbeddedEngine
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")
 PROPOSALS = (

@@ -76,7 +76,7 @@ class Hashing:
 
 
 def index_made_up(chunks: int, out: Path) -> None:
-    from kraq_dspy.build import build_index
+    from kraq_dspy.indexing.build import build_index
 
     start = time.monotonic()
     by_stage: dict[str, float] = {}
@@ -97,7 +97,7 @@ def ask_made_up(out: Path) -> None:
 
 
 def add_made_up(out: Path) -> None:
-    from kraq_dspy.change import add_documents
+    from kraq_dspy.indexing.change import add_documents
 
     by_stage: dict[str, float] = {}
     start = time.monotonic()
@@ -122,7 +122,7 @@ def peak_mb() -> float:
 
 
 def index_here(data: Path, chunks: int, out: Path) -> None:
-    from kraq_dspy.build import build_index
+    from kraq_dspy.indexing.build import build_index
 
     start = time.monotonic()
     report = build_index(itertools.islice(passages(data), chunks), out)

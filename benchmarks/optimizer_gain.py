@@ -15,10 +15,10 @@ from typing import Any
 from learner import Learner, learner_model
 from stand_in import machine
 
-from kraq_dspy.benchmark.data import load
-from kraq_dspy.benchmark.judge_calibration import made_from
 from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder
+from kraq_dspy.eval.tables.data import load
+from kraq_dspy.eval.tables.judge_calibration import made_from
 from kraq_dspy.optimize import OPTIMIZERS, Sizes, compile_program
 from kraq_dspy.optimize.rows import Row
 

@@ -22,8 +22,8 @@ import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from stand_in import machine
 
-from kraq_dspy.eval.answers import token_f1
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.eval.metrics.answers import token_f1
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize import Sizes, compile_program, make_target
 from kraq_dspy.optimize.compiling import _quiet
 from kraq_dspy.optimize.rows import Row, Split, split_rows

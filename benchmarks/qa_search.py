@@ -39,15 +39,15 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import binomtest
 
+from kraq_dspy.catalogue.near_miss import FUNCTION
+from kraq_dspy.catalogue.search import QASearch
+from kraq_dspy.catalogue.served import ServedAnswers
+from kraq_dspy.catalogue.store import Catalogue, NewEntry
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.prepare.catalogue import ServedAnswers
-from kraq_dspy.programs.near_miss import FUNCTION
-from kraq_dspy.programs.qa_search import QASearch
-from kraq_dspy.stores.catalogue import Catalogue, NewEntry
 from kraq_dspy.stores.vectors import EdgeVectorStore
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

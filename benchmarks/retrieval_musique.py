@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.build import import_triples
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval.retrieval import all_supporting_at_k, recall_at_k
+from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
+from kraq_dspy.indexing.build import import_triples
 from kraq_dspy.ports import Embedder, Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
     AdaptiveRetriever,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from stand_in import machine
 
-from kraq_dspy.calibrate import agreement
+from kraq_dspy.prepare.calibrate import agreement
 from kraq_dspy.programs.speculative.subsets import cluster
 
 SIZES = ((10, 4), (15, 3), (20, 3), (18, 5), (100, 5), (300, 5))

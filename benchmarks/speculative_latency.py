@@ -28,14 +28,14 @@ from stand_in import machine, stand_in
 from kraq_dspy.config import EncoderSettings, InstructedSettings, RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.embedders.instructed import load_instructed_embedder
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
-from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import InstructedRow, InstructedStore

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 if TYPE_CHECKING:
-    from kraq_dspy.build import BuildReport, build_index, import_graphrag, import_triples
-    from kraq_dspy.change import add_documents, remove_documents, resume_index, update_index
+    from kraq_dspy.catalogue.search import QASearch
     from kraq_dspy.config import Settings, read_settings
     from kraq_dspy.errors import KraqError
-    from kraq_dspy.export import export_index
+    from kraq_dspy.indexing.build import BuildReport, build_index, import_graphrag, import_triples
+    from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
+    from kraq_dspy.indexing.export import export_index
     from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
-    from kraq_dspy.programs.efficient_speculative_rag import EfficientSpeculativeRAG
     from kraq_dspy.programs.k2rag import K2RAG
     from kraq_dspy.programs.kraq import KRAQ
     from kraq_dspy.programs.qa_rag import QARAG
-    from kraq_dspy.programs.qa_search import QASearch
-    from kraq_dspy.programs.speculative_rag import SpeculativeRAG
+    from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+    from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
     from kraq_dspy.programs.traditional_rag import TraditionalRAG
     from kraq_dspy.records import Chunk, Community, Document, Entity, Hit, Question, Relationship, Summary
     from kraq_dspy.stores.index import Index
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 __version__ = version("kraq-dspy")
 
 _HOME = {
-    "BuildReport": "build",
+    "BuildReport": "indexing.build",
     "Chunk": "records",
     "CombinedRetrieveRAG": "programs.combined_retrieve_rag",
     "Community": "records",
     "Document": "records",
-    "EfficientSpeculativeRAG": "programs.efficient_speculative_rag",
+    "EfficientSpeculativeRAG": "programs.speculative.efficient_speculative_rag",
     "Entity": "records",
     "Hit": "records",
     "Index": "stores.index",
@@ -45,23 +45,23 @@ _HOME = {
     "KRAQ": "programs.kraq",
     "KraqError": "errors",
     "QARAG": "programs.qa_rag",
-    "QASearch": "programs.qa_search",
+    "QASearch": "catalogue.search",
     "Question": "records",
     "Relationship": "records",
     "Settings": "config",
-    "SpeculativeRAG": "programs.speculative_rag",
+    "SpeculativeRAG": "programs.speculative.speculative_rag",
     "Summary": "records",
     "TraditionalRAG": "programs.traditional_rag",
     "Workspace": "workspace",
-    "add_documents": "change",
-    "build_index": "build",
-    "export_index": "export",
-    "import_graphrag": "build",
-    "import_triples": "build",
+    "add_documents": "indexing.change",
+    "build_index": "indexing.build",
+    "export_index": "indexing.export",
+    "import_graphrag": "indexing.build",
+    "import_triples": "indexing.build",
     "read_settings": "config",
-    "remove_documents": "change",
-    "resume_index": "change",
-    "update_index": "change",
+    "remove_documents": "indexing.change",
+    "resume_index": "indexing.change",
+    "update_index": "indexing.change",
 }
 
 __all__ = [

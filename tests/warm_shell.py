@@ -11,8 +11,9 @@ import sys
 from typing import Any
 
 IMPORTED = (
-    "kraq_dspy.cli.main", "kraq_dspy.build", "kraq_dspy.workspace", "kraq_dspy.speculate", "kraq_dspy.benchmark.run",
-    "kraq_dspy.benchmark.report", "kraq_dspy.embedders.sentence", "kraq_dspy.embedders.instructed",
+    "kraq_dspy.cli.main", "kraq_dspy.indexing.build", "kraq_dspy.workspace", "kraq_dspy.workspace.speculative", 
+    "kraq_dspy.eval.tables.run",
+    "kraq_dspy.eval.tables.report", "kraq_dspy.embedders.sentence", "kraq_dspy.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "qdrant_edge", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
     "transformers",
 )  # fmt: skip

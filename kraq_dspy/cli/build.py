@@ -12,7 +12,7 @@ from kraq_dspy.cli import options
 from kraq_dspy.cli.terminal import Bars, compact, errors, output, print_json, short
 
 if TYPE_CHECKING:
-    from kraq_dspy.build import BuildReport
+    from kraq_dspy.indexing.build import BuildReport
 
 
 def index(
@@ -39,7 +39,7 @@ def index(
 
     Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
     """
-    from kraq_dspy.build import build_index
+    from kraq_dspy.indexing.build import build_index
 
     settings = options.settings_from(
         config,

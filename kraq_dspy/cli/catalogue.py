@@ -18,9 +18,9 @@ from kraq_dspy.cli import options
 from kraq_dspy.cli.terminal import Bars, errors, output, print_json, printable, short, two_columns
 
 if TYPE_CHECKING:
-    from kraq_dspy.prepare.import_answers import ImportReport
+    from kraq_dspy.catalogue.import_answers import ImportReport
+    from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import AnswerEvidence, CatalogueEntry
-    from kraq_dspy.stores.catalogue import Catalogue
     from kraq_dspy.stores.index import Index
 
 catalogue = typer.Typer(help="Answers prepared in advance, which `kraq ask -p qa-search` gives.", no_args_is_help=True)
@@ -60,8 +60,8 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
-    from kraq_dspy.stores.catalogue import NewEntry
-    from kraq_dspy.stores.catalogue_sources import sources_of
+    from kraq_dspy.catalogue.sources import sources_of
+    from kraq_dspy.catalogue.store import NewEntry
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:  # before there is a catalogue, which a wrong id must not make
@@ -150,7 +150,7 @@ def approve(
     json: options.Json = False,
 ) -> None:
     """Serve these entries from now on, as their answers and their documents are now."""
-    from kraq_dspy.prepare.review_answers import approve as approved
+    from kraq_dspy.catalogue.review import approve as approved
 
     with opened(index_dir, make=False) as (index, entries):
         done = [approved(index, entries, number, by=by or user()) for number in _checked(entries, numbers)]
@@ -191,7 +191,7 @@ def import_file(
 ) -> None:
     """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
     then it ends with 1."""
-    from kraq_dspy.prepare.import_answers import import_answers
+    from kraq_dspy.catalogue.import_answers import import_answers
 
     with opened(index_dir) as (index, entries), Bars(quiet=json) as bars:
         report = import_answers(index, entries, file, by=by or user(), replace=replace, pending=pending, progress=bars)
@@ -212,8 +212,8 @@ def export_file(
     json: options.Json = False,
 ) -> None:
     """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
+    from kraq_dspy.catalogue.files import entries_text
     from kraq_dspy.errors import CatalogueError, ConfigError
-    from kraq_dspy.stores.catalogue_files import entries_text
 
     ending = file.suffix.lower().removeprefix(".")
     if form is None and ending not in ("csv", "jsonl", "ndjson") and str(file) != "-":
@@ -239,8 +239,8 @@ def export_file(
 @contextmanager
 def opened(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
     """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
     from kraq_dspy.errors import CatalogueError
-    from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
@@ -259,7 +259,7 @@ def opened(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[Index, Cata
 @contextmanager
 def reading(index_dir: Path) -> "Iterator[Catalogue | None]":
     """The catalogue to read; None where there is none."""
-    from kraq_dspy.stores.catalogue_sources import open_catalogue
+    from kraq_dspy.catalogue.sources import open_catalogue
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:

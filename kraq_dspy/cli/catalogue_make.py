@@ -44,9 +44,9 @@ def seed(
 
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
+    from kraq_dspy.catalogue.seed import seed_answers
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
     from kraq_dspy.errors import ConfigError
-    from kraq_dspy.prepare.seed_answers import seed_answers
-    from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
 
     if program == "qa-search":
         raise ConfigError("QA search answers from the catalogue; seed it with the program behind: combined, ...")
@@ -111,10 +111,10 @@ def synthesize(
 
     Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
     """
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
+    from kraq_dspy.catalogue.synthesize import AUDIENCE, make_synthetic_pairs
     from kraq_dspy.config import ChunkSettings
     from kraq_dspy.errors import ConfigError
-    from kraq_dspy.prepare.synthetic_pairs import AUDIENCE, make_synthetic_pairs
-    from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
 
     if audience is not None and not audience.strip():
         raise ConfigError("--audience is empty; say who is to be answered.")

@@ -13,8 +13,8 @@ from kraq_dspy.cli.catalogue_make import Approve, workspace
 from kraq_dspy.cli.terminal import Bars, errors, output, print_json, short, two_columns
 
 if TYPE_CHECKING:
+    from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import CatalogueEntry
-    from kraq_dspy.stores.catalogue import Catalogue
     from kraq_dspy.stores.index import Index
 
 KEYS = "[a]pprove  [e]dit the answer  [s]kip  [r]emove  [q]uit: "
@@ -72,7 +72,7 @@ def review(
 def _by_model(
     space: Any, retriever: str, status: Status | None, limit: int | None, by: str | None, *, approve: bool, json: bool
 ) -> None:
-    from kraq_dspy.prepare.review_answers import answer_with_model
+    from kraq_dspy.catalogue.review import answer_with_model
 
     with opened(space.index.path, make=False) as (_, entries), Bars(quiet=json) as bars:
         report = answer_with_model(
@@ -97,8 +97,8 @@ def _by_model(
 def _in_person(
     index: "Index", entries: "Catalogue", status: Status | None, limit: int | None, by: str, console: Any
 ) -> Counter[str]:
+    from kraq_dspy.catalogue.review import evidence_for, source_states, waiting
     from kraq_dspy.errors import CatalogueError
-    from kraq_dspy.prepare.review_answers import evidence_for, source_states, waiting
 
     numbers = [entry.number for entry in waiting(entries, status.value if status else None)][:limit]
     decisions: Counter[str] = Counter(approved=0, answered=0, removed=0, skipped=0)
@@ -133,8 +133,8 @@ def _in_person(
 
 def _decision(index: "Index", entries: "Catalogue", entry: "CatalogueEntry", by: str) -> str:
     """Asks until something is decided, and does it."""
+    from kraq_dspy.catalogue.review import approve
     from kraq_dspy.errors import KraqError
-    from kraq_dspy.prepare.review_answers import approve
 
     while True:
         key = _ask(KEYS).strip().lower()
@@ -157,7 +157,7 @@ def _decision(index: "Index", entries: "Catalogue", entry: "CatalogueEntry", by:
 
 def _answered(index: "Index", entries: "Catalogue", entry: "CatalogueEntry", by: str) -> bool:
     """A new answer and what it rests on; False where the person gave none."""
-    from kraq_dspy.prepare.review_answers import answer
+    from kraq_dspy.catalogue.review import answer
 
     said = _ask("Answer (empty: back): ").strip()
     if not said:

@@ -27,7 +27,7 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
-    from kraq_dspy.change import add_documents
+    from kraq_dspy.indexing.change import add_documents
 
     with Bars(quiet=json) as bars:
         report = add_documents(
@@ -52,7 +52,7 @@ def remove(
     json: options.Json = False,
 ) -> None:
     """Remove documents, with all that was made from them alone."""
-    from kraq_dspy.change import remove_documents
+    from kraq_dspy.indexing.change import remove_documents
 
     with Bars(quiet=json) as bars:
         report = remove_documents(
@@ -80,7 +80,7 @@ def update(
     json: options.Json = False,
 ) -> None:
     """Bring the index up to date with a corpus: what is new comes in, what changed is done again, the rest goes."""
-    from kraq_dspy.change import update_index
+    from kraq_dspy.indexing.change import update_index
 
     with Bars(quiet=json) as bars:
         report = update_index(
@@ -105,7 +105,7 @@ def resume(
     json: options.Json = False,
 ) -> None:
     """Go on with an interrupted build, and try again what failed."""
-    from kraq_dspy.change import resume_index
+    from kraq_dspy.indexing.change import resume_index
 
     with Bars(quiet=json) as bars:
         report = resume_index(

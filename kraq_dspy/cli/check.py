@@ -19,7 +19,7 @@ def check(
     json: options.Json = False,
 ) -> None:
     """Verify an index: every id leads somewhere, nothing is stale or missing. Ends with 1 where something is wrong."""
-    from kraq_dspy.check import check_index, repair_index
+    from kraq_dspy.indexing.check import check_index, repair_index
     from kraq_dspy.stores.index import Index
 
     if repair:

@@ -32,7 +32,7 @@ def demo(
     json: options.Json = False,
 ) -> None:
     """Index the bundled passages, show the questions that stand for them, answer, and measure."""
-    from kraq_dspy.build import build_index
+    from kraq_dspy.indexing.build import build_index
     from kraq_dspy.workspace import Workspace
 
     example = _example_folder()
@@ -113,8 +113,8 @@ def _largest(communities: Iterable[Community], count: int) -> list[Community]:
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
     """Means over the questions; the measures are those of `kraq_dspy.eval`."""
-    from kraq_dspy.eval.answers import exact_match
-    from kraq_dspy.eval.retrieval import all_supporting_at_k, recall_at_k
+    from kraq_dspy.eval.metrics.answers import exact_match
+    from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 
     def mean(values: Iterable[float]) -> float:
         return sum(values) / len(questions)

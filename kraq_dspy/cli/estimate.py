@@ -29,7 +29,7 @@ def estimate(
     json: options.Json = False,
 ) -> None:
     """Calls, tokens and money of an index, stage by stage, without asking a model."""
-    from kraq_dspy.estimate import estimate_corpus, estimate_index
+    from kraq_dspy.indexing.estimate import estimate_corpus, estimate_index
     from kraq_dspy.stores.index import Index
 
     with Bars(quiet=json) as bars:

@@ -13,7 +13,7 @@ from kraq_dspy.cli.terminal import Bars, output, print_json, short, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.bertscore import BertScorer
     from kraq_dspy.eval.statistics import Interval
 
 TABLES = ("questions", "combined", "speculative", "retrievers", "qa_rag", "k2rag")
@@ -34,7 +34,7 @@ kraq eval k2rag: K2RAG on its summarised corpus against its four naive baselines
 
 kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover.
 
-kraq eval TABLE.toml: a table of your own, written like those in benchmarks/tables.
+kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
 
 
@@ -115,10 +115,10 @@ def run_table(
     json: options.Json = False,
 ) -> None:
     """Run a table over data sets: index them, ask every system every question, write rows and a report."""
-    from kraq_dspy.benchmark.data import dataset_names
-    from kraq_dspy.benchmark.run import RunOptions
-    from kraq_dspy.benchmark.run import run_table as run
-    from kraq_dspy.benchmark.table import read_table
+    from kraq_dspy.eval.tables.data import dataset_names
+    from kraq_dspy.eval.tables.run import RunOptions
+    from kraq_dspy.eval.tables.run import run_table as run
+    from kraq_dspy.eval.tables.table import read_table
 
     wanted = read_table(_table_file(table))
     if baseline is not None:
@@ -178,9 +178,9 @@ def judges(
     """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
     from importlib.metadata import version
 
-    from kraq_dspy.benchmark.data import load
-    from kraq_dspy.benchmark.judge_calibration import calibrate_judge, made_from, read_labelled
     from kraq_dspy.eval.rows import RunHeader
+    from kraq_dspy.eval.tables.data import load
+    from kraq_dspy.eval.tables.judge_calibration import calibrate_judge, made_from, read_labelled
     from kraq_dspy.lms.roles import LanguageModels
 
     if (labelled is None) == (dataset is None):
@@ -249,10 +249,10 @@ def coverage(
     json: options.Json = False,
 ) -> None:
     """How much of an index its questions cover, and the few that cover most: no reference questions needed."""
-    from kraq_dspy.benchmark.coverage import foretell_relevance, index_coverage
-    from kraq_dspy.benchmark.data import load
-    from kraq_dspy.benchmark.report import coverage_page, print_grid
-    from kraq_dspy.benchmark.report.grids import Grid, foretelling_grid
+    from kraq_dspy.eval.tables.coverage import foretell_relevance, index_coverage
+    from kraq_dspy.eval.tables.data import load
+    from kraq_dspy.eval.tables.report import coverage_page, print_grid
+    from kraq_dspy.eval.tables.report.grids import Grid, foretelling_grid
     from kraq_dspy.workspace import Workspace
 
     told = None
@@ -308,8 +308,8 @@ def report(
 
 
 def _report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.benchmark.report import print_summary, write_report
-    from kraq_dspy.benchmark.summary import find_runs, summarise
+    from kraq_dspy.eval.tables.report import print_summary, write_report
+    from kraq_dspy.eval.tables.summary import find_runs, summarise
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)
@@ -329,15 +329,11 @@ def _table_file(name: str) -> Path:
         return Path(name)
     if name not in TABLES:
         raise ConfigError(f"There is no table {name!r}; there are: {', '.join(TABLES)}, or name a TOML file.")
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "benchmark" / "tables", package.parent / "benchmarks" / "tables"):
-        if (folder / f"{name}.toml").is_file():
-            return folder / f"{name}.toml"
-    raise ConfigError(f"The table {name}.toml is missing; reinstall kraq-dspy, or name a TOML file.")
+    return Path(__file__).resolve().parents[1] / "eval" / "tables" / "definitions" / f"{name}.toml"
 
 
 def named_scorer(name: str) -> "BertScorer":
-    from kraq_dspy.eval.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.bertscore import BertScorer
 
     if name == "minilm":
         return BertScorer.packaged()

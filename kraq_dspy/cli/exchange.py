@@ -29,7 +29,7 @@ def graphrag(
     json: options.Json = False,
 ) -> None:
     """Reports become summaries, then questions; nothing is extracted again."""
-    from kraq_dspy.build import import_graphrag
+    from kraq_dspy.indexing.build import import_graphrag
 
     settings = options.settings_from(
         config,
@@ -67,7 +67,7 @@ def triples(
     json: options.Json = False,
 ) -> None:
     """Passages with triples extracted elsewhere; summaries and questions are made here."""
-    from kraq_dspy.build import import_triples
+    from kraq_dspy.indexing.build import import_triples
 
     settings = options.settings_from(
         config,
@@ -102,7 +102,7 @@ def export(
     json: options.Json = False,
 ) -> None:
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, or as JSON lines."""
-    from kraq_dspy.export import export_index
+    from kraq_dspy.indexing.export import export_index
 
     written = export_index(index_dir, out, format.value)
     if json:

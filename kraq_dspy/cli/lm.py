@@ -37,7 +37,7 @@ def serve(
 ) -> None:
     """Print the vLLM command for the roles with hosted_vllm/ models in kraq.toml, or run it."""
     from kraq_dspy.errors import ConfigError, ModelError
-    from kraq_dspy.lms.vllm_server import servers_of
+    from kraq_dspy.lms.servers.vllm_server import servers_of
 
     servers = servers_of(options.settings_from(config))
     if role is not None:
@@ -85,7 +85,7 @@ def load(
 ) -> None:
     """Load an adapter into a running vLLM (started with --runtime-loras)."""
     from kraq_dspy.lms.adapter_name import served_name
-    from kraq_dspy.lms.vllm_server import load_adapter
+    from kraq_dspy.lms.servers.vllm_server import load_adapter
 
     served = name or served_name(folder)
     load_adapter(api_base, served, os.path.abspath(folder), key=_key(key_env))
@@ -100,7 +100,7 @@ def unload(
     json: options.Json = False,
 ) -> None:
     """Take an adapter out of a running vLLM."""
-    from kraq_dspy.lms.vllm_server import unload_adapter
+    from kraq_dspy.lms.servers.vllm_server import unload_adapter
 
     unload_adapter(api_base, name, key=_key(key_env))
     _say(name, "unloaded", json)

@@ -24,10 +24,10 @@ def status(
     if watched:
         watch(index_dir, every_s=every, as_json=json)
         return
+    from kraq_dspy.catalogue.sources import count_answers
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
     from kraq_dspy.records import Community, Question
-    from kraq_dspy.stores.catalogue_sources import count_answers
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:

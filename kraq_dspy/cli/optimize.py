@@ -10,7 +10,7 @@ from kraq_dspy.cli import options
 from kraq_dspy.cli.terminal import Bars, errors, output, print_json, short, two_columns
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.bertscore import BertScorer
     from kraq_dspy.eval.statistics import Interval
     from kraq_dspy.optimize import Compiled
     from kraq_dspy.optimize.rows import Split

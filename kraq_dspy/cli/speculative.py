@@ -13,7 +13,7 @@ from kraq_dspy.cli.terminal import Bars, errors, output, print_json, short, two_
 if TYPE_CHECKING:
     import dspy
 
-    from kraq_dspy.precompute import PrecomputeEstimate
+    from kraq_dspy.prepare.instructed import PrecomputeEstimate
 
 
 def precompute(
@@ -51,9 +51,9 @@ def precompute(
         prepare(index_dir, wanted_kinds, config, lm, api_base, json=json)
         return
     from kraq_dspy.errors import ConfigError
-    from kraq_dspy.precompute import parse_top_n
-    from kraq_dspy.speculate import make_precomputation
+    from kraq_dspy.prepare.instructed import parse_top_n
     from kraq_dspy.stores.index import Index
+    from kraq_dspy.workspace.speculative import make_precomputation
 
     if source not in ("kraq", "random", "all"):
         raise ConfigError(f"--source is {source!r}; it must be kraq, random or all.")
@@ -109,8 +109,8 @@ def calibrate(
 ) -> None:
     """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
     from kraq_dspy.errors import ConfigError
-    from kraq_dspy.speculate import calibrate_index
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.speculative import calibrate_index
 
     asked = None
     if questions is not None:

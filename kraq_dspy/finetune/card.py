@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.benchmark.report.plots import loss_plot
 from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.eval.tables.report.plots import loss_plot
 from kraq_dspy.finetune.training import LossPoint, Trained
 
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")

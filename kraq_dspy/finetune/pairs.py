@@ -10,7 +10,7 @@ import dspy
 
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.token_rows import Chat
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import content_id
 from kraq_dspy.signatures import DraftAnswer, GenerateQuestion
 

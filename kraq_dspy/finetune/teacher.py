@@ -16,16 +16,16 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
-from kraq_dspy.eval.questions import nearest_rows
+from kraq_dspy.eval.metrics.questions import nearest_rows
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
-from kraq_dspy.programs.steps import bounded_map
 from kraq_dspy.records import Summary
-from kraq_dspy.signatures.explain_response import ExplainResponse
-from kraq_dspy.signatures.summarize_evidence import SummarizeEvidence
+from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
+from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
+from kraq_dspy.steps.direct import bounded_map
 from kraq_dspy.stores.index import Index
 
 STAGE = "pairs"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kraq_dspy.errors import TrainingError
-from kraq_dspy.lms.chat_text import prompt_ids
+from kraq_dspy.lms.engines.chat_text import prompt_ids
 
 IGNORED = -100
 """The label of a token that has no part in the loss (torch's own)."""

@@ -25,11 +25,11 @@ from kraq_dspy.errors import (
     ModelError,
     WorseProgramError,
 )
-from kraq_dspy.eval.bertscore import BertScorer
-from kraq_dspy.eval.metrics import Metric
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.eval.statistics import Comparison, compare
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.optimizers import Job, Optimizer, Sizes, find_optimizer
 from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows

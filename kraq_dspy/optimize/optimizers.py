@@ -13,7 +13,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import ConfigError, MissingExtraError
-from kraq_dspy.eval.metrics import Metric
+from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.nearest_demos import near

@@ -1,15 +1,15 @@
-"""Metrics of single steps, for DSPy's optimizers: each a core scorer in [0, 1] inside `eval.metrics.Metric`."""
+"""Metrics of single steps, for DSPy's optimizers: each a core scorer in [0, 1] inside a `Metric`."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval import generation, metrics
-from kraq_dspy.eval.bertscore import BertScorer
-from kraq_dspy.eval.metrics import Metric
-from kraq_dspy.eval.normalise import normalise_answer
-from kraq_dspy.eval.triples import Triple, link_f1, triple_f1
+from kraq_dspy.eval.metrics import for_dspy, generation
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.eval.metrics.normalise import normalise_answer
+from kraq_dspy.eval.metrics.triples import Triple, link_f1, triple_f1
 
 
 def extraction_metric(name: str, function: Callable[[Sequence[Triple], Sequence[Triple]], float]) -> Metric:
@@ -114,12 +114,12 @@ def response_metric(metric: Metric) -> Metric:
 ANSWER_METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        metrics.EXACT_MATCH,
-        metrics.TOKEN_F1,
-        metrics.STRICT_EXACT_MATCH,
-        metrics.PAPER_MATCH,
-        metrics.ROUGE_L,
-        metrics.METEOR,
+        for_dspy.EXACT_MATCH,
+        for_dspy.TOKEN_F1,
+        for_dspy.STRICT_EXACT_MATCH,
+        for_dspy.PAPER_MATCH,
+        for_dspy.ROUGE_L,
+        for_dspy.METEOR,
     )
 }
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.catalogue.search import NO_MATCH, numbered
 from kraq_dspy.errors import ConfigError, EvaluationError
-from kraq_dspy.eval.bertscore import BertScorer
-from kraq_dspy.eval.metrics import EXACT_MATCH, Metric
-from kraq_dspy.eval.references import check_references
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.metrics.for_dspy import EXACT_MATCH, Metric
+from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
-from kraq_dspy.programs.describe_community import AskQuestion, DescribeCommunity
-from kraq_dspy.programs.extract_graph import ExtractGraph
-from kraq_dspy.programs.qa_search import NO_MATCH, numbered
-from kraq_dspy.programs.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -34,7 +34,7 @@ from kraq_dspy.signatures import (
     JudgeAnswer,
     VerifyDraft,
 )
-from kraq_dspy.workspace import PROGRAMS, Workspace
+from kraq_dspy.workspace.workspace import PROGRAMS, Workspace
 
 STEPS = (
     "extraction",

@@ -8,10 +8,10 @@ from typing import Any
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers.reports import report_text
 from kraq_dspy.records import Chunk, Community, Entity, Relationship, Summary
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.text_vectors import TextVectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,21 +13,21 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy.build import abuild_index
 from kraq_dspy.config import ChunkSettings, K2RAGSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.indexing.build import abuild_index
+from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
-from kraq_dspy.lms.seq2seq import Seq2SeqSummariser
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.prepare.graph import entity_vectors
 from kraq_dspy.programs.k2rag import Shorten
-from kraq_dspy.programs.kraq import KRAQ
-from kraq_dspy.programs.steps import Item
+from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
-from kraq_dspy.stored_steps import StoredSteps
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
 
 STAGE = "k2rag"

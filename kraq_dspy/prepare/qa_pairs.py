@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.steps import Item
-from kraq_dspy.programs.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.records import Chunk, QAPair
-from kraq_dspy.stored_steps import StoredSteps
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.results import ResultStore
 

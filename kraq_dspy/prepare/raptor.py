@@ -13,17 +13,17 @@ import numpy as np
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.lms.adapter import KraqAdapter
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.prepare.soft_clusters import soft_clusters
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers.raptor import SummaryTree, TreeNode
-from kraq_dspy.programs.steps import Item
 from kraq_dspy.programs.summarize_cluster import SummarizeCluster
 from kraq_dspy.records import Chunk, content_id
-from kraq_dspy.stored_steps import StoredSteps
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.text_vectors import TextVectors
 
 STAGE = "raptor"
 FILE = "raptor.json"

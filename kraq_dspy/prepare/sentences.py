@@ -3,10 +3,10 @@
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.text_vectors import TextVectors
 
 
 def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import typer
 
-from kraq_dspy.build import build_index
+from kraq_dspy.catalogue.sources import flag_stale
+from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 from kraq_dspy.cli.main import app
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
-from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue
-from kraq_dspy.stores.catalogue_sources import flag_stale
 from kraq_dspy.stores.index import Index
 
 POETS = {

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.build import build_index
 from kraq_dspy.cli.main import app
 from kraq_dspy.errors import ConfigError, IndexStateError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
 
 POETS = {

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.benchmark.systems import make_program
-from kraq_dspy.benchmark.table import System
-from kraq_dspy.build import build_index
+from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.cli.main import app
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.tables.systems import make_program
+from kraq_dspy.eval.tables.table import System
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.records import Document
-from kraq_dspy.stores.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.workspace import Workspace
 
 POETS = {

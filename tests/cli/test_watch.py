@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.build import build_index
 from kraq_dspy.cli.main import app
 from kraq_dspy.cli.watch import look
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
 

@@ -11,7 +11,7 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.finetune import TrainSettings, finetunable_lm
 from kraq_dspy.finetune.pairs import Pair, example_of
 from kraq_dspy.finetune.provider import LocalLoRA
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import GenerateQuestion
 
 QUICK = TrainSettings(

@@ -17,9 +17,9 @@ from kraq_dspy.finetune import training
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import IGNORED, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.lms.engines.transformers_engine import shared_engine
 from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.transformers_engine import shared_engine
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import GenerateQuestion
 

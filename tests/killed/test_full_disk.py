@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "
 FULL = """
 import itertools, json, sys, threading, time
 from pathlib import Path
-from kraq_dspy.build import build_index
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Document, Question
 from kraq_dspy.stores.index import Index
@@ -74,7 +74,7 @@ def test_a_build_on_a_full_disk_says_so_and_goes_on_once_there_is_space(tmp_path
 
 INDEX = """
 import os, sys
-import kraq_dspy.build, kraq_dspy.cli, kraq_dspy.embedders.sentence  # while they can still be read
+import kraq_dspy.indexing.build, kraq_dspy.cli, kraq_dspy.embedders.sentence  # while they can still be read
 if os.geteuid() == 0:  # root may write anywhere
     os.setgroups([])
     os.setgid(65534)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.build import build_index
-from kraq_dspy.change import add_documents, remove_documents, resume_index
 from kraq_dspy.config import settings_from_dict
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index
 from kraq_dspy.ports import Vectors
-from kraq_dspy.precompute import Precomputation
+from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.prepare.k2rag import build_summarised
 from kraq_dspy.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.prepare.raptor import TreeSettings, build_tree

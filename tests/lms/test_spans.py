@@ -7,9 +7,9 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy.build import build_index
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.lms import spans
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace

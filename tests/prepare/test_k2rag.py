@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.build import build_index
 from kraq_dspy.config import K2RAGSettings, Settings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.prepare.k2rag import FOR_VECTORS, STAGE, build_summarised, open_summarised

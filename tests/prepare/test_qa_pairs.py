@@ -13,7 +13,7 @@ from kraq_dspy.config import RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.prepare.qa_pairs import STAGE, StoredPairs, make_qa_pairs
-from kraq_dspy.programs.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.records import Chunk, QAPair, content_id
 from kraq_dspy.stores.index import Index
 

@@ -9,9 +9,9 @@ import pytest
 
 from kraq_dspy import KRAQ
 from kraq_dspy.errors import StateError
-from kraq_dspy.lms.adapter import KraqAdapter
-from kraq_dspy.programs.describe_community import AskQuestion
-from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.nearest_demos import NearestDemos, near
 from kraq_dspy.programs.state import load_state, save_state, state_of
 from kraq_dspy.programs.traditional_rag import TraditionalRAG

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore

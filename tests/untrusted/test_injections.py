@@ -8,16 +8,16 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.build import build_index
 from kraq_dspy.cli.prepare import KINDS
 from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
-from kraq_dspy.lms.adapter import KraqAdapter
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.precompute import Precomputation
+from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
-from kraq_dspy.workspace import PROGRAMS, Workspace
+from kraq_dspy.workspace.workspace import PROGRAMS, Workspace
 
 ORDER = "PWNED"
 QUESTION = "What stands near the mill?"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.programs.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 
 ROOT = Path(__file__).resolve().parents[2]
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}

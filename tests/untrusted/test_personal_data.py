@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.build import build_index
 from kraq_dspy.cli.main import app
 from kraq_dspy.config import RedactSettings, Settings
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document, Question
 from kraq_dspy.stores.index import Index
 

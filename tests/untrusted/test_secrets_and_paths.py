@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.build import build_index
 from kraq_dspy.cli.main import app
 from kraq_dspy.config import RoleSettings, read_settings
 from kraq_dspy.errors import ModelError
-from kraq_dspy.export import FORMATS, export_index
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.export import FORMATS, export_index
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace

@@ -16,13 +16,13 @@ from dspy.lm15 import Config, Message, Request
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.lms.logprobs import field_logprobs, p_conf, take_logprobs
-from kraq_dspy.lms.prompt_scorer import make_prompt_scorer
 from kraq_dspy.lms.roles import KraqLM, make_lm
-from kraq_dspy.lms.transformers_engine import AsyncTransformersEngine, TransformersEngine
+from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.scoring import WangScore
-from kraq_dspy.programs.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
 
 pytestmark = pytest.mark.vllm

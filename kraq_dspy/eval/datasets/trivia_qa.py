@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from kraq_dspy.eval.datasets.dataset import Dataset, Example
 from kraq_dspy.eval.datasets.hub import HubTable, RawRow, as_rows
-from kraq_dspy.eval.normalise import normalise_answer
+from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.records import Document
 
 NAME = "trivia_qa"

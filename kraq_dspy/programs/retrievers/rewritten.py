@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 class RewrittenRetriever(dspy.Module):
     """Reciprocal rank fusion over the question and what `rewrite` makes of it; `why` is "rewritten".
 
-    `rewrite` is one of `programs/rewriting.py`: Clarify (QRFusion), Vary (RAG-Fusion) or Diversify (DMQR-RAG, which
+    `rewrite` is one of `rewriting.py`: Clarify (QRFusion), Vary (RAG-Fusion) or Diversify (DMQR-RAG, which
     reranks with a cross-encoder where this fuses). A retriever and a DSPy module in one: inside a program, its steps
     are optimized and saved with it. Each search gives its `pool` (or `k`, if that is more) best; a chunk scores the sum
     of `1 / (constant + rank)`. Where the model fails, the question is searched with alone.

@@ -12,9 +12,9 @@ import pytest
 
 from kraq_dspy.config import Settings
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.records import Chunk, Community, Entity, Finding, Relationship, Summary, content_id
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.text_vectors import TextVectors
 
 ENTITIES = {
     "Rhine": "a river",

@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.programs.graph_global_search import UNKNOWN, GraphGlobalSearch
+from kraq_dspy.programs.graph_search.graph_global_search import UNKNOWN, GraphGlobalSearch
 from kraq_dspy.programs.retrievers import ReportRetriever
 from kraq_dspy.records import RatedPoint
 

@@ -7,7 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
 
 QUESTION = "Which river has a bridge?"
 

@@ -14,7 +14,6 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers import (
     AdaptiveRetriever,
     BM25Retriever,
@@ -39,9 +38,10 @@ from kraq_dspy.programs.retrievers import (
     TreeNode,
     passage_graph,
 )
+from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
-from kraq_dspy.programs.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.records import Entity
+from kraq_dspy.stores.text_vectors import TextVectors
 
 QUESTION = "Which river has a bridge to a castle with music?"
 

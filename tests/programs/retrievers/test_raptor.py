@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.prepare.text_vectors import TextVectors
 from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
+from kraq_dspy.stores.text_vectors import TextVectors
 
 CLUSTERS = {
     "waters": (1, ["rhine", "elbe"], "river"),

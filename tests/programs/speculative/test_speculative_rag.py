@@ -16,8 +16,8 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
-from kraq_dspy.programs.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit
 
 HALF, QUARTER = math.log(1 / 2), math.log(1 / 4)

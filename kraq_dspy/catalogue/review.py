@@ -1,0 +1,187 @@
+"""What waits for review in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import dspy
+
+from kraq_dspy.catalogue.search import is_answered
+from kraq_dspy.catalogue.sources import document_hashes, present_sources, sources_of
+from kraq_dspy.catalogue.store import Catalogue
+from kraq_dspy.errors import CatalogueError
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress, Retriever, SilentProgress
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk, Failure
+from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.steps.ask_all import ask_all
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.stores.index import Index
+
+STAGE = "answer"
+PASSAGES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersReport:
+    """What a model made of the entries it was asked; `unanswered` stay as they were."""
+
+    model: str
+    asked: int
+    answered: int
+    unanswered: int
+    calls: int
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+def waiting(catalogue: Catalogue, status: str | None = None) -> list[CatalogueEntry]:
+    """Pending entries, then stale ones, or one of both; first what programs failed at most often."""
+    found = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
+    return sorted(found, key=lambda entry: (entry.status, -entry.asked, entry.number))
+
+
+def approve(index: Index, catalogue: Catalogue, number: int, *, by: str) -> CatalogueEntry:
+    """Served from now on. Its sources are the documents as they are now; those that are gone no longer count.
+
+    Nothing changes where it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
+    answer, or that is not there.
+    """
+    entry = catalogue.get(number)
+    sources = present_sources(index, [source.document_id for source in entry.sources])
+    if (entry.status, entry.sources) == ("approved", sources):
+        return entry
+    return catalogue.change(number, by=by, action="approved", status="approved", sources=sources)
+
+
+def answer(
+    index: Index,
+    catalogue: Catalogue,
+    number: int,
+    text: str,
+    *,
+    by: str,
+    document_ids: Sequence[str] | None = None,
+    approved: bool = True,
+) -> CatalogueEntry:
+    """Give an entry an answer, resting on these documents; on those it had, as they are now, where None is given.
+
+    Raises CatalogueError for an empty answer, UnknownRecordError for a document that is not there.
+    """
+    if not text.strip():
+        raise CatalogueError("The answer is empty. Say what people are to be told, or leave the entry as it is.")
+    entry = catalogue.get(number)
+    fields: dict[str, Any] = {"answer": text.strip(), "status": "approved" if approved else "pending"}
+    if document_ids is None:
+        fields["sources"] = present_sources(index, [source.document_id for source in entry.sources])
+    else:
+        fields["sources"] = sources_of(index, document_ids)
+    return catalogue.change(number, by=by, action="edited" if entry.answer else "answered", **fields)
+
+
+def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:
+    """What an answer can be judged by: the passages that a program saw, else those of the sources that share the most
+    words with question and answer."""
+    if entry.evidence:
+        return list(entry.evidence)
+    told = _words(f"{entry.question} {entry.answer}")
+    chunks = [chunk for one in entry.sources for chunk in index.all(Chunk, document_id=one.document_id)]
+    chunks.sort(key=lambda chunk: -len(told & _words(chunk.passage)))
+    return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in chunks[:count]]
+
+
+def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
+    """For each document that the answer rests on: "as it was", "changed" or "gone"."""
+    hashes = document_hashes(index, [one.document_id for one in entry.sources])
+    return {
+        one.document_id: "gone"
+        if one.document_id not in hashes
+        else "as it was"
+        if one.content_hash in ("", hashes[one.document_id])
+        else "changed"
+        for one in entry.sources
+    }
+
+
+def answer_with_model(
+    index: Index,
+    catalogue: Catalogue,
+    models: LanguageModels,
+    retriever: Callable[[], Retriever],
+    *,
+    by: str | None = None,
+    status: str = "pending",
+    approve: bool = False,
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> AnswersReport:
+    """Pending questions without an answer, or stale ones, answered by the role "teacher", or "answerer" where no
+    teacher is named.
+
+    It sees the passages that a program had before it, where they are still in the index, else what the retriever
+    finds, which is made only then. Answers wait for approval unless `approve`; each is kept at once.
+    """
+    started = perf_counter()
+    progress = progress or SilentProgress()
+    lm = models["teacher" if "teacher" in models.settings.roles else "answerer"]
+    entries = {
+        str(entry.number): entry for entry in waiting(catalogue, status) if entry.status == "stale" or not entry.answer
+    }
+    entries = dict(list(entries.items())[:limit])
+    chunks = set(index.ids(Chunk))
+    counts = {True: 0, False: 0}
+    find: list[Retriever] = []
+
+    def passages(entry: CatalogueEntry) -> list[AnswerEvidence]:
+        seen = [one for one in entry.evidence if one.chunk_id in chunks]
+        if seen and entry.status == "pending":
+            return seen
+        if not find:
+            find.append(retriever())
+        found = (hit.chunk for hit in find[0](entry.question, PASSAGES))
+        return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in found]
+
+    seen_by: dict[str, list[AnswerEvidence]] = {}
+
+    def items() -> Iterator[Item]:
+        """Passages are looked for as places become free, so that the first answer does not wait for the last."""
+        for number, entry in entries.items():
+            seen_by[number] = passages(entry)
+            yield Item(number, {"question": entry.question, "passages": [one.text for one in seen_by[number]]})
+
+    def keep(number: str, prediction: dspy.Prediction) -> None:
+        said = str(prediction.answer or "").strip()
+        if answered := is_answered(prediction):
+            ids = document_hashes(index, {one.document_id for one in seen_by[number]})
+            written = by or str(lm.model)
+            answer(index, catalogue, int(number), said, by=written, document_ids=sorted(ids), approved=approve)
+        counts[answered] += 1
+
+    async def run() -> tuple[Failure, ...]:
+        step = FittingPredict(AnswerQuestion, shorten="passages")
+        try:
+            return await ask_all(STAGE, step, items(), keep, lm=lm, models=models, progress=progress)
+        finally:
+            await models.aclose()
+
+    calls = models.meter.total().calls
+    progress.start(STAGE, len(entries))
+    failures = asyncio.run(run())
+    progress.finish(STAGE)
+    return AnswersReport(
+        model=str(lm.model),
+        asked=len(entries),
+        answered=counts[True],
+        unanswered=counts[False],
+        calls=models.meter.total().calls - calls,
+        failures=failures,
+        seconds=perf_counter() - started,
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))

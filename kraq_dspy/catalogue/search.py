@@ -1,0 +1,356 @@
+"""QA search in front of any program: a question that was answered before gets the answer that was prepared.
+
+The paper's Algorithm 1, with three things of our own: candidates narrowed by embedding, a second look at what was
+found, and a record of what the program behind it failed at.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol, TypeAlias
+
+import dspy
+from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError, DSPyError
+
+from kraq_dspy.catalogue.near_miss import contradiction
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
+from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
+
+logger = logging.getLogger(__name__)
+
+SCANS = ("narrow", "full")
+CHECKS = ("model", "rules", "none")
+NO_MATCH = -1
+UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
+
+_asking: ContextVar[tuple[int, ...]] = ContextVar("kraq_dspy_qa_searches", default=())
+
+
+class PreparedAnswers(Protocol):
+    """What is served of a catalogue. Safe for threads."""
+
+    def exact(self, question: str) -> CatalogueEntry | None:
+        """The entry of the same question, case, spaces and final punctuation apart."""
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        """All, by number."""
+
+    def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
+        """Up to `k`, of the most similar questions, best first."""
+
+    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> None:
+        """Note that a program failed at the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry that the model named and the second look did not let pass."""
+
+    entry: CatalogueEntry
+    reason: str
+
+
+@dataclass(slots=True)
+class CatalogueSearch:
+    """How a question was looked up. `calls` counts both steps'; `blocks` those that were asked about.
+
+    `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
+    match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
+    `seconds` is the look-up's time.
+    """
+
+    exact: bool = False
+    blocks: int = 0
+    calls: int = 0
+    invalid: int = 0
+    failed: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    collected: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """What the search wants to know next."""
+
+    step: dspy.Module
+    inputs: Mapping[str, Any]
+
+
+_Reply: TypeAlias = "dspy.Prediction | Exception | None"
+_Search: TypeAlias = Generator[_Ask, _Reply, CatalogueEntry | None]
+
+
+class QASearch(dspy.Module):
+    """Looks the question up in a catalogue, and asks `program` where it is not there.
+
+    A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
+    which one means the same, or -1. `scan` "full" shows it the whole catalogue, `block` questions at a time and until
+    one is found, as the paper does; "narrow" shows it the `block` nearest by embedding alone, one call however long the
+    catalogue is. What it names is looked at again (`check`), since an answer to the opposite question is worse than
+    none: by "rules" that see contradictions (a negation, another number, name or time), by the rules and the "model",
+    or not ("none"). What does not pass is taken out, and the rest of its block asked once more.
+
+    With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
+    itself, an exception) is noted in the catalogue with what it said and saw, for review.
+
+    The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
+    `entry` (None for a miss) and `search` (a `CatalogueSearch`).
+
+    Raises ConfigError for an unknown `scan` or `check`, and for programs that wrap each other in a circle or search one
+    catalogue twice; ValueError for a block below 1.
+    """
+
+    def __init__(
+        self,
+        program: dspy.Module,
+        answers: PreparedAnswers,
+        block: int = 100,
+        scan: str = "narrow",
+        check: str = "model",
+        collect: bool = True,
+    ) -> None:
+        super().__init__()
+        if block < 1:
+            raise ValueError(f"block is {block}; expected 1 or more questions.")
+        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
+            if value not in known:
+                raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
+        for _, inner in program.named_sub_modules(QASearch):
+            if inner.answers is answers:
+                raise ConfigError("The program searches this catalogue already: wrap it once.")
+        self.program = program
+        self.answers = answers
+        self.block = block
+        self.scan = scan
+        self.check = check
+        self.collect = collect
+        self.find = dspy.Predict(FindSameQuestion)
+        self.confirm = dspy.Predict(ConfirmSameQuestion)
+
+    def forward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        with self._entered():
+            started = perf_counter()
+            found = CatalogueSearch()
+            entry = _drive(self._search(question, self._blocks(question, found), found))
+            found.seconds = perf_counter() - started
+            if entry is not None:
+                return _hit(entry, found)
+            try:
+                prediction = self.program(question=question, **inputs)
+            except (DSPyError, ModelError) as error:
+                self._note(question, None, found, error)
+                raise
+            self._note(question, prediction, found)
+            return _miss(prediction, found, perf_counter() - started)
+
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        with self._entered():
+            started = perf_counter()
+            found = CatalogueSearch()
+            blocks = await asyncio.to_thread(self._blocks, question, found)
+            entry = await _adrive(self._search(question, blocks, found))
+            found.seconds = perf_counter() - started
+            if entry is not None:
+                return _hit(entry, found)
+            try:
+                prediction = await self.program.acall(question=question, **inputs)
+            except (DSPyError, ModelError) as error:
+                await asyncio.to_thread(self._note, question, None, found, error)
+                raise
+            await asyncio.to_thread(self._note, question, prediction, found)
+            return _miss(prediction, found, perf_counter() - started)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Raises ConfigError where this module is asked from within itself."""
+        within = _asking.get()
+        if id(self) in within:
+            raise ConfigError("QA search's program leads back to the same QA search: programs cannot wrap in a circle.")
+        token = _asking.set((*within, id(self)))
+        try:
+            yield
+        finally:
+            _asking.reset(token)
+
+    def _blocks(self, question: str, found: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
+        """What is to be asked about; the entry alone where the question is there word for word, noted in `found`."""
+        if not question.strip():
+            raise ValueError("The question is empty.")
+        exact = self.answers.exact(question)
+        if exact is not None:
+            found.exact = True
+            return [[exact]]
+        if self.scan == "narrow":
+            nearest = self.answers.nearest(question, self.block)
+            return [nearest] if nearest else []
+        entries = self.answers.entries()
+        return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
+
+    def _search(self, question: str, blocks: list[Sequence[CatalogueEntry]], found: CatalogueSearch) -> _Search:
+        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
+        if found.exact:
+            return blocks[0][0]
+        again = False  # whether the next block is what was left of one after a rejection
+        while blocks:
+            block = blocks.pop(0)
+            found.blocks += not again
+            listed = [numbered(entry.number, entry.question) for entry in block]
+            found.calls += 1
+            reply = yield _Ask(self.find, {"question": question, "catalogue": listed})
+            if isinstance(reply, ContextWindowExceededError) and len(block) > 1:
+                half = len(block) // 2
+                blocks[:0] = [block[:half], block[half:]]
+                found.blocks -= not again
+                continue
+            entry = _named(reply, block, found)
+            reason = None
+            if entry is not None:
+                reason = yield from self._objection(question, entry, found)
+                if reason is None:
+                    return entry
+                found.rejected.append(Rejected(entry, reason))
+                logger.info("Entry %d is no match: %s", entry.number, reason)
+            left = [other for other in block if other is not entry]
+            again = entry is not None and not again and bool(left)
+            if again:
+                blocks.insert(0, left)
+        return None
+
+    def _objection(
+        self, question: str, entry: CatalogueEntry, found: CatalogueSearch
+    ) -> Generator[_Ask, _Reply, str | None]:
+        """Why the entry's answer would not do, None where it would."""
+        if self.check == "none":
+            return None
+        seen = contradiction(question, entry.question)
+        if seen is not None or self.check == "rules":
+            return seen
+        found.calls += 1
+        reply = yield _Ask(self.confirm, {"asked": question, "stored": entry.question})
+        if reply is None or isinstance(reply, Exception):
+            found.failed += 1
+            return "the second look failed"
+        return None if reply.same is True else "the model says that its answer would be another"
+
+    def _note(
+        self, question: str, prediction: dspy.Prediction | None, found: CatalogueSearch, error: Exception | None = None
+    ) -> None:
+        """Put a question that was not answered on the list for review."""
+        if not self.collect or (prediction is not None and is_answered(prediction)):
+            return
+        if error is not None:
+            raise_if_final(error)  # a server that is down says nothing of the question
+        hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()
+        evidence = [AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits]
+        given = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
+        self.answers.collect(question, given, evidence)
+        found.collected = True
+
+
+def is_answered(prediction: dspy.Prediction) -> bool:
+    """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
+    answer = str(prediction.get("answer") or "").strip()
+    return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
+
+
+def _named(
+    reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], found: CatalogueSearch
+) -> CatalogueEntry | None:
+    """The entry of the block that the reply names, None where it names none; counts what is no reply."""
+    by_number = {entry.number: entry for entry in block}
+    if isinstance(reply, AdapterParseError):
+        number = number_in(str(reply.lm_response or ""), [*by_number, NO_MATCH])
+        if number is None:
+            found.invalid += 1
+            return None
+    elif isinstance(reply, Exception):
+        found.failed += 1
+        return None
+    else:
+        number = reply.number
+    if number == NO_MATCH:
+        return None
+    if number not in by_number:
+        found.invalid += 1
+    return by_number.get(number)
+
+
+def numbered(number: int, question: str) -> str:
+    """How the model sees a catalogue's question: on one line, after its number."""
+    return f"{number}: {' '.join(question.split())}"
+
+
+def number_in(text: str, known: Sequence[int]) -> int | None:
+    """The one number of `known` that prose speaks of; None where there is none, or more than one."""
+    said = {int(number) for number in re.findall(r"(?<![\w.])-?\d{1,9}(?![\w]|\.\d)", text)}
+    of_block = said.intersection(known)
+    return of_block.pop() if len(of_block) == 1 else None
+
+
+def _drive(search: _Search) -> CatalogueEntry | None:
+    """Runs the search with calls that block."""
+    ask = _next(search, None)
+    while isinstance(ask, _Ask):
+        try:
+            reply: _Reply = ask.step(**ask.inputs)
+        except (DSPyError, ModelError) as error:
+            reply = _noted(error)
+        ask = _next(search, reply)
+    return ask
+
+
+async def _adrive(search: _Search) -> CatalogueEntry | None:
+    ask = _next(search, None)
+    while isinstance(ask, _Ask):
+        try:
+            reply: _Reply = await ask.step.acall(**ask.inputs)
+        except (DSPyError, ModelError) as error:
+            reply = _noted(error)
+        ask = _next(search, reply)
+    return ask
+
+
+def _next(search: _Search, reply: _Reply) -> _Ask | CatalogueEntry | None:
+    """What the search asks after the reply (None to begin), or, at its end, what it found."""
+    try:
+        return search.send(reply)
+    except StopIteration as end:
+        found: CatalogueEntry | None = end.value
+        return found
+
+
+def _noted(error: Exception) -> Exception:
+    """What went wrong with one call. Raises what ends a run: a spent budget, a server that is down."""
+    raise_if_final(error)
+    logger.warning("A look into the catalogue failed: %s", in_one_line(error))
+    return error
+
+
+def _hit(entry: CatalogueEntry, found: CatalogueSearch) -> dspy.Prediction:
+    return dspy.Prediction(
+        answer=entry.answer,
+        hits=[],
+        source="catalogue",
+        entry=entry,
+        search=found,
+        timings={"catalogue": found.seconds, "wall": found.seconds},
+    )
+
+
+def _miss(prediction: dspy.Prediction, found: CatalogueSearch, wall: float) -> dspy.Prediction:
+    """The program's prediction, with what came before it."""
+    merged = dspy.Prediction(**dict(prediction.items()))
+    merged.source, merged.entry, merged.search = "program", None, found
+    inner = prediction.get("timings")
+    if inner is None or isinstance(inner, Mapping):
+        merged.timings = {**(inner or {}), "catalogue": found.seconds, "wall": wall}
+    return merged

@@ -1,0 +1,97 @@
+"""A catalogue begun with what people are likely to ask: an index's representative questions, answered offline."""
+
+import asyncio
+from dataclasses import dataclass
+from time import perf_counter
+
+import dspy
+
+from kraq_dspy.catalogue.search import is_answered
+from kraq_dspy.catalogue.sources import present_sources
+from kraq_dspy.catalogue.store import Catalogue, NewEntry, question_key
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.records import AnswerEvidence, Failure
+from kraq_dspy.steps.ask_all import ask_all
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.stores.index import Index
+
+STAGE = "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedReport:
+    """`known` are questions that the catalogue had, or that somebody took out of it; they were not asked.
+    `unanswered` are in it now without an answer, pending."""
+
+    questions: int
+    known: int
+    answered: int
+    unanswered: int
+    calls: int
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+def seed_answers(
+    index: Index,
+    catalogue: Catalogue,
+    program: dspy.Module,
+    models: LanguageModels,
+    *,
+    by: str,
+    limit: int | None = None,
+    approve: bool = False,
+    progress: Progress | None = None,
+) -> SeedReport:
+    """Ask the program what the catalogue does not have yet of the index's KRAQ questions, at most `limit` of them.
+
+    Answers wait for approval unless `approve`; they rest on the documents that the program saw. What was answered is
+    kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions.
+    """
+    started = perf_counter()
+    progress = progress or SilentProgress()
+    texts = {question.id: question.text for question in index.questions(source="kraq")}
+    if not texts:
+        raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
+    known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
+    new = {id: text for id, text in texts.items() if question_key(text) not in known}
+    items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
+    counts = {True: 0, False: 0}
+
+    def keep(question_id: str, prediction: dspy.Prediction) -> None:
+        entry = _entry(index, texts[question_id], prediction, approve)
+        catalogue.add_all([entry], by=by)
+        counts[bool(entry.answer)] += 1
+
+    async def run() -> tuple[Failure, ...]:
+        try:
+            return await ask_all(STAGE, program, items, keep, lm=models["answerer"], models=models, progress=progress)
+        finally:
+            await models.aclose()
+
+    calls = models.meter.total().calls
+    progress.start(STAGE, len(items))
+    failures = asyncio.run(run())
+    progress.finish(STAGE)
+    return SeedReport(
+        questions=len(texts),
+        known=len(texts) - len(new),
+        answered=counts[True],
+        unanswered=counts[False],
+        calls=models.meter.total().calls - calls,
+        failures=failures,
+        seconds=perf_counter() - started,
+    )
+
+
+def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
+    said = str(prediction.get("answer") or "").strip()
+    hits = prediction.get("hits") or ()
+    if not is_answered(prediction):
+        evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
+        given = str(prediction.get("response") or said)
+        return NewEntry(question, status="pending", origin="kraq", given=given, evidence=evidence)
+    sources = present_sources(index, [hit.chunk.document_id for hit in hits])
+    return NewEntry(question, said, "approved" if approve else "pending", sources, "kraq")

@@ -1,0 +1,73 @@
+"""What QA search looks up: the approved entries of an index's catalogue, with the embeddings of their questions."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from kraq_dspy.catalogue.store import Catalogue, question_key
+from kraq_dspy.ports import Embedder, VectorStore
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry
+from kraq_dspy.stores.text_vectors import TextVectors
+
+STAGE = "catalogue"
+
+
+class ServedAnswers:
+    """`PreparedAnswers` over a catalogue; what a review approves or withdraws counts from the next question on.
+
+    The questions are embedded when a nearest one is first asked for, and after a change only those that changed. Safe
+    for threads.
+    """
+
+    def __init__(self, catalogue: Catalogue, store: VectorStore, embedder: Embedder) -> None:
+        self.catalogue = catalogue
+        self._store = store
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._revision = -1
+        self._entries: dict[int, CatalogueEntry] = {}
+        self._by_key: dict[str, CatalogueEntry] = {}
+        self._vectors: TextVectors | None = None  # None where entries have changed since they were embedded
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ServedAnswers":
+        return self
+
+    def exact(self, question: str) -> CatalogueEntry | None:
+        with self._lock:
+            self._refresh()
+            return self._by_key.get(question_key(question))
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        with self._lock:
+            self._refresh()
+            return [self._entries[number] for number in sorted(self._entries)]
+
+    def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
+        with self._lock:
+            self._refresh()
+            if not self._entries:
+                return []
+        vector = self._embedder.encode_queries([question])[0]
+        with self._lock:
+            self._refresh()
+            if self._vectors is None:
+                texts = {str(number): entry.question for number, entry in self._entries.items()}
+                self._vectors = TextVectors(self._store, self._embedder, texts)
+                self._vectors.sync(STAGE)
+            return [self._entries[int(number)] for number, _ in self._vectors(question, k, vector=vector)]
+
+    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> None:
+        self.catalogue.collect(question, given, evidence)
+
+    def _refresh(self) -> None:
+        """Follow what has changed in the catalogue since the last look."""
+        self._revision, changed = self.catalogue.changed_since(self._revision)
+        for number, entry in changed.items():
+            old = self._entries.pop(number, None)
+            if old is not None:
+                del self._by_key[question_key(old.question)]
+            if entry is not None and entry.status == "approved":
+                self._entries[number] = entry
+                self._by_key[question_key(entry.question)] = entry
+            if (old is not None) != (number in self._entries):
+                self._vectors = None

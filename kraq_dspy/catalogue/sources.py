@@ -1,0 +1,84 @@
+"""What a catalogue's answers rest on: documents of its index, as they were when an answer was given and as they are."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, content_hash, is_stale
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.records import AnswerSource, CatalogueEntry, Document
+from kraq_dspy.stores.index import Index
+
+
+def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
+    """The catalogue of an index; None where there is none, and then none is made."""
+    path = index_dir / CATALOGUE
+    return Catalogue(path, write=write) if path.is_file() else None
+
+
+def count_answers(index_dir: Path) -> dict[str, int] | None:
+    """The entries of an index's catalogue by status; None where there is none. Raises IndexStateError for damage."""
+    catalogue = open_catalogue(index_dir)
+    if catalogue is None:
+        return None
+    try:
+        return catalogue.counts()
+    finally:
+        catalogue.close()
+
+
+def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
+    """Hashes of those documents that exist, by id."""
+    wanted = sorted(set(document_ids))
+    try:
+        found = index.get(Document, wanted)
+    except UnknownRecordError:  # seldom, and then all ids are worth reading
+        found = index.get(Document, sorted(set(index.ids(Document)).intersection(wanted)))
+    return {document.id: content_hash(document) for document in found}
+
+
+def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+    """The documents as they are now, each once. Raises UnknownRecordError for one that the index does not have."""
+    wanted = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, wanted)
+    if unknown := [document_id for document_id in wanted if document_id not in hashes]:
+        raise UnknownRecordError(
+            f"{str(index.path)!r} has no document {unknown[0]!r}"
+            + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
+            + f". Its ids: kraq export {index.path} --format jsonl, file documents.jsonl."
+        )
+    return tuple(AnswerSource(document_id, hashes[document_id]) for document_id in wanted)
+
+
+def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+    """As `sources_of`, without those that are gone."""
+    wanted = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, wanted)
+    return tuple(AnswerSource(each, hashes[each]) for each in wanted if each in hashes)
+
+
+def overdue(index: Index) -> list[int]:
+    """Numbers of the approved entries whose documents have changed or are gone: they must not be served."""
+    catalogue = open_catalogue(index.path)
+    if catalogue is None:
+        return []
+    try:
+        approved = catalogue.entries("approved")
+    finally:
+        catalogue.close()
+    hashes = _hashes(index, approved)
+    return [entry.number for entry in approved if is_stale(entry, hashes)]
+
+
+def flag_stale(index: Index) -> list[int]:
+    """Mark those entries as stale; nothing happens where there is no catalogue. Returns their numbers."""
+    catalogue = open_catalogue(index.path, write=True)
+    if catalogue is None:
+        return []
+    try:
+        return catalogue.flag_stale(_hashes(index, catalogue.entries("approved")))
+    finally:
+        catalogue.close()
+
+
+def _hashes(index: Index, entries: Iterable[CatalogueEntry]) -> dict[str, str]:
+    return document_hashes(index, {source.document_id for entry in entries for source in entry.sources})

@@ -1,0 +1,168 @@
+"""A catalogue begun without anybody's questions: pairs made from the documents, of which only the best are kept."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+from kraq_dspy.catalogue.critics import CRITICS, RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.catalogue.store import Catalogue, NewEntry, content_hash, question_key
+from kraq_dspy.config import ChunkSettings
+from kraq_dspy.corpus.chunk import chunk_document
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.records import AnswerSource, Chunk, Document, QAPair
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.stores.index import Index
+
+WRITE, RATE = "synthetic pairs", "critics"
+AUDIENCE = "people who want to know what these documents say"
+CHUNKS = ChunkSettings(tokens=2000, overlap=200)  # the paper's
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticReport:
+    """`rejected` counts by the critic that did not let a pair pass; `empty` passages brought none.
+
+    Of those that passed, `added` are new; `known` were there, or were taken out by somebody; `conflicts` have another
+    answer there. `failures` are passages of which a step failed, an invalid rating included; the next run tries them
+    again.
+    """
+
+    chunks: int
+    pairs: int
+    empty: int
+    rejected: Mapping[str, int]
+    added: int
+    known: int
+    conflicts: int
+    failures: int
+    calls: int
+    seconds: float
+
+
+def make_synthetic_pairs(
+    index: Index,
+    catalogue: Catalogue,
+    models: LanguageModels,
+    *,
+    by: str,
+    audience: str = AUDIENCE,
+    least: int = 5,
+    chunks: ChunkSettings = CHUNKS,
+    limit: int | None = None,
+    approve: bool = False,
+    progress: Progress | None = None,
+) -> SyntheticReport:
+    """A pair from each chunk of the documents, or from `limit` of them, spread evenly; those that every critic rates
+    `least` or more go into the catalogue, for review unless `approve`.
+
+    Written by the model of the role "generator", rated by that of the role "judge". What an earlier run made from the
+    same chunk, with the same models and instructions, is not asked for again. The index must be open for writing.
+    Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
+    """
+    progress = progress or SilentProgress()
+    made = _Making(index, catalogue, models, RateSyntheticPair(audience, least), by, approve, progress)
+    return asyncio.run(made.run(chunks, limit))
+
+
+class _Making:
+    def __init__(
+        self,
+        index: Index,
+        catalogue: Catalogue,
+        models: LanguageModels,
+        rate: RateSyntheticPair,
+        by: str,
+        approve: bool,
+        progress: Progress,
+    ) -> None:
+        self.index = index
+        self.catalogue = catalogue
+        self.models = models
+        self.rate = rate
+        self.by = by
+        self.status = "approved" if approve else "pending"
+        self.progress = progress
+        self.steps = StoredSteps(index.results, models, KraqAdapter(), progress, models.settings.run.concurrency)
+        self.sources: dict[str, AnswerSource] = {}
+        self.chunks: dict[str, Chunk] = {}
+        self.pairs: dict[str, QAPair] = {}
+        self.counts: Counter[str] = Counter()
+
+    async def run(self, settings: ChunkSettings, limit: int | None) -> SyntheticReport:
+        started, calls = perf_counter(), self._calls()
+        everything: list[Chunk] = []
+        for document in self.index.all(Document):
+            everything += chunk_document(document, settings)
+            self.sources[document.id] = AnswerSource(document.id, content_hash(document))
+        if not everything:
+            raise IndexStateError(f"{str(self.index.path)!r} has no text. Build it again: kraq index CORPUS --out DIR")
+        for stage in (WRITE, RATE):
+            self.index.results.prune(stage, [chunk.id for chunk in everything])
+        self.chunks = {chunk.id: chunk for chunk in _spread(everything, limit)}
+        known = self.catalogue.known_keys()
+        total, rated = len(self.chunks), 0
+        try:
+            async for done in self.steps.map(RATE, "judge", self.rate, self._written(total), total=total):
+                rated += 1
+                if done.prediction.rejected_by:
+                    self.counts[done.prediction.rejected_by] += 1
+                else:
+                    self._keep(done.id, known)
+        finally:
+            await self.models.aclose()
+        for stage in (WRITE, RATE):
+            self.progress.finish(stage)
+        return SyntheticReport(
+            chunks=total,
+            pairs=len(self.pairs),
+            empty=self.counts["empty"],
+            rejected={name: self.counts[name] for name in CRITICS},
+            added=self.counts["added"],
+            known=self.counts["known"],
+            conflicts=self.counts["conflicts"],
+            failures=total - self.counts["empty"] - rated,
+            calls=self._calls() - calls,
+            seconds=perf_counter() - started,
+        )
+
+    async def _written(self, total: int) -> AsyncIterator[Item]:
+        """What the critics are to see, as it is written."""
+        passages = (Item(chunk.id, {"passage": chunk.passage}) for chunk in self.chunks.values())
+        async for done in self.steps.map(WRITE, "generator", WriteSyntheticPair(), passages, total=total):
+            pair = QAPair(done.prediction.question, done.prediction.answer)
+            if not question_key(pair.question):
+                self.counts["empty"] += 1
+                continue
+            self.pairs[done.id] = pair
+            passage = self.chunks[done.id].passage
+            yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": passage})
+
+    def _keep(self, chunk_id: str, known: set[str]) -> None:
+        pair = self.pairs[chunk_id]
+        there = self.catalogue.find(pair.question)
+        if there is None and question_key(pair.question) in known:  # somebody took it out
+            self.counts["known"] += 1
+            return
+        source = self.sources[self.chunks[chunk_id].document_id]
+        entry = NewEntry(pair.question, pair.answer, self.status, (source,), "synthetic")
+        report = self.catalogue.add_all([entry], by=self.by)
+        self.counts["added"] += len(report.added + report.answered)
+        self.counts["conflicts"] += len(report.conflicts)
+        self.counts["known"] += len(report.unchanged + report.replaced)
+
+    def _calls(self) -> int:
+        stages = self.index.results.usage().items()
+        return sum(usage.calls for (stage, _), usage in stages if stage in (WRITE, RATE))
+
+
+def _spread(chunks: list[Chunk], limit: int | None) -> list[Chunk]:
+    """`limit` of them at even distances, so that every part of the corpus has its share."""
+    if limit is None or limit >= len(chunks):
+        return chunks
+    return [chunks[place * len(chunks) // limit] for place in range(limit)]

@@ -1,0 +1,163 @@
+"""Language models as judges. A reply that is no verdict is a failure with a reason, never a silent 0."""
+
+import contextvars
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError, LMError
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.metrics.references import check_prediction, check_references
+from kraq_dspy.records import Failure
+from kraq_dspy.signatures.judging.check_response import CheckResponse
+from kraq_dspy.signatures.judging.grade_answer import GradeAnswer
+from kraq_dspy.signatures.judging.judge_answer import JudgeAnswer
+from kraq_dspy.signatures.judging.judge_list_answer import JudgeListAnswer
+
+STAGE = "judge"
+RIGHT_GRADE = 4
+"""Grades from this one on count as right (QA search paper, section 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """What a judge sees. `answer_items` are a list question's items, each with its synonyms; else empty."""
+
+    id: str
+    question: str
+    gold: tuple[str, ...]
+    answer: str
+    answer_items: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judge's score of one question, in [0, 1]; `grade` and `feedback` are the rubric judge's."""
+
+    question_id: str
+    score: float
+    grade: int | None = None
+    feedback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """In the order of the questions; `failures` names those without a verdict (`item_id` is the question's id)."""
+
+    verdicts: tuple[Verdict, ...]
+    failures: tuple[Failure, ...]
+    model: str
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Score by question id, of the questions that have a verdict."""
+        return {verdict.question_id: verdict.score for verdict in self.verdicts}
+
+
+class BinaryJudge(dspy.Module):
+    """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = dspy.Predict(JudgeAnswer)
+        self.judge_list = dspy.Predict(JudgeListAnswer)
+
+    def forward(self, asked: AnsweredQuestion) -> Verdict:
+        if asked.answer_items:
+            items = [list(synonyms) for synonyms in asked.answer_items]
+            reply = self.judge_list(question=asked.question, reference_items=items, answer=asked.answer)
+        else:
+            reply = self.judge(question=asked.question, reference_answers=list(asked.gold), answer=asked.answer)
+        return Verdict(asked.id, float(reply.correct))
+
+
+class RubricJudge(dspy.Module):
+    """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grade = dspy.Predict(GradeAnswer)
+
+    def forward(self, asked: AnsweredQuestion) -> Verdict:
+        gold = list(asked.gold) or ["; ".join(" or ".join(synonyms) for synonyms in asked.answer_items)]
+        reply = self.grade(question=asked.question, reference_answers=gold, answer=asked.answer)
+        return Verdict(asked.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
+
+
+class ResponseControl(dspy.Module):
+    """Whether a response is right for its question and context; a reply other than yes or no raises
+    AdapterParseError, so that the caller decides what a missing verdict means."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.check = dspy.Predict(CheckResponse)
+
+    def forward(self, question: str, context: Sequence[str], response: str) -> bool:
+        return bool(self.check(question=question, context=list(context), response=response).valid == "yes")
+
+
+Judge = BinaryJudge | RubricJudge
+
+
+def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrency: int = 8) -> Verdicts:
+    """The judge's verdict on each question, `concurrency` at a time.
+
+    A blank answer is wrong (0.0) without asking. A reply that cannot be read as a verdict, or a call that the model
+    refused, becomes a failure. Raises EvaluationError for gold data that cannot be judged, or an id that occurs twice;
+    budget and server-down errors end the run.
+    """
+    seen: set[str] = set()
+    for question in asked:
+        if question.id in seen:
+            raise EvaluationError(f"Question {question.id!r} occurs twice.")
+        seen.add(question.id)
+        try:
+            check_prediction(question.answer)
+            for references in question.answer_items or (question.gold,):
+                check_references(references)
+        except EvaluationError as error:
+            raise EvaluationError(f"Question {question.id!r}: {error}") from error
+
+    def verdict_on(question: AnsweredQuestion) -> Verdict | Failure:
+        if not question.answer.strip():
+            return Verdict(question.id, 0.0, feedback="no answer")
+        try:
+            verdict: Verdict = judge(question)
+        except AdapterParseError as error:
+            return Failure(STAGE, question.id, f"the judge's reply is no verdict: {_reply(error)!r}")
+        except LMError as error:
+            return Failure(STAGE, question.id, f"the judge could not be asked: {error}")
+        return verdict
+
+    outcomes = _in_parallel(verdict_on, asked, concurrency)
+    return Verdicts(
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Verdict)),
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
+        _model_name(judge),
+    )
+
+
+def _reply(error: AdapterParseError) -> str:
+    text = str(getattr(error, "lm_response", "") or error)
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+def _model_name(judge: Judge) -> str:
+    models = {str(lm.model) for predict in judge.predictors() if (lm := predict.lm or dspy.settings.lm) is not None}
+    return ", ".join(sorted(models))
+
+
+def _in_parallel(
+    work: Callable[[AnsweredQuestion], Verdict | Failure], asked: Sequence[AnsweredQuestion], concurrency: int
+) -> list[Verdict | Failure]:
+    # dspy.Parallel would ask slow questions twice and turn every error into a bare Exception. A copy of the context
+    # carries dspy.context into the thread.
+    with ThreadPoolExecutor(max_workers=concurrency) as pool:
+        running = [pool.submit(contextvars.copy_context().run, work, question) for question in asked]
+        try:
+            return [future.result() for future in running]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,1 @@
+"""Measures of answers, retrieval, questions and extractions: pure functions of gold and predicted values."""

@@ -1,0 +1,138 @@
+"""The index of a data set: built once, found again by what went into it."""
+
+import asyncio
+import dataclasses
+import json
+import logging
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.embedders import load_embedder, resolve_encoder
+from kraq_dspy.eval.datasets import Dataset, save_local
+from kraq_dspy.indexing.build import BuildReport, abuild_index, aimport_triples
+from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.records import content_id
+from kraq_dspy.stores.index import Index
+
+logger = logging.getLogger(__name__)
+
+_BUILDERS = ("extractor", "summarizer", "generator")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedIndex:
+    """`fingerprint` depends on the corpus and on every setting and model that the index is made with. `report` is None
+    for an index that was found complete."""
+
+    path: Path
+    fingerprint: str
+    report: BuildReport | None
+
+
+def prepared(settings: Settings) -> tuple[Settings, Embedder]:
+    """The settings with this machine's precision, and the encoder, loaded once for all data sets."""
+    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    return settings, load_embedder(settings.encoder)
+
+
+def prepare_index(
+    dataset: Dataset,
+    folder: Path,
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    random_questions: bool = False,
+    progress: Progress | None = None,
+) -> PreparedIndex:
+    """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
+
+    Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
+    the work is done on a copy of it, so that nothing but the questions is asked again.
+    """
+    mark = fingerprint(dataset, settings)
+    path = folder / f"{dataset.name}-{mark[:12]}.kraq"
+    random_questions = random_questions or _has_random_questions(path)
+    if _is_complete(path, random_questions):
+        return PreparedIndex(path, mark, None)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        _start_from_sibling(path, folder, dataset, settings)
+    logger.info("indexing %s into %s", dataset.name, path)
+    options: dict[str, Any] = {
+        "settings": settings,
+        "embedder": embedder,
+        "random_questions": random_questions,
+        "progress": progress or SilentProgress(),
+    }
+    return PreparedIndex(path, mark, asyncio.run(_build(dataset, path, options)))
+
+
+def fingerprint(dataset: Dataset, settings: Settings) -> str:
+    """32 hexadecimal digits."""
+    return _fingerprint(dataset, settings, settings.role("generator"))
+
+
+async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> BuildReport:
+    if not dataset.triples:
+        return await abuild_index(dataset.documents, path, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        save_local(dataset, Path(folder))
+        return await aimport_triples(folder, path, **options)
+
+
+def _fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings) -> str:
+    roles = {role: settings.role(role) for role in _BUILDERS} | {"generator": generator}
+    made_with = {
+        **{
+            name: value
+            for name, value in settings.to_dict().items()
+            if name not in ("roles", "run", "store", "instructed", "k2rag")
+        },
+        "roles": {role: [role_settings.model, role_settings.temperature] for role, role_settings in roles.items()},
+    }
+    corpus = [(document.id, document.title, document.text) for document in dataset.documents]
+    triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
+    return content_id("index", *(json.dumps(part, sort_keys=True) for part in (_plain(made_with), corpus, triples)))
+
+
+def _plain(made_with: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what changes the speed alone."""
+    encoder = {
+        key: value for key, value in made_with["encoder"].items() if key not in ("batch_size", "threads", "api_key_env")
+    }
+    return {**made_with, "encoder": encoder}
+
+
+def _is_complete(path: Path, random_questions: bool) -> bool:
+    if not (path / "manifest.json").is_file():
+        return False
+    with Index.open(path) as index:
+        return index.manifest.complete and (not random_questions or _count(index, "random") > 0)
+
+
+def _has_random_questions(path: Path) -> bool:
+    if not (path / "manifest.json").is_file():
+        return False
+    with Index.open(path) as index:
+        return _count(index, "random") > 0
+
+
+def _count(index: Index, source: str) -> int:
+    return len(index.questions(source=source, duplicates=True))
+
+
+def _start_from_sibling(path: Path, folder: Path, dataset: Dataset, settings: Settings) -> None:
+    """A copy of the index whose questions the default model or the generator wrote, if there is one."""
+    for generator in (settings.role("default"), settings.role("generator")):
+        sibling = folder / f"{dataset.name}-{_fingerprint(dataset, settings, generator)[:12]}.kraq"
+        if sibling != path and _is_complete(sibling, False):
+            draft = path.with_suffix(".copy")
+            shutil.rmtree(draft, ignore_errors=True)
+            shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
+            draft.rename(path)
+            return

@@ -1,0 +1,19 @@
+"""A summary shown three ways: in the terminal, as Markdown, and as one HTML page that needs no network."""
+
+from pathlib import Path
+
+from kraq_dspy.eval.tables.report.markdown import markdown
+from kraq_dspy.eval.tables.report.page import coverage_page, page
+from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
+from kraq_dspy.eval.tables.summary import Summary
+from kraq_dspy.stores.manifest import write_atomically
+
+__all__ = ["coverage_page", "markdown", "page", "print_grid", "print_summary", "write_report"]
+
+
+def write_report(summary: Summary, folder: Path) -> list[Path]:
+    """`report.md` and `report.html`. Raises MissingExtraError without the plotting library."""
+    files = [folder / "report.md", folder / "report.html"]
+    for file, text in zip(files, (markdown(summary), page(summary)), strict=True):
+        write_atomically(file, text)
+    return files

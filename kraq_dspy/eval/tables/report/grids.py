@@ -1,0 +1,237 @@
+"""The figures of a summary as grids of text, which each way of showing them only draws."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.eval.statistics import Interval
+from kraq_dspy.eval.tables.coverage import Foretelling
+from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary
+
+SIGNIFICANT = 0.05
+_STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")
+_WIDE = 6  # more metrics than this get a grid for each kind
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`rows` start with their name. `strong` are the (row, column) positions to be stressed."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    strong: frozenset[tuple[int, int]] = frozenset()
+    note: str = ""
+
+
+def grids(run: RunSummary) -> list[Grid]:
+    """Scores, differences, latency, cost, failures: those that the run has."""
+    found: list[Grid] = []
+    for title, metrics in _groups(run.metrics):
+        found.append(_scores(run, title, metrics))
+        if run.baseline and len(run.systems) > 1:
+            found.append(_differences(run, title, metrics))
+    found += [grid for grid in (_latency(run), _cost(run), _failures(run)) if grid is not None]
+    return found
+
+
+def foretelling_grid(told: Foretelling) -> Grid:
+    """Rank correlations of coverage with Relevance."""
+
+    def shown(value: float | None) -> str:
+        return "-" if value is None else f"{value:+.2f}"
+
+    rows = (
+        (f"coverage and Relevance@{told.tau:.2f}, all subsets", shown(told.with_relevance_at)),
+        ("coverage and Relevance, all subsets", shown(told.with_relevance)),
+        ("coverage and Relevance, among subsets of one size (mean)", shown(told.within_size)),
+    )
+    note = f"{len(told.subsets)} subsets; both grow with the number of questions. BERTScore: {told.model}."
+    return Grid("Does coverage foretell Relevance?", ("Spearman rank correlation", "rho"), rows, note=note)
+
+
+def facts(run: RunSummary) -> dict[str, str]:
+    """What made the figures, in words."""
+    header, extra = run.header, run.header.extra
+    asked = f"{extra.get('asked', len(run.rows))} of {extra.get('asked', 0) + extra.get('not_asked', 0)}"
+    lines = {
+        "questions": asked if extra.get("not_asked") else str(extra.get("asked", "")),
+        "documents": f"{extra['documents']:,}" if "documents" in extra else "",
+        "sample": f"questions until their evidence has {extra['sample_tokens']:,} tokens"
+        if extra.get("sample_tokens")
+        else "",
+        "generated questions": ", ".join(f"{name} {count:,}" for name, count in extra.get("questions", {}).items()),
+        "models": _models(header.models),
+        "encoder": header.models.get("encoder", ""),
+        "BERTScore": header.models.get("bertscore", ""),
+        "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
+        "concurrency": str(extra.get("in_flight", "")),
+        "index": header.index_fingerprint,
+        "library": f"kraq-dspy {header.library_version}",
+        "begun": header.created_at[:19].replace("T", " "),
+        "notes": " ".join(extra.get("notes", ())),
+        "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
+    }
+    return {name: text for name, text in lines.items() if text}
+
+
+def _models(models: Mapping[str, str]) -> str:
+    """Roles by model: most runs have one for all."""
+    roles: dict[str, list[str]] = {}
+    for role, name in models.items():
+        if role not in ("encoder", "bertscore"):
+            roles.setdefault(name, []).append(role)
+    return "; ".join(f"{name} ({', '.join(each)})" for name, each in roles.items())
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Three decimals for shares, one for counts."""
+    digits = 3 if abs(value) < 10 else 1
+    value = round(value, digits) + 0.0  # no negative zero
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms" if value >= 0.01 else f"{value * 1000:.1f} ms"
+
+
+def stages_of(latencies: Sequence[Latency]) -> list[str]:
+    """Those that take time in some system, in the order in which a question goes through them."""
+    found = dict.fromkeys(stage for each in latencies for stage, times in each.stages.items() if times.p99 > 0)
+    return sorted(found, key=lambda stage: _STAGES.index(stage) if stage in _STAGES else len(_STAGES))
+
+
+def own_systems(run: RunSummary) -> list[SystemSummary]:
+    """Without the points of ablations, which are curves of their own."""
+    points = {name for ablation in run.table.get("ablations", ()) for _, name in ablation["points"]}
+    bases = {ablation["of"] for ablation in run.table.get("ablations", ())}
+    return [system for system in run.systems if system.name not in points or system.name in bases]
+
+
+def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
+    rows = []
+    for system in run.systems:
+        cells = [_score(system.cells[metric]) for metric in metrics]
+        rows.append((system.name, *cells, str(system.n), str(system.n_failed)))
+    note = "Mean with 95 % interval (BCa bootstrap over questions)."
+    undefined = sorted({(metric, run.systems[0].cells[metric].n_undefined) for metric in metrics if run.systems})
+    for metric, count in undefined:
+        if count and count < run.systems[0].n:
+            note += f" {metric}: {count} questions have no gold data for it."
+    return Grid(title or "Scores", ("system", *metrics, "n", "failed"), tuple(rows), _best(run, metrics), note)
+
+
+def _score(cell: Cell) -> str:
+    failed = f" ({cell.n_failed} failed)" if cell.n_failed else ""
+    return f"{_interval(cell.interval)}{failed}" if cell.interval else f"-{failed}"
+
+
+def _interval(interval: Interval, *, signed: bool = False) -> str:
+    low, high = number(interval.low, signed=signed), number(interval.high, signed=signed)
+    return f"{number(interval.estimate, signed=signed)} [{low}, {high}]"
+
+
+def _best(run: RunSummary, metrics: Sequence[str]) -> frozenset[tuple[int, int]]:
+    """The highest mean of each metric; none where all are equal."""
+    strong = set()
+    for column, metric in enumerate(metrics, start=1):
+        means = {
+            row: interval.estimate
+            for row, system in enumerate(run.systems)
+            if (interval := system.cells[metric].interval) is not None
+        }
+        if len(set(means.values())) > 1:
+            strong |= {(row, column) for row, mean in means.items() if mean == max(means.values())}
+    return frozenset(strong)
+
+
+def _differences(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
+    rows: list[tuple[str, ...]] = []
+    strong: set[tuple[int, int]] = set()
+    for system in run.systems:
+        if system.name == run.baseline:
+            continue
+        cells = []
+        for column, metric in enumerate(metrics, start=1):
+            cell = system.cells[metric]
+            if cell.difference is None or cell.p_adjusted is None:
+                cells.append("-")
+                continue
+            sure = cell.p_adjusted < SIGNIFICANT
+            if sure:
+                strong.add((len(rows), column))
+            paired = "" if cell.n_paired == system.n else f", {cell.n_paired} pairs"
+            cells.append(
+                f"{_interval(cell.difference, signed=True)} p{_p(cell.p_adjusted)}{'*' if sure else ''}{paired}"
+            )
+        rows.append((system.name, *cells))
+    name = f"{title}: difference from {run.baseline}" if title else f"Difference from {run.baseline}"
+    note = (
+        "Paired by question, with 95 % interval. p: paired randomisation test, adjusted by Holm for the systems of the "
+        f"column; * is below {SIGNIFICANT}."
+    )
+    return Grid(name, ("system", *metrics), tuple(rows), frozenset(strong), note)
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else "=" + f"{value:.3f}".removeprefix("0")
+
+
+def _latency(run: RunSummary) -> Grid | None:
+    timed = [(system.name, system.latency) for system in run.systems if system.latency is not None]
+    if not timed:
+        return None
+    stages = stages_of([latency for _, latency in timed])
+    measured = any(latency.total is not None for _, latency in timed)
+    headings = ["system", *(("p50", "p90", "p99", "parallel model") if measured else ()), *stages]
+    rows = []
+    for name, latency in timed:
+        total = (
+            [seconds(value) for value in (latency.total.p50, latency.total.p90, latency.total.p99)]
+            if latency.total
+            else []
+        )
+        modelled = [seconds(latency.modelled.total)] if latency.modelled else []
+        per_stage = [seconds(latency.stages[stage].p50) if stage in latency.stages else "" for stage in stages]
+        rows.append((name, *total, *modelled, *per_stage))
+    note = f"Measured at concurrency {run.header.extra.get('in_flight', '?')}: systems compare with each other only. "
+    if measured:
+        note += (
+            "p50, p90, p99: the whole question on the clock. Then medians of the stages. Parallel model: sum of the "
+            "stages' medians, a stage with branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
+        )
+    else:
+        note += "Medians of one search."
+    return Grid("Latency", tuple(headings), tuple(rows), note=note)
+
+
+def _cost(run: RunSummary) -> Grid | None:
+    rows = tuple(
+        (system.name, f"{system.calls:.1f}", f"{system.tokens:,.0f}")
+        for system in run.systems
+        if system.calls is not None and system.tokens is not None
+    )
+    if not rows:
+        return None
+    return Grid("Cost of a question", ("system", "model calls", "tokens in and out"), rows, note="Means.")
+
+
+def _failures(run: RunSummary) -> Grid | None:
+    rows = tuple(
+        (system.name, str(count), reason)
+        for system in run.systems
+        for reason, count in list(system.reasons.items())[:10]
+    )
+    if not rows:
+        return None
+    return Grid("What failed", ("system", "questions", "reason"), rows, note="Counted, and left out of the means.")
+
+
+def _groups(metrics: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """All metrics together, or by what stands before the "@" where they would be too wide."""
+    if len(metrics) <= _WIDE:
+        yield "", list(metrics)
+        return
+    groups: dict[str, list[str]] = {}
+    for metric in metrics:
+        groups.setdefault(metric.partition("@")[0], []).append(metric)
+    yield from groups.items()

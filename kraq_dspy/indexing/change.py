@@ -1,0 +1,129 @@
+"""A changing corpus: documents added to an index, removed from it, or brought up to date; a build that goes on.
+
+Content decides what is done again. A chunk, an entity, a community and a question keep their ids while what they are
+made of stays the same, and a stage asks a model only for items whose inputs changed. So after any edit the index has
+the documents, chunks, entities and relationships of a rebuild, and nothing that is stale. Communities are followed
+rather than found anew, since Leiden moves half of them for 1 % more text: the partition is whole, but not a rebuild's.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.config import Settings
+from kraq_dspy.corpus.load import load_documents
+from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.indexing.build import Builder, BuildReport, abuild_index, aimport_graphrag, aimport_triples
+from kraq_dspy.records import Document, Failure
+from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.manifest import Manifest
+
+_IMPORTS: dict[str, Callable[..., Coroutine[Any, Any, BuildReport]]] = {
+    "graphrag": aimport_graphrag,
+    "triples": aimport_triples,
+}
+
+
+def add_documents(
+    path: str | Path, documents: str | Path | Iterable[Document | Failure], **options: Any
+) -> BuildReport:
+    """Add a file, a folder or documents to the index at `path`; those with a known id replace what was there.
+
+    Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
+    IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
+    """
+    return asyncio.run(_change(Path(path), _loaded(documents), (), options))
+
+
+def remove_documents(path: str | Path, document_ids: Collection[str], **options: Any) -> BuildReport:
+    """Remove documents with all that was made from them alone.
+
+    Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
+    is changed. Otherwise as `add_documents`.
+    """
+    return asyncio.run(_change(Path(path), (), document_ids, options))
+
+
+def update_index(
+    path: str | Path, corpus: str | Path | Iterable[Document], *, recluster: bool = False, **options: Any
+) -> BuildReport:
+    """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
+
+    With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
+    `add_documents`.
+    """
+    _refuse_import(_manifest(path))
+    return asyncio.run(abuild_index(corpus, path, stable=not recluster, **_with_settings(path, options)))
+
+
+def resume_index(path: str | Path, **options: Any) -> BuildReport:
+    """Go on with a build that was interrupted, or try again what failed in it.
+
+    The corpus is read again where it still lies where it was; else the stored documents serve. Raises IndexStateError
+    for an import whose source is gone, and what `build_index` raises.
+    """
+    origin = _manifest(path).origin
+    source = Path(origin["path"]) if "path" in origin else None
+    options = _with_settings(path, options)
+    if origin.get("kind") in _IMPORTS:
+        if source is None or not source.exists():
+            raise IndexStateError(
+                f"{str(path)!r} was imported from {str(source)!r}, which is not there. Import it again."
+            )
+        return asyncio.run(_IMPORTS[origin["kind"]](source, path, **options))
+    if source is not None and source.exists():
+        return asyncio.run(abuild_index(source, path, stable=True, **options))
+    return asyncio.run(_change(Path(path), (), (), options))
+
+
+async def _change(
+    path: Path, documents: Iterable[Document | Failure], removed: Collection[str], options: dict[str, Any]
+) -> BuildReport:
+    _refuse_import(_manifest(path))
+    options = _with_settings(path, options)
+    had_random = options.pop("random_questions", False)
+    accepted = ("settings", "models", "embedder", "kraq", "progress", "program_states", "limits")
+    if unknown := set(options) - set(accepted):
+        raise TypeError(f"Unknown options {sorted(unknown)}; known: {sorted(accepted)}.")
+    chosen = {name: options.get(name) for name in accepted if name != "program_states"}
+    program_states: Sequence[str | Path] = options.get("program_states", ())
+    async with Builder.at(path, **chosen, program_states=program_states) as builder:
+        stored = set(builder.index.ids(Document))
+        if unknown := set(removed) - stored:
+            raise UnknownRecordError(
+                f"{str(path)!r} has no document {sorted(unknown)[0]!r}"
+                + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
+                + f". Its ids: kraq export {path} --format jsonl, file documents.jsonl."
+            )
+        if stored and stored <= set(removed):
+            raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
+        builder.index.update_manifest(complete=False, origin={"kind": "documents"})
+        builder.load(documents, beside=stored - set(removed))
+        builder.stable = True
+        return await builder.build(random_questions=had_random)
+
+
+def _loaded(documents: str | Path | Iterable[Document | Failure]) -> Iterable[Document | Failure]:
+    return load_documents(Path(documents)) if isinstance(documents, str | Path) else documents
+
+
+def _manifest(path: str | Path) -> Manifest:
+    with Index.open(Path(path)) as index:
+        return index.manifest
+
+
+def _with_settings(path: str | Path, options: dict[str, Any]) -> dict[str, Any]:
+    """The index's own settings, and the baseline's questions, where nothing else is said."""
+    with Index.open(Path(path)) as index:
+        settings: Settings = index.manifest.settings
+        has_random = bool(index.questions(source="random", duplicates=True))
+    return {"settings": settings, **({"random_questions": True} if has_random else {}), **options}
+
+
+def _refuse_import(manifest: Manifest) -> None:
+    if manifest.origin.get("kind") in _IMPORTS:
+        raise IndexStateError(
+            "This index was imported from a graph that was made elsewhere, so documents cannot be added or removed one "
+            "by one. Change it there, and import it again: kraq import."
+        )

@@ -1,0 +1,76 @@
+"""An index written out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
+
+from pathlib import Path
+
+from kraq_dspy.catalogue.sources import open_catalogue
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.records import (
+    CatalogueEntry,
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Merge,
+    Question,
+    Relationship,
+    Summary,
+)
+from kraq_dspy.stores.index import Index
+
+FORMATS = ("parquet", "graphml", "jsonl")
+
+_KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
+
+
+def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
+    """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
+
+    "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
+    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
+    IndexStateError for no index.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
+    with Index.open(Path(index_dir)) as index:
+        return _WRITERS[format](index, Path(out))
+
+
+def _parquet(index: Index, out: Path) -> list[Path]:
+    from kraq_dspy.graph.exchange.graphrag_out import write_graphrag  # brings pyarrow
+
+    return write_graphrag(
+        out,
+        documents=list(index.all(Document)),
+        chunks=list(index.all(Chunk)),
+        entities=list(index.all(Entity)),
+        relationships=list(index.all(Relationship)),
+        claims=list(index.all(Claim)),
+        communities=list(index.all(Community)),
+        summaries=list(index.all(Summary)),
+        questions=list(index.all(Question)),
+    )
+
+
+def _graphml(index: Index, out: Path) -> list[Path]:
+    from kraq_dspy.graph.exchange.graphml_out import write_graphml
+
+    path = out / "graph.graphml" if out.is_dir() else out
+    return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community))]
+
+
+def _jsonl(index: Index, out: Path) -> list[Path]:
+    from kraq_dspy.graph.exchange.jsonl_out import write_jsonl
+
+    written = [write_jsonl(out, kind, index.all(kind)) for kind in _KINDS]
+    catalogue = open_catalogue(index.path)
+    if catalogue is None:
+        return written
+    try:
+        return [*written, write_jsonl(out, CatalogueEntry, catalogue.entries())]
+    finally:
+        catalogue.close()
+
+
+_WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}

@@ -1,0 +1,261 @@
+"""The embedded language model: reads a DSPy prompt, does the step by classic means, answers in the prompt's format.
+
+It needs no weights beyond the sentence encoder, which it is handed and which only answers use. The same prompt always
+gets the same answer. Usage is counted in cl100k tokens, log-probabilities are made up from overlap: a word that the
+input has is likely (0.9), another is not (0.3), and the words of a verdict have the verdict's probability.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
+
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.embedded import rewrite
+from kraq_dspy.lms.engines.embedded.answer import answer, short_answer
+from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
+from kraq_dspy.lms.engines.embedded.extract import first_reading, second_reading
+from kraq_dspy.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
+from kraq_dspy.lms.engines.embedded.judge import agreement, probability, support
+from kraq_dspy.lms.engines.embedded.names import names_in
+from kraq_dspy.lms.engines.embedded.passages_summary import passages_summary
+from kraq_dspy.lms.engines.embedded.points import answer_from_points, rated_points
+from kraq_dspy.lms.engines.embedded.prompt import Task, read_task, write_answer
+from kraq_dspy.lms.engines.embedded.qa_pairs import question_answer_pairs, sub_questions
+from kraq_dspy.lms.engines.embedded.same import same_thing
+from kraq_dspy.lms.engines.embedded.same_question import is_same_question, matching_number
+from kraq_dspy.lms.engines.embedded.shorten import account, shortened
+from kraq_dspy.lms.engines.embedded.summarize import central, community_summary, merged_description
+from kraq_dspy.lms.engines.embedded.text import content_words, sentences
+from kraq_dspy.ports import Embedder
+
+PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
+VERDICTS = frozenset({"yes", "no", "true", "false"})
+
+Step = Callable[["EmbeddedEngine", Task], dict[str, Any]]
+
+
+class EmbeddedEngine:
+    """Safe for threads when the embedder is; it keeps nothing between calls."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self.embedder = embedder
+
+    def __deepcopy__(self, memo: object) -> "EmbeddedEngine":
+        return self
+
+    def complete(self, request: Request) -> Response:
+        """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
+        task = read_task(request)
+        values = self._values(task)
+        text = write_answer(task, values)
+        asked = request.system if isinstance(request.system, str) else ""
+        asked += "".join(message.text or "" for message in request.messages)
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=count_tokens(asked), output_tokens=count_tokens(text)),
+            logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
+        )
+
+    def similar(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Cosines of the question to the texts; zeros without an encoder."""
+        if self.embedder is None or not texts:
+            return [0.0] * len(texts)
+        return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
+
+    def _values(self, task: Task) -> dict[str, Any]:
+        wanted = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
+        step = STEPS.get((frozenset(wanted), *_telling_inputs(task))) or STEPS.get((frozenset(wanted),))
+        values = step(self, task) if step else {name: self._guess(task, name) for name in wanted}
+        if "reasoning" in task.outputs:
+            everything = sentences("\n".join(_evidence(task)))
+            values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
+        return values
+
+    def _guess(self, task: Task, name: str) -> Any:
+        """A value for a field of a signature that is not known here."""
+        kind, everything = task.outputs[name], "\n".join(task.text(field) for field in task.inputs)
+        if kind == "bool":
+            claims = [task.text(field) for field in list(task.inputs)[-1:]]
+            rest = "\n".join(task.text(field) for field in list(task.inputs)[:-1])
+            return support(claims[0] if claims else "", rest) >= 0.5
+        if kind == "list":
+            return list(dict.fromkeys(entry for part in sentences(everything) for entry in names_in(part)))
+        if kind == "str" and not task.choices.get(name):
+            if "question" in task.inputs and len(task.inputs) > 1:
+                return answer(task.text("question"), _evidence(task), self.similar)
+            return " ".join(central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
+        raise ModelError(
+            f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
+        )
+
+
+def _telling_inputs(task: Task) -> tuple[str, ...]:
+    known = ("asked", "found", "summary", "passages", "response", "pairs", "points")
+    return tuple(name for name in known if name in task.inputs)[:1]
+
+
+def _evidence(task: Task) -> list[str]:
+    """Every input but the question: lists as they are."""
+    return [text for name in task.inputs if name != "question" for text in task.texts(name)]
+
+
+def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    return {"answer": answer(task.text("question"), _evidence(task), engine.similar)}
+
+
+def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    told = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
+    return {"answer": answer(task.text("question"), told, engine.similar)}
+
+
+def _draft(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    response, rationale = short_answer(task.text("question"), _evidence(task), engine.similar)
+    return {"rationale": rationale, "response": response}
+
+
+def _verdict(task: Task) -> float:
+    """Probability that the rationale supports the response, and speaks of the question."""
+    rationale = task.text("rationale")
+    response = task.text("response")
+    said = support(response, rationale) if content_words(response) else float(response.lower() in rationale.lower())
+    return probability(0.7 * said + 0.3 * support(task.text("question"), rationale))
+
+
+def _verify(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    return {"verdict": "Yes" if _verdict(task) >= 0.5 else "No"}
+
+
+def _check(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    """The context has most of the response's words, and the response a quarter of the question's."""
+    response = task.text("response")
+    fits = support(response, task.text("context")) >= 0.6 and support(task.text("question"), response) >= 0.25
+    return {"valid": "yes" if fits else "no"}
+
+
+def _references(task: Task) -> list[str]:
+    """Reference answers; of an item with synonyms, each synonym."""
+    found: list[str] = []
+    for name in ("reference_answers", "reference_items"):
+        value = task.inputs.get(name, [])
+        for entry in value if isinstance(value, list) else [value]:
+            found += [str(part) for part in entry] if isinstance(entry, list) else [str(entry)]
+    return found
+
+
+def _judge(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    items = task.inputs.get("reference_items")
+    if isinstance(items, list) and items:
+        groups = [[str(word) for word in item] if isinstance(item, list) else [str(item)] for item in items]
+        covered = sum(agreement(task.text("answer"), group) >= 0.9 for group in groups)
+        return {"correct": covered * 2 > len(groups)}
+    return {"correct": agreement(task.text("answer"), _references(task)) >= 0.6}
+
+
+def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    share = agreement(task.text("answer"), _references(task))
+    said = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
+    return {"feedback": f"The answer {said}.", "grade": 1 + round(4 * share)}
+
+
+def _grounded(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = grounded(task.text("question"), task.text("answer"), task.text("passage"))
+    return {"evaluation": evaluation, "groundedness": rating}
+
+
+def _relevant(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = relevant(task.text("question"), task.text("audience"))
+    return {"evaluation": evaluation, "relevance": rating}
+
+
+def _stands_alone(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    rating, evaluation = stands_alone(task.text("question"))
+    return {"evaluation": evaluation, "stand_alone": rating}
+
+
+STEPS: dict[tuple[Any, ...], Step] = {
+    (frozenset({"entities", "relationships", "claims"}),): lambda engine, task: first_reading(task.text("passage")),
+    (frozenset({"missing", "entities", "relationships", "claims"}), "found"): lambda engine, task: second_reading(
+        task.text("passage"), task.text("found")
+    ),
+    (frozenset({"same"}),): lambda engine, task: {"same": same_thing(task.text("first"), task.text("second"))},
+    (frozenset({"same"}), "asked"): lambda engine, task: {
+        "same": is_same_question(task.text("asked"), task.text("stored"), engine.similar)
+    },
+    (frozenset({"number"}),): lambda engine, task: {
+        "number": matching_number(task.text("question"), task.texts("catalogue"), engine.similar)
+    },
+    (frozenset({"description"}),): lambda engine, task: {
+        "description": merged_description(task.text("name"), task.texts("descriptions"))
+    },
+    (frozenset({"title", "summary", "findings"}),): lambda engine, task: community_summary(task.texts("elements")),
+    (frozenset({"question"}), "summary"): lambda engine, task: {"question": question_about(task.text("summary"))},
+    (frozenset({"question"}), "passages"): lambda engine, task: {
+        "question": question_about_theme(task.texts("passages"))
+    },
+    (frozenset({"answer"}),): _answer_question,
+    (frozenset({"answer"}), "pairs"): _answer_from_pairs,
+    (frozenset({"answer"}), "points"): lambda engine, task: {
+        "answer": answer_from_points(task.text("question"), task.texts("points"), engine.similar)
+    },
+    (frozenset({"points"}),): lambda engine, task: {
+        "points": rated_points(task.text("question"), task.texts("reports"), engine.similar)
+    },
+    (frozenset({"rewritten"}),): lambda engine, task: {"rewritten": rewrite.clearer(task.text("question"))},
+    (frozenset({"searches"}),): lambda engine, task: {
+        "searches": rewrite.varied(task.text("question"), int(task.text("count") or 4))
+    },
+    (frozenset({"keywords"}),): lambda engine, task: {"keywords": rewrite.keywords(task.text("question"))},
+    (frozenset({"guess"}),): lambda engine, task: {"guess": rewrite.statement(task.text("question"))},
+    (frozenset({"core"}),): lambda engine, task: {"core": rewrite.core(task.text("question"))},
+    (frozenset({"rewritings"}),): lambda engine, task: {"rewritings": rewrite.rewritings(task.text("question"))},
+    (frozenset({"summary"}), "passages"): lambda engine, task: {"summary": passages_summary(task.texts("passages"))},
+    (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
+    (frozenset({"shortened"}),): lambda engine, task: {
+        "shortened": shortened(task.text("text"), int(task.text("words") or 60))
+    },
+    (frozenset({"account"}),): lambda engine, task: {
+        "account": account(task.text("question"), _evidence(task), engine.similar)
+    },
+    (frozenset({"sub_question"}),): lambda engine, task: {"sub_question": question_about(task.text("information"))},
+    (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
+    (frozenset({"rationale", "response"}),): _draft,
+    (frozenset({"verdict"}), "response"): _verify,
+    (frozenset({"valid"}), "response"): _check,
+    (frozenset({"correct"}),): _judge,
+    (frozenset({"feedback", "grade"}),): _grade,
+    (frozenset({"question", "answer"}),): lambda engine, task: factoid_pair(task.text("passage"), engine.similar),
+    (frozenset({"evaluation", "groundedness"}),): _grounded,
+    (frozenset({"evaluation", "relevance"}),): _relevant,
+    (frozenset({"evaluation", "stand_alone"}),): _stands_alone,
+}
+"""By the names of the outputs, and where these are not enough, by an input that tells them apart."""
+
+
+def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
+    given = set(content_words("\n".join(task.text(name) for name in task.inputs)))
+    verdict = _verdict(task) if "verdict" in task.outputs else None
+    tokens = []
+    for piece in PIECE.findall(text):
+        word = piece.strip().lower()
+        chance = 0.99
+        if word in VERDICTS and verdict is not None:
+            chance = max(verdict, 1 - verdict)
+        elif word.isalnum():
+            chance = 0.9 if not content_words(word) or set(content_words(word)) & given else 0.3
+        top = [TopLogprob(token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()))]
+        if word in VERDICTS and verdict is not None:
+            other = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}[word]
+            top.append(TopLogprob(token=other, logprob=math.log(1 - chance), bytes=tuple(other.encode())))
+        tokens.append(
+            TokenLogprob(
+                token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()), top=tuple(top[:alternatives])
+            )
+        )
+    return tuple(tokens)

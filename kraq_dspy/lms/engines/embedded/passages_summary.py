@@ -1,0 +1,18 @@
+"""One summary of several passages: the sentences that share most with the others, each from its own passage first."""
+
+from kraq_dspy.lms.engines.embedded.summarize import central
+from kraq_dspy.lms.engines.embedded.text import clipped, distinct, sentences
+
+SENTENCES = 8
+
+
+def passages_summary(passages: list[str]) -> str:
+    """At most eight sentences, titles in front of those that do not have them; the first words where there are none."""
+    told: list[str] = []
+    for passage in passages:
+        title, _, body = passage.strip().partition("\n")
+        if not body.strip() or len(title) > 150:
+            title, body = "", passage
+        told += [f"{title}: {part}" if title and title not in part else part for part in sentences(body)]
+    told = distinct(told)
+    return " ".join(clipped(part, 60) for part in central(told, SENTENCES)) or clipped(" ".join(passages))

@@ -1,0 +1,90 @@
+"""Extractive summaries: sentences that share the most with all the others, each fact once."""
+
+import re
+from collections import Counter
+
+from kraq_dspy.lms.engines.embedded.names import names_in
+from kraq_dspy.lms.engines.embedded.text import clipped, content_words, distinct, sentences
+
+LINK = re.compile(
+    r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
+)
+STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
+MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
+
+
+TITLE_NAMES = 8  # the members linked most often inside the community; the question is made from them
+
+
+def merged_description(name: str, descriptions: list[str]) -> str:
+    """Up to five sentences: one that defines the name first, then each that says something new."""
+    parts = distinct(sentence for text in descriptions for sentence in sentences(text))
+    defining = [part for part in parts if _defines(part, name)][:1]
+    return " ".join([*defining, *(part for part in parts if part not in defining)][:5])
+
+
+def community_summary(elements: list[str]) -> dict[str, object]:
+    """Output fields of SummarizeCommunity. Elements are "name (type): description" or "a | predicate | b: description",
+    most important first."""
+    names: Counter[str] = Counter()
+    facts: list[str] = []
+    links: list[tuple[str, str]] = []
+    for element in elements:
+        link, member = LINK.match(element), MEMBER.match(element)
+        if link:
+            names.update([link["source"].strip(), link["target"].strip()])
+            links.append(
+                (f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}", link["said"] or "")
+            )
+            facts += sentences(link["said"] or "")
+        elif member:
+            names[member["name"].strip()] += 0
+            facts += sentences(member["said"] or "")
+        else:
+            facts += sentences(element)
+    facts = distinct(facts)
+    top = [name for name, _ in names.most_common(TITLE_NAMES)] or _names_of(facts)[:TITLE_NAMES]
+    chosen = central(facts, 5, leading=top[0] if top else "")
+    findings = [{"summary": head, "explanation": clipped(said or head)} for head, said in links if said][:5]
+    if not findings:
+        findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
+    return {
+        "title": _listed(top),
+        "summary": " ".join(chosen) or _listed(top),
+        "findings": distinct_findings(findings),
+    }
+
+
+def central(parts: list[str], count: int, leading: str = "") -> list[str]:
+    """The `count` sentences whose words are said most often by others; first one that is about `leading`."""
+    bags = [set(content_words(part)) for part in parts]
+    said = Counter(word for bag in bags for word in bag)
+    score = [sum(said[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+    first = max(
+        (i for i, part in enumerate(parts) if leading and leading in part),
+        key=lambda i: (_defines(parts[i], leading), score[i], -i),
+        default=None,
+    )
+    ranked = sorted((i for i in range(len(parts)) if i != first), key=lambda i: (-score[i], i))
+    chosen = sorted(ranked[: count - (first is not None)])
+    return [parts[i] for i in ([first] if first is not None else []) + chosen]
+
+
+def distinct_findings(findings: list[dict[str, str]]) -> list[dict[str, str]]:
+    """None whose explanation was given before."""
+    kept = {finding["explanation"]: finding for finding in reversed(findings)}
+    return list(reversed(kept.values()))
+
+
+def _defines(part: str, name: str) -> bool:
+    part = part.removeprefix("The ")
+    return part.startswith(name) and bool(STATES.match(part, len(name)))
+
+
+def _names_of(parts: list[str]) -> list[str]:
+    return [name for name, _ in Counter(name for part in parts for name in names_in(part)).most_common()]
+
+
+def _listed(names: list[str]) -> str:
+    """Parted by semicolons, since names may have commas in them."""
+    return "; ".join(names)

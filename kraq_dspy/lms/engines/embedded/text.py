@@ -1,0 +1,75 @@
+"""Sentences and words, in any script."""
+
+import re
+from collections.abc import Iterable
+
+from kraq_dspy.lms.engines.embedded.vocabulary import ABBREVIATIONS, STOP
+
+WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
+BREAK = re.compile(r"(?<=[.!?…])[\"”’')\]]*\s+|(?<=[。！？؟।])[」』”\"]*\s*|\n+")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def sentences(text: str) -> list[str]:
+    """In order, without the empty ones; a line break ends a sentence, an abbreviation or an initial does not."""
+    found: list[str] = []
+    start = 0
+    for place in BREAK.finditer(text):
+        if "\n" not in place[0] and not _ends(text[start : place.start()], text[place.end() : place.end() + 1]):
+            continue
+        found.append(text[start : place.end()].strip())
+        start = place.end()
+    found.append(text[start:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words; of scripts without spaces, pairs of letters."""
+    found = []
+    for word in WORD.findall(text.lower()):
+        if UNSPACED.search(word):
+            found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+        else:
+            found.append(word.removesuffix("'s").removesuffix("’s"))
+    return found
+
+
+def content_words(text: str) -> list[str]:
+    """Words that carry meaning, plurals and common verb endings folded."""
+    return [stem(word) for word in words(text) if word not in STOP]
+
+
+def stem(word: str) -> str:
+    """A crude fold, enough to match "directed" with "director" and "films" with "film"."""
+    for ending in ("ations", "ation", "ings", "ing", "ors", "ers", "ies", "ed", "or", "er", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def clipped(text: str, limit: int = 45) -> str:
+    """The first `limit` words."""
+    parts = text.split()
+    return text if len(parts) <= limit else " ".join(parts[:limit]) + " …"
+
+
+def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
+    """Those of which less than `share` of the content words was said by an earlier one."""
+    kept: list[str] = []
+    said: list[set[str]] = []
+    for text in texts:
+        own = set(content_words(text))
+        if any(own and len(own & other) / len(own) >= share for other in said) or text in kept:
+            continue
+        kept.append(text)
+        said.append(own)
+    return kept
+
+
+def _ends(before: str, following: str) -> bool:
+    last = before.rstrip("\"”’')]").rsplit(None, 1)[-1].rstrip(".!?…").lower() if before.strip() else ""
+    if before.rstrip("\"”’')]").endswith("."):
+        if last in ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
+            return False
+        return not following.islower()
+    return True

@@ -1,0 +1,257 @@
+"""The engines under every `dspy.LM` that this library makes.
+
+DSPy hands an engine one request and takes one response. Ours look the request up in the journal of the item at work,
+else ask the client or the embedded engine that they wrap, count what it cost, and write the answer down. They retry, so
+that the LM above them must not (`num_retries=0`): one loop, one bound.
+"""
+
+import asyncio
+import dataclasses
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
+from dspy.lm15 import LM15Error, Request, Response, response_to_events
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms import spans
+from kraq_dspy.lms.journal import Item, current_item
+from kraq_dspy.lms.meter import Call, Meter
+from kraq_dspy.lms.servers.retry import Backoff, ServerHealth, clearer, unreachable
+from kraq_dspy.lms.servers.transport import PooledAsync, route
+from kraq_dspy.ports import place_for_call
+from kraq_dspy.records import Usage
+
+logger = logging.getLogger(__name__)
+
+SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
+
+
+class Inner(Protocol):
+    """One attempt at one request. Raises lm15 errors."""
+
+    def complete(self, request: Request) -> Response: ...
+
+
+class AsyncInner(Protocol):
+    async def complete(self, request: Request) -> Response: ...
+
+
+class Dealings:
+    """What the sync and the async engine of one model share: its settings, its server's health, the meter."""
+
+    def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
+        self.settings = settings
+        self.where = where
+        self.meter = meter
+        self.backoff = backoff or Backoff(retries=settings.retries)
+        self.health = ServerHealth(where)
+
+    def open(self, request: Request) -> "_Errand":
+        """The request as an errand of the item at work, with the answer if the item's journal has it."""
+        item = current_item.get()
+        if item is None or item.journal is None:
+            return _Errand(item)
+        body = json.dumps([self.settings.api_base, request_to_dict(request)], sort_keys=True, ensure_ascii=False)
+        base = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        turn = item.turn(base)
+        key = f"{base}-{turn}" if turn else base
+        stored = item.journal.recall(item.stage, item.item_id, key)
+        if stored is None:
+            return _Errand(item, key)
+        self.meter.count_replay()
+        return _Errand(item, key, response_from_dict(json.loads(stored)))
+
+    @contextmanager
+    def paying(self, errand: "_Errand", request: Request) -> Iterator[Call]:
+        stage, item_id = (errand.item.stage, errand.item.item_id) if errand.item else ("", "")
+        facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
+        with (
+            spans.within(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
+            self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call,
+        ):
+            yield call
+            if call.usage is not None:
+                span.note_usage(call.usage)
+
+    def settle(self, errand: "_Errand", call: Call, request: Request, response: Response) -> Response:
+        """Count the answer and write it down."""
+        self.health.answered()
+        call.usage = _usage(request, response)
+        item = errand.item
+        if item is not None and item.journal is not None:
+            stored = json.dumps(response_to_dict(response), ensure_ascii=False)
+            item.journal.remember(
+                item.stage, item.item_id, errand.key, stored, model=self.settings.model, usage=call.usage
+            )
+        return response
+
+    def wait_after(self, error: LM15Error, attempt: int) -> float:
+        """Seconds until the next attempt. Raises the error, clearer, when there is none."""
+        wait = self.backoff.wait(error, attempt)
+        if unreachable(error):
+            self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
+        else:
+            self.health.answered()
+        if wait is None:
+            raise clearer(error, self.settings.model, self.where) from error
+        self.meter.count_retry()
+        logger.info("%s: %s; asking again in %.1f s", self.settings.model, error, wait)
+        return wait
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    item: Item | None
+    key: str = ""
+    answer: Response | None = None
+
+
+class _SavedByRole:
+    """Engines are saved as their role's settings, which hold no secret, and made anew from them."""
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = False
+    supported_params = SUPPORTED_PARAMS
+    dealings: Dealings
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self  # copies of a program share its connections, its meter and its weights
+
+    def dump_state(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.dealings.settings)
+
+
+class Engine(_SavedByRole):
+    """For `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
+
+    def __init__(self, inner: Inner, dealings: Dealings) -> None:
+        self.inner = inner
+        self.dealings = dealings
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "Engine":
+        return engines(RoleSettings(**state))[0]
+
+    def complete(self, request: Request) -> Response:
+        errand = self.dealings.open(request)
+        if errand.answer is not None:
+            return errand.answer
+        with self.dealings.paying(errand, request) as call:
+            return self.dealings.settle(errand, call, request, self._ask(request))
+
+    def stream(self, request: Request) -> Any:
+        """The whole answer as one stream: it is worth keeping only when it is complete."""
+        return response_to_events(self.complete(request))
+
+    def close(self) -> None:
+        close = getattr(self.inner, "close", None)
+        if close is not None:
+            close()
+
+    def _ask(self, request: Request) -> Response:
+        for attempt in range(self.dealings.backoff.retries + 1):
+            self.dealings.health.check()
+            try:
+                return self.inner.complete(request)
+            except LM15Error as error:
+                time.sleep(self.dealings.wait_after(error, attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+
+class AsyncEngine(_SavedByRole):
+    """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
+
+    def __init__(self, inner: AsyncInner, dealings: Dealings) -> None:
+        self.inner = inner
+        self.dealings = dealings
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "AsyncEngine":
+        return engines(RoleSettings(**state))[1]
+
+    async def complete(self, request: Request) -> Response:
+        errand = self.dealings.open(request)
+        if errand.answer is not None:
+            return errand.answer
+        with self.dealings.paying(errand, request) as call:
+            return self.dealings.settle(errand, call, request, await self._ask(request))
+
+    async def stream(self, request: Request) -> Any:
+        for event in response_to_events(await self.complete(request)):
+            yield event
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        close = getattr(self.inner, "aclose", None)
+        if close is not None:
+            await close()
+
+    async def _ask(self, request: Request) -> Response:
+        for attempt in range(self.dealings.backoff.retries + 1):
+            self.dealings.health.check()
+            try:
+                async with place_for_call.get()():
+                    return await self.inner.complete(request)
+            except LM15Error as error:
+                await asyncio.sleep(self.dealings.wait_after(error, attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+
+class InThread:
+    """A sync engine for async callers: the event loop goes on while it works."""
+
+    def __init__(self, inner: Inner) -> None:
+        self.inner = inner
+
+    async def complete(self, request: Request) -> Response:
+        return await asyncio.to_thread(self.inner.complete, request)
+
+
+def engines(
+    settings: RoleSettings,
+    *,
+    embedder: Any = None,
+    meter: Meter | None = None,
+    backoff: Backoff | None = None,
+) -> tuple[Engine, AsyncEngine]:
+    """The pair for a model. Raises ModelError (see `transport.route`)."""
+    meter = meter or Meter()
+    if settings.model == "embedded":
+        from kraq_dspy.lms.engines.embedded import EmbeddedEngine
+
+        embedded = EmbeddedEngine(embedder)
+        dealings = Dealings(settings, "the embedded model", meter, backoff)
+        return Engine(embedded, dealings), AsyncEngine(InThread(embedded), dealings)
+    if settings.model.startswith("transformers/"):
+        from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, shared_engine
+
+        local = shared_engine(settings.model.removeprefix("transformers/").partition("#")[0])
+        dealings = Dealings(settings, "this process", meter, backoff)
+        return Engine(local, dealings), AsyncEngine(AsyncTransformersEngine(local), dealings)
+    way = route(settings)
+    dealings = Dealings(settings, way.where, meter, backoff)
+    return Engine(way.sync(), dealings), AsyncEngine(PooledAsync(way.asynchronous), dealings)
+
+
+def _estimated_tokens(request: Request) -> int:
+    """A quarter of the characters: what cl100k makes of English, within about a tenth."""
+    system = request.system if isinstance(request.system, str) else ""
+    return (len(system) + sum(len(message.text or "") for message in request.messages)) // 4
+
+
+def _usage(request: Request, response: Response) -> Usage:
+    """As the server reports it; estimated where it does not."""
+    prompt, completion = response.usage.input_tokens, response.usage.output_tokens
+    return Usage(
+        calls=1,
+        prompt_tokens=_estimated_tokens(request) if prompt is None else prompt,
+        completion_tokens=len(response.message.text or "") // 4 if completion is None else completion,
+    )

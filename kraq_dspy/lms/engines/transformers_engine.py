@@ -1,0 +1,489 @@
+"""A Hugging Face model in this process, as an engine under `dspy.LM`.
+
+    engine = TransformersEngine("path/to/model", adapters={"generator": "path/to/lora"})
+    lm = dspy.LM("generator", engine=engine, async_engine=AsyncTransformersEngine(engine))
+
+The weights are loaded once; requests that arrive together, from threads or tasks, are one call of `generate`, whatever
+adapter each of them wants. Log-probabilities are the model's own (before temperature and top-p), as vLLM's raw ones.
+"""
+
+import asyncio
+import functools
+import importlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dspy.lm15 import (
+    ContextLengthError,
+    InvalidRequestError,
+    Message,
+    Request,
+    Response,
+    TextPart,
+    TokenLogprob,
+    TopLogprob,
+    UnsupportedModelError,
+    Usage,
+    response_to_events,
+)
+
+from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
+from kraq_dspy.lms.engines.batches import Batches
+from kraq_dspy.lms.engines.chat_text import prompt_ids
+from kraq_dspy.lms.engines.detokenise import pieces_of
+
+PREFIX = "transformers/"
+_BASE = "__base__"  # peft's name for a row without an adapter
+_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
+
+
+class TransformersEngine:
+    """`name` is a folder or a hub name; `adapters` are LoRA folders by the model name that asks for them.
+
+    A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
+    "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
+    only if its weights have that hash. `load` and `unload` change the adapters while it runs. Without a temperature the
+    decoding is greedy. Safe for threads; `close` ends the thread that generates.
+
+    Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
+    """
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = False
+    supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        adapters: Mapping[str, str] | None = None,
+        max_batch: int = 16,
+        gather_ms: float = 5.0,
+        max_tokens: int = 512,
+        dtype: str = "float32",
+        device: str = "cpu",
+    ) -> None:
+        self.torch, self.transformers = _import("torch"), _import("transformers")
+        self.name = name
+        self.options = {
+            "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
+        }  # fmt: skip
+        self.max_tokens = max_tokens
+        console = _import("transformers.utils.logging")
+        talkative = console.is_progress_bar_enabled()
+        console.disable_progress_bar()
+        try:
+            self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(name, padding_side="left")
+            model = self.transformers.AutoModelForCausalLM.from_pretrained(name, dtype=getattr(self.torch, dtype))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
+        finally:
+            if talkative:
+                console.enable_progress_bar()
+        self.model = model.to(device).eval()
+        self.context: int = model.config.get_text_config().max_position_embeddings
+        self.adapters: dict[str, str] = {}
+        self._peft_names: dict[str, str] = {}
+        self._numbers = itertools.count()
+        self._weights = threading.RLock()
+        for adapter, folder in (adapters or {}).items():
+            self._load_adapter(adapter, folder)
+        self._pad = _pad_token(self.tokenizer)
+        self._ends = _end_tokens(self.tokenizer, model)
+        self._batches: Batches[_Job, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "TransformersEngine":
+        return self
+
+    def dump_state(self) -> dict[str, Any]:
+        return {"name": self.name, "adapters": self.adapters, **self.options}
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "TransformersEngine":
+        return cls(**state)
+
+    def complete(self, request: Request) -> Response:
+        return self.submit(request).result()
+
+    def submit(self, request: Request) -> "Future[Response]":
+        """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
+        return self._batches.submit(self._job(request))
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """The whole answer as one stream."""
+        return iter(response_to_events(self.complete(request)))
+
+    def close(self) -> None:
+        self._batches.close()
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
+        """As `ports.PromptScorer`; `model` names an adapter."""
+        adapter = self._adapter(model or self.name)
+        rows = [self._segments(prompt) for prompt in prompts]
+        scored: list[list[tuple[float, ...]]] = []
+        for batch in _by_tokens(rows, _SCORED_TOKENS):
+            scored += self._score(batch, adapter)
+        return scored
+
+    # From a request to a job
+
+    def _job(self, request: Request) -> "_Job":
+        config = request.config
+        adapter = self._adapter(request.model)
+        ids = self._prompt(request)
+        room = self.context - len(ids)
+        if room < 1:
+            raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
+        if config.response_format is not None or request.tools:
+            raise InvalidRequestError(f"{self.name!r} runs in this process, without tools and structured outputs.")
+        return _Job(
+            ids=ids,
+            adapter=adapter,
+            model=request.model,
+            max_tokens=min(config.max_tokens or self.max_tokens, room),
+            temperature=config.temperature or 0.0,
+            top_p=1.0 if config.top_p is None else config.top_p,
+            seed=config.seed,
+            stop=tuple(config.stop),
+            alternatives=config.logprobs,
+        )
+
+    def _prompt(self, request: Request) -> list[int]:
+        messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
+        if request.system is not None:
+            parts = request.system
+            text = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
+            messages.insert(0, {"role": "system", "content": text})
+        return prompt_ids(self.tokenizer, messages)
+
+    def _adapter(self, model: str) -> str:
+        """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
+        asked = model.removeprefix(PREFIX)
+        if asked in self._peft_names:
+            return self._peft_names[asked]
+        if asked == self.name:
+            return _BASE
+        base, mark, named = asked.partition("#")
+        if mark and base == self.name and named:
+            if named not in self._peft_names:
+                self._load_named(named)
+            return self._peft_names[named]
+        known = ", ".join(repr(name) for name in (self.name, *self._peft_names))
+        raise UnsupportedModelError(f"There is no model {model!r} here; known: {known}.")
+
+    def _load_named(self, named: str) -> None:
+        folder, wanted = adapter_folder(named)
+        if not (Path(folder) / "adapter_config.json").is_file():
+            raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
+        if wanted and not weights_hash(folder).startswith(wanted):
+            raise UnsupportedModelError(
+                f"The adapter {folder!r} holds other weights than those asked for ({wanted}): it was trained anew. "
+                f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
+            )
+        self._load_adapter(named, folder)
+
+    def load(self, name: str, folder: str) -> None:
+        """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
+        self._load_adapter(name, folder)
+
+    def unload(self, name: str) -> None:
+        """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
+        with self._weights:
+            if name not in self._peft_names:
+                raise UnsupportedModelError(f"There is no adapter {name!r} here.")
+            self.model.delete_adapter(self._peft_names.pop(name))
+            del self.adapters[name]
+
+    def _load_adapter(self, name: str, folder: str) -> None:
+        peft = _import("peft", "train", "A LoRA adapter")
+        with self._weights:
+            if name in self._peft_names:
+                return
+            peft_name = f"adapter{next(self._numbers)}"
+            try:
+                if isinstance(self.model, peft.PeftModel):
+                    self.model.load_adapter(folder, adapter_name=peft_name)
+                else:
+                    self.model = peft.PeftModel.from_pretrained(self.model, folder, adapter_name=peft_name)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise ModelError(f"The adapter {folder!r} cannot be loaded into {self.name!r}: {error}") from error
+            self.model.eval()
+            self.adapters[name] = folder
+            self._peft_names[name] = peft_name
+
+    # From jobs to answers, in the one thread that generates
+
+    def _work(self, jobs: Sequence["_Job"], cancelled: Sequence[Callable[[], bool]]) -> list[Response | Exception]:
+        """Jobs that are sampled alike are generated together."""
+        answers: dict[int, Response | Exception] = {}
+        groups: dict[Any, list[int]] = {}
+        for i, job in enumerate(jobs):
+            groups.setdefault((job.temperature, job.top_p, job.seed, job.stop), []).append(i)
+        for group in groups.values():
+            try:
+                found: Sequence[Response | Exception] = self._generate(
+                    [jobs[i] for i in group], [cancelled[i] for i in group]
+                )
+            except (RuntimeError, ValueError) as error:  # out of memory, a probability that is no number
+                found = [error] * len(group)
+            answers.update(zip(group, found, strict=True))
+        return [answers[i] for i in range(len(jobs))]
+
+    def _generate(self, jobs: Sequence["_Job"], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
+        torch, first = self.torch, jobs[0]
+        longest = max(len(job.ids) for job in jobs)
+        ids = torch.full((len(jobs), longest), self._pad)
+        mask = torch.zeros_like(ids)
+        for row, job in enumerate(jobs):
+            ids[row, longest - len(job.ids) :] = torch.tensor(job.ids)
+            mask[row, longest - len(job.ids) :] = 1
+        sampling: dict[str, Any] = {"do_sample": False}
+        if first.temperature > 0:
+            sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
+        config = self.transformers.GenerationConfig(
+            max_new_tokens=max(job.max_tokens for job in jobs),
+            pad_token_id=self._pad,
+            eos_token_id=self._ends or None,
+            **sampling,
+        )
+        recorder = _Recorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
+        ended = _Ended(torch, jobs, cancelled, longest)
+        options: dict[str, Any] = {}
+        if first.stop:
+            options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
+        with self._weights, torch.inference_mode():
+            if self._peft_names:
+                options["adapter_names"] = [job.adapter for job in jobs]
+            if first.seed is not None:
+                torch.manual_seed(first.seed)
+            made = self.model.generate(
+                input_ids=ids.to(self.model.device),
+                attention_mask=mask.to(self.model.device),
+                generation_config=config,
+                logits_processor=[recorder],
+                stopping_criteria=[ended],
+                **options,
+            )
+            recorder.finish(made)
+        return [self._response(job, made[row, longest:].tolist(), row, recorder) for row, job in enumerate(jobs)]
+
+    def _response(self, job: "_Job", written: list[int], row: int, recorder: "_Recorder") -> Response:
+        end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
+        kept = written[: min(end, job.max_tokens)]
+        pieces = pieces_of(self.tokenizer, kept)
+        text = "".join(pieces)
+        cut = min((at for stop in job.stop if (at := text.find(stop)) >= 0), default=len(text))
+        stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
+        pieces = _until(pieces, cut)
+        scores = None
+        if job.alternatives is not None:
+            scores = tuple(
+                TokenLogprob(
+                    token=piece,
+                    logprob=recorder.chosen[step][row],
+                    bytes=tuple(piece.encode()),
+                    token_id=kept[step],
+                    top=tuple(
+                        TopLogprob(token=self.tokenizer.decode([token]), logprob=score, token_id=token)
+                        for token, score in recorder.best[step][row][: job.alternatives]
+                    ),
+                )
+                for step, piece in enumerate(pieces)
+            )
+        return Response(
+            id=None,
+            model=job.model,
+            message=Message.assistant([TextPart(text[:cut])]),
+            finish_reason="stop" if stopped else "length",
+            usage=Usage(input_tokens=len(job.ids), output_tokens=len(kept)),
+            logprobs=scores,
+        )
+
+    # Scores of given text
+
+    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
+        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
+        if sum(map(len, rows)) > self.context:
+            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
+        return rows
+
+    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
+        torch = self.torch
+        flat = [[token for segment in row for token in segment] for row in rows]
+        longest = max(map(len, flat))
+        ids = torch.full((len(rows), longest), self._pad)
+        mask = torch.zeros_like(ids)
+        for row, tokens in enumerate(flat):  # padded on the right: positions count from 0
+            ids[row, : len(tokens)] = torch.tensor(tokens)
+            mask[row, : len(tokens)] = 1
+        ids, mask = ids.to(self.model.device), mask.to(self.model.device)
+        with self._weights, torch.inference_mode():
+            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
+            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
+            said = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
+        scored = []
+        for row, segments in enumerate(rows):
+            scores = said[row, : len(flat[row]) - 1].tolist()
+            taken: list[tuple[float, ...]] = []
+            at = -1  # the first token has no score
+            for segment in segments:
+                taken.append(tuple(scores[max(at, 0) : at + len(segment)]))
+                at += len(segment)
+            scored.append(taken)
+        return scored
+
+
+class AsyncTransformersEngine:
+    """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
+
+    def __init__(self, engine: TransformersEngine) -> None:
+        self.engine = engine
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "AsyncTransformersEngine":
+        return self
+
+    def dump_state(self) -> dict[str, Any]:
+        return self.engine.dump_state()
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "AsyncTransformersEngine":
+        return cls(TransformersEngine.load_state(state))
+
+    async def complete(self, request: Request) -> Response:
+        return await asyncio.wrap_future(self.engine.submit(request))
+
+    async def stream(self, request: Request) -> Any:
+        for event in response_to_events(await self.complete(request)):
+            yield event
+
+
+@functools.cache
+def shared_engine(name: str) -> TransformersEngine:
+    """One engine for all roles that name the same base model, so that its weights are in memory once.
+
+    On the GPU, in bfloat16, where there is one.
+    """
+    if _import("torch").cuda.is_available():
+        return TransformersEngine(name, device="cuda", dtype="bfloat16")
+    return TransformersEngine(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    ids: list[int]
+    adapter: str
+    model: str
+    max_tokens: int
+    temperature: float
+    top_p: float
+    seed: int | None
+    stop: tuple[str, ...]
+    alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
+
+
+class _Recorder:
+    """A logits processor that changes nothing: keeps the log-probability of every token that was chosen.
+
+    Processors run before temperature and top-p, and a step's choice is known at the next step. Keeping all logits, as
+    `output_logits` does, would take gigabytes.
+    """
+
+    def __init__(self, torch: Any, alternatives: int) -> None:
+        self.torch = torch
+        self.alternatives = alternatives  # -1: nobody wants any
+        self.chosen: list[list[float]] = []
+        self.best: list[list[list[tuple[int, float]]]] = []
+        self._last: Any = None
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        if self.alternatives >= 0:
+            self.finish(input_ids)
+            self._last = self.torch.log_softmax(scores.float(), dim=-1)
+        return scores
+
+    def finish(self, input_ids: Any) -> None:
+        """The last column of `input_ids` is what was chosen from the last scores."""
+        if self._last is None:
+            return
+        self.chosen.append(self._last.gather(1, input_ids[:, -1:])[:, 0].tolist())
+        top = self._last.topk(self.alternatives) if self.alternatives else None
+        rows = len(self.chosen[-1])
+        self.best.append(
+            [list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True)) for row in range(rows)]
+            if top is not None
+            else [[]] * rows
+        )
+        self._last = None
+
+
+class _Ended:
+    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
+
+    def __init__(
+        self, torch: Any, jobs: Sequence[_Job], cancelled: Sequence[Callable[[], bool]], n_prompt: int
+    ) -> None:
+        self.torch = torch
+        self.limits = [job.max_tokens for job in jobs]
+        self.cancelled = cancelled
+        self.n_prompt = n_prompt
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        written = input_ids.shape[1] - self.n_prompt
+        done = [written >= limit or gone() for limit, gone in zip(self.limits, self.cancelled, strict=True)]
+        return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
+
+
+def _until(pieces: Sequence[str], cut: int) -> list[str]:
+    """The pieces of the first `cut` characters; the last may be a part of a token."""
+    kept: list[str] = []
+    length = 0
+    for piece in pieces:
+        if length >= cut and piece:
+            break
+        kept.append(piece[: cut - length])
+        length += len(piece)
+    return kept
+
+
+def _by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
+    """Batches whose padded size stays below `limit` tokens, in order; a longer row is a batch of its own."""
+    batch: list[Any] = []
+    longest = 0
+    for row in rows:
+        size = sum(map(len, row))
+        if batch and max(longest, size) * (len(batch) + 1) > limit:
+            yield batch
+            batch, longest = [], 0
+        batch.append(row)
+        longest = max(longest, size)
+    if batch:
+        yield batch
+
+
+def _end_tokens(tokenizer: Any, model: Any) -> list[int]:
+    """Chat models have several: end of text, end of turn."""
+    found = model.generation_config.eos_token_id
+    several = found if isinstance(found, list) else [] if found is None else [found]
+    return sorted({*several, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])})
+
+
+def _pad_token(tokenizer: Any) -> int:
+    """Never the end token: padding behind an answer must not look like its end. It is masked, so any other does."""
+    for token in (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.bos_token_id):
+        if token is not None and token != tokenizer.eos_token_id:
+            return int(token)
+    return 0 if tokenizer.eos_token_id != 0 else 1
+
+
+def _import(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingExtraError(package, extra, purpose) from None

@@ -1,0 +1,1 @@
+"""Signatures as prompts, and replies as typed values."""

@@ -1,0 +1,309 @@
+"""Reads what models really write, so that a second call is not paid for a slip of form.
+
+Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
+markers, one JSON object instead of the fields, "TRUE" and "yes." for a truth value, `0.7 (high)` for a number, labels
+in another case or with words around them, Python literals, a list that was cut off (its complete items are kept), one
+object where a list of objects was asked for, and items that lack a description. An object that lacks anything else, or
+a string where an object was asked for, is dropped. Nothing is made up: what remains unreadable stays missing.
+"""
+
+import ast
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+import json_repair
+from dspy.adapters.types.reasoning import Reasoning
+from dspy.adapters.utils import parse_value
+from pydantic import TypeAdapter, ValidationError
+
+from kraq_dspy.lms.structured.schemas import choices
+
+HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
+INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
+NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
+THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
+TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
+DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
+"""Keys of text about a thing; the thing itself is named by others."""
+
+
+class UnreadableError(ValueError):
+    """A value that no repair makes fit its type."""
+
+
+def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Values of those `fields` (annotations by name) that can be read, and what was wrong with the others.
+
+    A reply that breaks off inside a list loses its later lists too; they count as empty when it has at least one item.
+    """
+    reply = _without_thinking(reply)
+    sections = _sections(reply, fields)
+    values: dict[str, Any] = {}
+    trouble: list[str] = []
+    for name, annotation in fields.items():
+        if name not in sections:
+            continue
+        try:
+            values[name] = coerced(sections[name], annotation)
+        except (ValueError, TypeError, SyntaxError) as error:
+            trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    cut_off = "completed" not in sections
+    if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
+        for name in list(fields)[len(values) :]:
+            if get_origin(fields[name]) is list and all(other in values for other in list(fields)[: len(values)]):
+                values.setdefault(name, [])
+    trouble += [f"{name}: missing" for name in fields if name not in values and name not in sections]
+    return values, trouble
+
+
+def coerced(text: Any, annotation: Any) -> Any:
+    """`text` (or a JSON value) as the type. Raises ValueError or TypeError."""
+    if annotation is str or annotation is Reasoning:
+        plain = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        return parse_value(_unfenced(plain).strip(), annotation)
+    if not isinstance(text, str):
+        return _fitted(text, annotation)
+    text = _unfenced(text).strip()
+    if annotation is bool:
+        return _truth(text)
+    if annotation in (int, float):
+        return _number(text, annotation)
+    if choices(annotation):
+        return parse_value(_choice(text, annotation), annotation)
+    if get_origin(annotation) in (list, dict, tuple, set) or annotation in (list, dict) or _is_record(annotation):
+        return _fitted(_data(text), annotation)
+    return parse_value(text, annotation)
+
+
+def _without_thinking(reply: str) -> str:
+    reply = THINKING.sub("", reply)
+    for tag in ("</think>", "</thinking>", "</reasoning>"):
+        if tag in reply:  # some chat templates open the tag in the prompt
+            reply = reply.rpartition(tag)[2]
+    return reply
+
+
+def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Text by field name, the first of each; the field "completed" marks a whole reply."""
+    wanted = {name.casefold(): name for name in [*fields, "completed"]}
+    found = {match.end(): match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)}
+    headers = [found[end] for end in sorted(found) if found[end][1].casefold() in wanted]
+    sections: dict[str, Any] = {}
+    for number, header in enumerate(headers):
+        end = headers[number + 1].start() if number + 1 < len(headers) else len(reply)
+        sections.setdefault(wanted[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
+    if any(name in sections for name in fields):
+        return sections
+    return _from_object(reply, wanted) or _from_bare_value(reply, fields)
+
+
+def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:
+    """One JSON object with the fields as keys, as JSONAdapter asks for it."""
+    if "{" not in reply:
+        return {}
+    found = json_repair.loads(reply[reply.index("{") :])
+    if not isinstance(found, dict):
+        return {}
+    return {wanted[key.casefold()]: value for key, value in found.items() if str(key).casefold() in wanted}
+
+
+def _from_bare_value(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The only field of a signature may come without its marker when its form shows that it is no chatter."""
+    if len(fields) != 1:
+        return {}
+    (name, annotation), text = next(iter(fields.items())), _unfenced(reply).strip()
+    if get_origin(annotation) is list and text.startswith("["):
+        return {name: text}
+    if (annotation in (bool, int, float) or choices(annotation)) and 0 < len(text.split()) <= 3:
+        return {name: text}
+    return {}
+
+
+def _unfenced(text: str) -> str:
+    """What is inside a code fence that begins the text; a fence that was never closed counts."""
+    if not text.lstrip().startswith("```"):
+        return text.removesuffix("```") if text.count("```") == 1 else text
+    found = FENCED.match(text)
+    return found[1] if found else text
+
+
+def _truth(text: str) -> bool:
+    if text.strip(" .\"'`*") in ("1", "0"):
+        return text.strip(" .\"'`*") == "1"
+    first = DECIDED.match(text.lstrip("\"'`*([ "))
+    if first:
+        return first[1].lower() in ("true", "yes")
+    found = {word.lower() in ("true", "yes", "same") for word in TRUTH.findall(text)}
+    if len(found) != 1:
+        raise UnreadableError(f"{text[:60]!r} is neither true nor false")
+    return found.pop()
+
+
+def _number(text: str, kind: Any) -> Any:
+    found = NUMBER.findall(text)
+    starts = NUMBER.match(text.lstrip("\"'`*([ "))
+    if not found or not (starts or len(found) == 1) or re.search(r"\d\s*[/%]", text):
+        raise UnreadableError(f"{text[:60]!r} is no number")
+    value = float(starts[0] if starts else found[0])
+    if kind is int and value != int(value):
+        raise UnreadableError(f"{text[:60]!r} is no whole number")
+    return kind(value)
+
+
+def _choice(text: str, annotation: Any) -> Any:
+    options = choices(annotation)
+    bare = text.strip(" \n\t.\"'`*").casefold()
+    for option in options:
+        if str(option).casefold() == bare:
+            return option
+    named = [option for option in options if re.search(rf"(?<!\w){re.escape(str(option))}(?!\w)", text, re.IGNORECASE)]
+    # "Not related" names "related" too: the longest name wins where it contains the others
+    named = [o for o in named if not any(o is not p and str(o).casefold() in str(p).casefold() for p in named)]
+    if len(named) != 1:
+        raise UnreadableError(f"{text[:60]!r} is none of {', '.join(map(str, options))}")
+    return named[0]
+
+
+def _data(text: str) -> Any:
+    """The JSON or Python value in the text; of a list that was cut off, the complete items."""
+    start = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
+    if start < 0:
+        if NOTHING.match(text):
+            return []
+        lines = [line.strip(" \t-*•") for line in text.splitlines()]
+        return [line for line in lines if line]
+    body = text[start:]
+    values = _json_values(body)
+    if values:
+        return values[0] if len(values) == 1 else values
+    end, last_item_end = _extent(body)
+    if end is None and body.startswith("["):
+        return json_repair.loads(body[:last_item_end] + "]") if last_item_end else []
+    body = body[:end]
+    try:
+        return ast.literal_eval(body)
+    except (ValueError, SyntaxError):
+        return json_repair.loads(body)
+
+
+def _json_values(body: str) -> list[Any]:
+    """The value that `body` begins with; with an object, the objects that follow it. Empty where it is not JSON."""
+    decoder, place = json.JSONDecoder(strict=False), 0
+    values: list[Any] = []
+    while True:
+        try:
+            value, end = decoder.raw_decode(body, place)
+        except ValueError:
+            return values
+        values.append(value)
+        place = end + len(body[end:]) - len(body[end:].lstrip(" \t\r\n,;"))
+        if not (isinstance(value, dict) and body.startswith("{", place)):
+            return values
+
+
+def _extent(body: str) -> tuple[int | None, int]:
+    """Where the bracket that begins `body` closes (None: never), and where its last complete item ends."""
+    depth, quote, last_item_end = 0, "", 0
+    previous = ""
+    for place, letter in enumerate(body):
+        if quote:
+            if letter == quote and previous != "\\":
+                quote = ""
+                last_item_end = place + 1 if depth == 1 else last_item_end
+        elif letter == '"' or (letter == "'" and previous in "[{,: \n"):
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+            if depth == 0:
+                return place + 1, place
+            last_item_end = place + 1 if depth == 1 else last_item_end
+        previous = "" if previous == "\\" else letter
+    return None, last_item_end
+
+
+def _fitted(value: Any, annotation: Any) -> Any:
+    """A JSON value as the type; lists item by item."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
+        items = _as_list(value, arguments[0])
+        kept = [fitted for item in items if (fitted := _item(item, arguments[0])) is not _DROPPED]
+        if items and not kept:
+            raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
+        return origin(kept)
+    if _is_record(annotation):
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        return _adapter(annotation).validate_python(_completed(value, annotation))
+    return _adapter(annotation).validate_python(value)
+
+
+_DROPPED = object()
+
+
+@cache
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation)  # building one costs more than reading a reply
+
+
+def _item(value: Any, annotation: Any) -> Any:
+    if annotation is str:
+        if isinstance(value, str):
+            return value
+        return str(value) if isinstance(value, int | float) else _DROPPED
+    try:
+        if _is_record(annotation):
+            value = _completed(value, annotation)
+        return _adapter(annotation).validate_python(value)
+    except ValidationError:
+        return _DROPPED
+
+
+def _as_list(value: Any, item: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, dict):
+        inside = [entry for entry in value.values() if isinstance(entry, list)]
+        is_item = _is_record(item) and any(name in _keys(value) for name in _record_fields(item))
+        return inside[0] if len(inside) == 1 and not is_item else [value]
+    return [value] if value not in (None, "") else []
+
+
+def _completed(value: Any, annotation: Any) -> Any:
+    """An object with the record's own keys: case folded, numbers as text where text is wanted, a list taken as the
+    fields in order, and "" for a missing description."""
+    hints = _record_fields(annotation)
+    if isinstance(value, list | tuple) and len(value) == len(hints):
+        value = dict(zip(hints, value, strict=True))
+    if not isinstance(value, dict):
+        return value
+    value = _keys(value)
+    for name, hint in hints.items():
+        if hint is not str:
+            continue
+        if value.get(name) is None and name in MAY_BE_EMPTY:
+            value[name] = ""
+        elif isinstance(value.get(name), int | float):
+            value[name] = str(value[name])
+    return value
+
+
+def _keys(value: dict[Any, Any]) -> dict[str, Any]:
+    return {str(key).strip().casefold().replace(" ", "_"): entry for key, entry in value.items()}
+
+
+def _is_record(annotation: Any) -> bool:
+    return dataclasses.is_dataclass(annotation)
+
+
+def _record_fields(annotation: Any) -> dict[str, Any]:
+    hints = get_type_hints(annotation)
+    return {field.name: hints[field.name] for field in dataclasses.fields(annotation)}

@@ -1,0 +1,224 @@
+"""KRAQ: from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
+
+import random
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import dspy
+
+from kraq_dspy.config import Settings
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
+from kraq_dspy.graph.communities import find_communities
+from kraq_dspy.graph.elements import GraphView, community_elements
+from kraq_dspy.graph.resolve import NameCount, Resolution, propose_merges, resolve_entities
+from kraq_dspy.ports import Embedder
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
+from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
+from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.state import SavedInFull
+from kraq_dspy.records import Chunk, Community, Extraction, Question, Summary, content_id
+from kraq_dspy.steps.direct import DirectSteps, Item, Steps
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both ends included (KRAQ paper, section 2)
+
+
+class KRAQ(SavedInFull):
+    """The five stages as one program: `await kraq.acall(chunks=...)` in memory, or stage by stage over a store.
+
+    The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
+    replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
+    memory (`DirectSteps`), or kept on disk and resumed (`steps.stored`). `load` takes what `kraq optimize` saved.
+    """
+
+    def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
+        """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
+        super().__init__()
+        self.settings = settings or Settings()
+        self.embedder = embedder
+        self.extract = ExtractGraph(self.settings.extract.gleanings)
+        self.confirm = ConfirmSame()
+        self.describe = DescribeEntity()
+        self.summarize = DescribeCommunity()
+        self.ask = AskQuestion()
+        self.ask_random = AskRandomQuestion()
+
+    async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
+        """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
+        steps = DirectSteps(self.settings.run.concurrency)
+        order = {chunk.id: number for number, chunk in enumerate(chunks)}
+        found = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
+        extractions = sorted(found, key=lambda extraction: order[extraction.chunk_id])
+        graph = await self.graph(extractions, steps)
+        communities = find_communities(
+            graph.entities, graph.relationships, self.settings.communities, chunk_order=list(order)
+        )
+        summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
+        document_of = {chunk.id: chunk.document_id for chunk in chunks}
+        questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps)]
+        return dspy.Prediction(
+            extractions=extractions,
+            graph=graph,
+            communities=communities,
+            summaries=list(summaries.values()),
+            questions=self.without_repeats(in_reading_order(questions, communities)),
+        )
+
+    async def extractions(
+        self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None
+    ) -> AsyncIterator[Extraction]:
+        """Stage 1, as they are done."""
+        items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks)
+        async for done in steps.map("extract", "extractor", self.extract, items, total=total):
+            found = done.prediction
+            yield Extraction(done.id, found.entities, found.relationships, found.claims)
+
+    async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
+        """Stage 2: one node per thing, one description per node.
+
+        Names that may mean one thing are put to the model only with `settings.resolve.confirm`. Descriptions are merged
+        by the model only where together they exceed `settings.resolve.description_tokens`.
+        """
+        mentions = Mentions.of(extractions)
+        graph = mentions.graph(await self._resolution(mentions.names(), steps))
+        del mentions  # gives back what it holds before a model is asked
+        long = [
+            Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
+            for entity in graph.entities
+            if entity.id in graph.descriptions
+            and count_tokens(entity.description) > self.settings.resolve.description_tokens
+        ]
+        merged = {
+            done.id: done.prediction.description
+            async for done in steps.map("describe", "summarizer", self.describe, long, total=len(long))
+        }
+        return apply_descriptions(graph, merged)
+
+    async def _resolution(self, names: Sequence[NameCount], steps: Steps) -> Resolution:
+        settings = self.settings.resolve
+        embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
+        candidates = propose_merges(names, settings, embedder)
+        accepted = [candidate for candidate in candidates if candidate.certain]
+        if settings.confirm:
+            kinds = {name.name: name.type for name in names}
+            doubtful = {content_id("pair", c.first, c.second): c for c in candidates if not c.certain}
+            items = (
+                Item(id, {"first": _with_kind(pair.first, kinds), "second": _with_kind(pair.second, kinds)})
+                for id, pair in doubtful.items()
+            )
+            async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(doubtful)):
+                if done.prediction.same:
+                    accepted.append(doubtful[done.id])
+        return resolve_entities(names, accepted)
+
+    def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
+        """Those of at least `settings.summaries.min_entities` entities."""
+        return [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
+
+    async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
+        """Stage 4, bottom-up, so that a community too large to be shown can be shown by its parts' summaries.
+
+        Communities that are not `worth_a_summary` are passed over.
+        """
+        view = GraphView.of(graph.entities, graph.relationships, graph.claims)
+        by_id = {community.id: community for community in communities}
+        written: dict[str, Summary] = {}
+        wanted = self.worth_a_summary(communities)
+
+        def item(community: Community) -> Item:
+            limit = self.settings.summaries.input_tokens
+            return Item(community.id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
+
+        total: int | None = len(wanted)
+        parents = [community for community in wanted if community.child_ids]
+        rounds = [[community for community in wanted if not community.child_ids]]
+        rounds += [
+            [c for c in parents if c.level == level] for level in sorted({c.level for c in parents}, reverse=True)
+        ]
+        for here in filter(None, rounds):
+            async for done in steps.map("summarize", "summarizer", self.summarize, map(item, here), total=total):
+                answer = done.prediction
+                summary = Summary(done.id, answer.title, answer.summary, answer.findings, done.model)
+                written[done.id] = summary
+                yield summary
+            total = None
+
+    async def questions(
+        self,
+        communities: Sequence[Community],
+        summaries: Iterable[Summary] | AsyncIterable[Summary],
+        document_of: Mapping[str, str],
+        steps: Steps,
+        *,
+        total: int | None = None,
+    ) -> AsyncIterator[Question]:
+        """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids."""
+        asked = {community.id: community for community in communities}
+        items = _mapped(lambda s: Item(s.community_id, {"summary": f"{s.title}\n{s.text}"}), summaries)
+        async for done in steps.map("ask", "generator", self.ask, items, total=total):
+            community = asked[done.id]
+            yield Question(
+                id=content_id("question", community.id, done.prediction.question),
+                text=done.prediction.question,
+                source="kraq",
+                community_id=community.id,
+                level=community.level,
+                chunk_ids=community.chunk_ids,
+                document_ids=_documents(community.chunk_ids, document_of),
+                model=done.model,
+            )
+
+    async def random_questions(
+        self, chunks: Sequence[Chunk], count: int, steps: Steps, *, seed: int = 0
+    ) -> AsyncIterator[Question]:
+        """The papers' Random baseline: `count` questions, each about 2 to 7 chunks drawn uniformly without repeats."""
+        draws = list(_random_draws(chunks, count, seed))
+        items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
+        async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
+            draw = draws[int(done.id)]
+            yield Question(
+                id=content_id("random question", done.id, done.prediction.question),
+                text=done.prediction.question,
+                source="random",
+                community_id=None,
+                level=-1,
+                chunk_ids=tuple(chunk.id for chunk in draw),
+                document_ids=tuple(dict.fromkeys(chunk.document_id for chunk in draw)),
+                model=done.model,
+            )
+
+    def without_repeats(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions with `duplicate_of` filled in; unchanged where the program has no embedder."""
+        if self.embedder is None or not questions:
+            return list(questions)
+        vectors = self.embedder.encode_queries([question.text for question in questions])
+        return mark_duplicates(questions, vectors, self.settings.questions.duplicate_similarity)
+
+
+def in_reading_order(questions: Iterable[Question], communities: Sequence[Community]) -> list[Question]:
+    """Questions in the order of their communities (broadest first); those without a community last, by id."""
+    place = {community.id: number for number, community in enumerate(communities)}
+    return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
+
+
+def _mapped(make: Callable[[T], R], items: Iterable[T] | AsyncIterable[T]) -> Iterable[R] | AsyncIterable[R]:
+    return (make(item) async for item in items) if isinstance(items, AsyncIterable) else map(make, items)
+
+
+def _with_kind(name: str, kinds: Mapping[str, str]) -> str:
+    return f"{name} ({kinds[name]})" if kinds.get(name) else name
+
+
+def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids if chunk_id in document_of))
+
+
+def _random_draws(chunks: Sequence[Chunk], count: int, seed: int) -> Iterator[list[Chunk]]:
+    draw = random.Random(seed)
+    low, high = RANDOM_CHUNKS
+    for _ in range(count):
+        yield draw.sample(chunks, min(draw.randint(low, high), len(chunks)))

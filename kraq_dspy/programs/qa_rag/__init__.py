@@ -1,0 +1,5 @@
+"""QA-RAG: questions and passages in question-answer form (Roy et al., 2024)."""
+
+from kraq_dspy.programs.qa_rag.program import QARAG
+
+__all__ = ["QARAG"]

@@ -1,0 +1,210 @@
+"""QA-RAG: questions and passages are put into question-answer form before the answer (Roy et al., 2024)."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import DSPyError
+
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
+from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
+from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
+from kraq_dspy.records import Hit, QAPair
+from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
+
+logger = logging.getLogger(__name__)
+
+VARIANTS = ("v", "type1", "type2")
+UNKNOWN = "I do not know"
+
+
+@dataclass(frozen=True, slots=True)
+class PairedPassages:
+    """Both plug-ins' outcome. `context` is what the model is shown, best passage first.
+
+    `n_looked_up`, `n_made` and `n_failed` count passages: pairs found ready, made now, and not to be had.
+    """
+
+    sub_questions: tuple[str, ...]
+    pairs: tuple[QAPair, ...]
+    context: tuple[str, ...]
+    n_looked_up: int
+    n_made: int
+    n_failed: int
+
+
+class QARAG(dspy.Module):
+    """The plug-ins over any retriever. `variant` "v" has none of them, and is Traditional RAG; "type1" splits the
+    question and puts the passages into question-answer pairs; "type2" also lets a validator decide whether the response
+    is right for the question and the pairs, and answers "I do not know" where it is not.
+
+    `stored` holds pairs that were made in advance (`kraq precompute DIR --qa-pairs`), which the paper leaves to query
+    time. The other passages are worked on at once, one call each, together with the question; the paper asks about all
+    of them in one call, which nothing could be kept of. A passage without any pair (a call that failed, a model that
+    made none) stands for itself, so that no evidence is lost; a question that cannot be split is asked as it is.
+
+    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
+    `response` (the answer before it was judged), `valid` (None where nothing judged it) and `timings`: seconds for
+    "retrieve", "plug_ins", "answer", "check" and "wall".
+    """
+
+    def __init__(
+        self, retrieve: Retriever, stored: QAPairSource | None = None, k: int = 10, variant: str = "type2"
+    ) -> None:
+        super().__init__()
+        if k < 1:
+            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        if variant not in VARIANTS:
+            raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
+        self.retrieve = retrieve
+        self.stored = stored
+        self.k = k
+        self.variant = variant
+        if variant == "v":
+            self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+            return
+        self.decompose = dspy.Predict(DecomposeQuestion)
+        self.write_pairs = WritePairs()
+        self.answer = FittingPredict(AnswerFromPairs, shorten="pairs")
+        if variant == "type2":
+            self.check = FittingPredict(CheckResponse, shorten="context")
+
+    def forward(self, question: str) -> dspy.Prediction:
+        clock = _Clock()
+        hits = self.retrieve(question, self.k)
+        clock.lap("retrieve")
+        if self.variant == "v":
+            response = self.answer(question=question, passages=[hit.chunk.passage for hit in hits]).answer
+            clock.lap("answer")
+            return _prediction(response, None, hits, None, clock)
+        ready = self._ready(hits)
+        missing = [hit for hit in hits if hit.chunk.id not in ready]
+        made = run_all(lambda passage: self._plug_in(question, passage), [None, *(h.chunk.passage for h in missing)])
+        paired = _paired(question, hits, ready, missing, made)
+        clock.lap("plug_ins")
+        response = self.answer(**_answer_inputs(question, paired)).answer
+        clock.lap("answer")
+        valid = None
+        if self.variant == "type2":
+            valid = self.check(question=question, context=list(paired.context), response=response).valid == "yes"
+            clock.lap("check")
+        return _prediction(response, valid, hits, paired, clock)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = _Clock()
+        hits = await asyncio.to_thread(self.retrieve, question, self.k)
+        clock.lap("retrieve")
+        if self.variant == "v":
+            passages = [hit.chunk.passage for hit in hits]
+            response = (await self.answer.acall(question=question, passages=passages)).answer
+            clock.lap("answer")
+            return _prediction(response, None, hits, None, clock)
+        ready = self._ready(hits)
+        missing = [hit for hit in hits if hit.chunk.id not in ready]
+        texts = [None, *(hit.chunk.passage for hit in missing)]
+        made = await gather_all(lambda passage: self._aplug_in(question, passage), texts)
+        paired = _paired(question, hits, ready, missing, made)
+        clock.lap("plug_ins")
+        response = (await self.answer.acall(**_answer_inputs(question, paired))).answer
+        clock.lap("answer")
+        valid = None
+        if self.variant == "type2":
+            checked = await self.check.acall(question=question, context=list(paired.context), response=response)
+            valid = checked.valid == "yes"
+            clock.lap("check")
+        return _prediction(response, valid, hits, paired, clock)
+
+    def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
+        return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
+
+    def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
+        """The passage's pairs, or, for None, the question's parts. None where the call failed."""
+        try:
+            return self.decompose(question=question) if passage is None else self.write_pairs(passage=passage)
+        except (DSPyError, ModelError) as error:
+            _note(error)
+            return None
+
+    async def _aplug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
+        try:
+            if passage is None:
+                return await self.decompose.acall(question=question)
+            return await self.write_pairs.acall(passage=passage)
+        except (DSPyError, ModelError) as error:
+            _note(error)
+            return None
+
+
+def _note(error: Exception) -> None:
+    """What went wrong with one plug-in's call. Raises what ends a run: a spent budget, a server that is down."""
+    raise_if_final(error)
+    logger.warning("A plug-in failed: %s", in_one_line(error))
+
+
+def _paired(
+    question: str,
+    hits: Sequence[Hit],
+    ready: dict[str, tuple[QAPair, ...]],
+    missing: Sequence[Hit],
+    made: Sequence[dspy.Prediction | None],
+) -> PairedPassages:
+    parts, *written = made
+    pairs_of = dict(ready)
+    for hit, prediction in zip(missing, written, strict=True):
+        pairs_of[hit.chunk.id] = prediction.pairs if prediction is not None else ()
+    context: list[str] = []
+    for hit in hits:
+        context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
+    sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
+    return PairedPassages(
+        sub_questions=tuple(dict.fromkeys(sub_questions)) or (question,),
+        pairs=tuple(pair for hit in hits for pair in pairs_of[hit.chunk.id]),
+        context=tuple(context),
+        n_looked_up=len(ready),
+        n_made=sum(prediction is not None for prediction in written),
+        n_failed=sum(prediction is None for prediction in written),
+    )
+
+
+def _answer_inputs(question: str, paired: PairedPassages) -> dict[str, Any]:
+    return {"question": question, "sub_questions": list(paired.sub_questions), "pairs": list(paired.context)}
+
+
+def _prediction(
+    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages | None, clock: "_Clock"
+) -> dspy.Prediction:
+    return dspy.Prediction(
+        answer=UNKNOWN if valid is False else response,
+        hits=hits,
+        sub_questions=list(paired.sub_questions) if paired else [],
+        pairs=list(paired.pairs) if paired else [],
+        n_looked_up=paired.n_looked_up if paired else 0,
+        n_made=paired.n_made if paired else 0,
+        n_failed=paired.n_failed if paired else 0,
+        response=response,
+        valid=valid,
+        timings=clock.timings(),
+    )
+
+
+class _Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self._started = self._last = perf_counter()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = perf_counter()
+        self._laps[name] = now - self._last
+        self._last = now
+
+    def timings(self) -> dict[str, float]:
+        return {**self._laps, "wall": perf_counter() - self._started}

@@ -1,0 +1,88 @@
+"""Efficient Speculative RAG: Speculative RAG with E(d|q*) looked up in place of E(d|Q) (KRAQ paper, 3.2)."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, Vectors
+from kraq_dspy.programs.speculative.speculative_rag import SeenPassages, SpeculativeRAG
+from kraq_dspy.records import Hit, QuestionHit
+
+
+class EfficientSpeculativeRAG(SpeculativeRAG):
+    """Speculative RAG whose passages are seen from q*, the stored question nearest to the user's.
+
+    Passages that are not stored for q* are embedded online as seen from q*, too, so that all vectors of one clustering
+    have one question. When q* is less similar than `min_similarity` (a cosine; `kraq calibrate` finds one), or none of
+    its passages is stored, all are embedded online as seen from the user's question: that is Speculative RAG.
+
+    The question is embedded once, by the question finder, for the retriever too: both must have the same encoder.
+
+    The prediction has, besides what SpeculativeRAG gives, `proxy` (QuestionHit or None), `proxy_similarity` (or None),
+    `proxy_used`, `n_looked_up` and `n_embedded` (passages).
+    """
+
+    def __init__(
+        self,
+        retrieve: Retriever,
+        find_questions: QuestionFinder,
+        precomputed: PrecomputedVectors,
+        embedder: InstructedEmbedder,
+        *,
+        min_similarity: float = -1.0,
+        **settings: Any,
+    ) -> None:
+        """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `n_init`."""
+        super().__init__(retrieve, embedder, **settings)
+        self.find_questions = find_questions
+        self.precomputed = precomputed
+        self.min_similarity = min_similarity
+
+    def find(self, question: str) -> tuple[list[Hit], Vectors | None]:
+        vector = self.find_questions.encode(question)
+        return self.retrieve(question, self.n, vector=vector), vector
+
+    def see(self, question: str, hits: Sequence[Hit], vector: Vectors | None) -> SeenPassages:
+        """E(d|q*) of every hit, by look-up where it is stored."""
+        started = perf_counter()
+        nearest = self.find_questions(question, 1, vector=vector)
+        seconds = {"proxy": perf_counter() - started}
+        if not nearest:
+            return self._online(question, hits, vector, seconds, None)
+        [proxy] = nearest
+        if proxy.similarity < self.min_similarity:
+            return self._online(question, hits, vector, seconds, proxy)
+        started = perf_counter()
+        vectors, found = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
+        seconds["lookup"] = perf_counter() - started
+        if not found.any():
+            return self._online(question, hits, vector, seconds, proxy)
+        missing = [hit.chunk.passage for hit, is_found in zip(hits, found, strict=True) if not is_found]
+        if missing:
+            started = perf_counter()
+            vectors[~found] = self.embedder.encode(proxy.question.text, missing)
+            seconds["embed"] = perf_counter() - started
+        facts = _facts(proxy, used=True, n_looked_up=int(found.sum()), n_embedded=len(missing))
+        return SeenPassages(vectors, seconds, facts)
+
+    def _online(
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        vector: Vectors | None,
+        seconds: dict[str, float],
+        proxy: QuestionHit | None,
+    ) -> SeenPassages:
+        seen = super().see(question, hits, vector)
+        facts = _facts(proxy, used=False, n_looked_up=0, n_embedded=len(hits))
+        return SeenPassages(seen.vectors, {**seconds, **seen.seconds}, facts)
+
+
+def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedded: int) -> dict[str, Any]:
+    return {
+        "proxy": proxy,
+        "proxy_similarity": proxy.similarity if proxy else None,
+        "proxy_used": used,
+        "n_looked_up": n_looked_up,
+        "n_embedded": n_embedded,
+    }

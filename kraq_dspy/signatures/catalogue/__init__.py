@@ -1,0 +1,1 @@
+"""The steps of QA search and of its catalogue."""

@@ -1,0 +1,1 @@
+"""The steps that make rows for fine-tuning."""

@@ -1,0 +1,1 @@
+"""The steps of K2RAG."""

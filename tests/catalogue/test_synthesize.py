@@ -1,0 +1,149 @@
+"""Synthetic pairs of a real index: made once, kept when all critics agree, counted where not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry, content_hash
+from kraq_dspy.catalogue.synthesize import AUDIENCE, RATE, WRITE, SyntheticReport, make_synthetic_pairs
+from kraq_dspy.config import ChunkSettings, RunSettings, Settings
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.records import AnswerSource, Document
+from kraq_dspy.stores.index import Index
+
+TEXTS = {
+    "d1": "Ada Lovelace wrote notes.",
+    "d2": "Charles Babbage built engines.",
+    "d3": "It rained on Monday.",
+    "d4": "Lord Byron wrote Don Juan.",
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with Index.create(tmp_path / "i.kraq", Settings(), encoder_name="none", encoder_dimension=2) as index:
+        index.add([Document(name, "", text) for name, text in TEXTS.items()])
+        yield index
+
+
+@pytest.fixture
+def catalogue(index: Index) -> Iterator[Catalogue]:
+    catalogue = Catalogue(index.path / CATALOGUE)
+    yield catalogue
+    catalogue.close()
+
+
+class Models(LanguageModels):
+    """One scripted model for every role; says which roles were asked for."""
+
+    def __init__(self, lm: dspy.LM) -> None:
+        super().__init__(Settings(run=RunSettings(concurrency=2)))
+        self.lm = lm
+        self.roles: set[str] = set()
+
+    def __getitem__(self, role: str) -> Any:
+        self.roles.add(role)
+        return self.lm
+
+
+def critics(audience: str, **marks: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Replies by what is in the prompt of each critic of "Who is NAME?"; `marks` by name and critic, 5 unless given."""
+    replies = {}
+    for name in (text.split()[0] for text in TEXTS.values()):
+        question = f"[[ ## question ## ]]\nWho is {name}?"
+        for critic, prompt in (
+            ("groundedness", f"{question}\n\n[[ ## answer ## ]]"),
+            ("relevance", f"{audience}\n\n{question}"),
+            ("stand_alone", question),
+        ):
+            replies[prompt] = {"evaluation": "So.", critic: marks.get(name, {}).get(critic, 5)}
+    return replies
+
+
+def scripted(**marks: dict[str, Any]) -> DummyLM:
+    """Asks "Who is NAME?" of each passage but the rainy one, and rates it."""
+    pairs = {
+        text: {"question": f"Who is {text.split()[0]}?", "answer": text.split()[-1][:-1]} for text in TEXTS.values()
+    }
+    return DummyLM({**critics(AUDIENCE, **marks), **pairs, TEXTS["d3"]: {"question": "", "answer": ""}})
+
+
+def made(index: Index, catalogue: Catalogue, lm: dspy.LM, **options: Any) -> SyntheticReport:
+    return make_synthetic_pairs(index, catalogue, Models(lm), by="ann", **options)
+
+
+def test_pairs_that_all_critics_praise_wait_for_review_and_the_rest_is_counted(
+    index: Index, catalogue: Catalogue
+) -> None:
+    models = Models(scripted(Charles={"groundedness": 4}, Lord={"stand_alone": 2}))
+    report = make_synthetic_pairs(index, catalogue, models, by="ann")
+    assert (report.chunks, report.pairs, report.empty, report.added, report.failures) == (4, 3, 1, 1, 0)
+    assert report.rejected == {"groundedness": 1, "relevance": 0, "stand_alone": 1}
+    [entry] = catalogue.entries()
+    assert (entry.question, entry.answer, entry.status, entry.origin) == (
+        "Who is Ada?",
+        "notes",
+        "pending",
+        "synthetic",
+    )
+    assert entry.sources == (AnswerSource("d1", content_hash(Document("d1", "", TEXTS["d1"]))),)
+    assert {"generator", "judge"} <= models.roles
+
+
+def test_a_second_run_asks_nothing_and_brings_back_nothing_that_was_removed(index: Index, catalogue: Catalogue) -> None:
+    made(index, catalogue, scripted(), approve=True)
+    assert {entry.status for entry in catalogue.entries()} == {"approved"}
+    catalogue.remove(1, by="bob")
+    again = made(index, catalogue, DummyLM([]))
+    assert (again.pairs, again.added, again.known) == (3, 0, 3)
+    assert len(catalogue.entries()) == 2
+
+
+def test_another_audience_asks_the_critics_again_and_keeps_the_pairs(index: Index, catalogue: Catalogue) -> None:
+    made(index, catalogue, scripted(Ada={"relevance": 3}))
+    report = made(index, catalogue, DummyLM(critics("poets")), audience="poets")
+    assert (report.added, report.known) == (1, 2)
+
+
+def test_an_invalid_rating_is_a_failure_that_the_next_run_tries_again(index: Index, catalogue: Catalogue) -> None:
+    report = made(index, catalogue, scripted(Ada={"relevance": "splendid"}))
+    assert (report.added, report.failures, sum(report.rejected.values())) == (2, 1, 0)
+    assert [failure.stage for failure in index.results.failures()] == [RATE]
+    assert made(index, catalogue, scripted()).added == 1
+    assert index.results.failures() == []
+
+
+def test_an_answer_that_contradicts_the_catalogue_is_left(index: Index, catalogue: Catalogue) -> None:
+    catalogue.add(NewEntry("who is ada", "A countess."), by="bob")
+    report = made(index, catalogue, scripted())
+    assert (report.added, report.conflicts) == (2, 1)
+    assert catalogue.get(1).answer == "A countess."
+
+
+def test_a_limit_is_spread_over_the_documents_and_what_left_the_index_is_forgotten(
+    index: Index, catalogue: Catalogue
+) -> None:
+    report = made(index, catalogue, scripted(), limit=2)
+    assert (report.chunks, report.pairs, report.empty) == (2, 1, 1)  # the first and the third
+    assert index.results.count(WRITE) == 2
+    index.delete(Document, ["d1"])
+    made(index, catalogue, scripted())
+    assert index.results.count(WRITE) == 3
+
+
+def test_chunks_have_the_size_that_was_asked_for(index: Index, catalogue: Catalogue) -> None:
+    index.add([Document("long", "", " ".join(TEXTS.values()))])
+    whole = made(index, catalogue, scripted(), limit=1)
+    assert whole.chunks == 1
+    assert made(index, catalogue, scripted(), chunks=ChunkSettings(tokens=6, overlap=0)).chunks >= 8
+
+
+def test_an_index_without_text_says_what_to_do(index: Index, catalogue: Catalogue) -> None:
+    index.replace(Document, [])
+    with pytest.raises(IndexStateError, match="kraq index"):
+        made(index, catalogue, scripted())

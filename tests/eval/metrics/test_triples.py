@@ -1,0 +1,37 @@
+import pytest
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.metrics.triples import link_f1, triple_f1
+
+GOLD = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Ada Lovelace", "daughter of", "Lord Byron")]
+
+
+def test_the_same_triples_score_1() -> None:
+    assert triple_f1(GOLD, list(reversed(GOLD))) == 1.0
+    assert triple_f1([("The Times", "is", "a paper")], [("times", "is", "Paper.")]) == 1.0  # after normalisation
+
+
+def test_missing_and_extra_triples_cost_recall_and_precision() -> None:
+    assert triple_f1(GOLD, GOLD[:1]) == pytest.approx(2 / 3)
+    assert triple_f1(GOLD, [*GOLD, ("Ada", "knew", "Mary"), ("Ada", "met", "Mary")]) == pytest.approx(4 / 6)
+    assert triple_f1(GOLD, []) == 0.0
+
+
+def test_predicates_count_by_their_words() -> None:
+    said = [("Ada Lovelace", "worked for", "Charles Babbage")]
+    assert triple_f1(GOLD[:1], said) == 0.5
+    assert link_f1(GOLD[:1], said) == 1.0
+
+
+def test_a_triple_has_one_partner() -> None:
+    assert link_f1(GOLD[:1], [GOLD[0], GOLD[0]]) == pytest.approx(2 / 3)
+
+
+def test_direction_counts() -> None:
+    assert link_f1([("a man", "bit", "a dog")], [("a dog", "bit", "a man")]) == 0.0
+
+
+@pytest.mark.parametrize("gold", [[], [("Ada", "", "Byron")], [("Ada", "knew")]])
+def test_gold_that_says_nothing_is_refused(gold: list[tuple[str, str, str]]) -> None:
+    with pytest.raises(EvaluationError):
+        triple_f1(gold, [])

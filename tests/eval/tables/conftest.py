@@ -1,0 +1,91 @@
+"""The tables of the project at toy size: twenty bundled passages, the embedded model, MiniLM."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
+
+from kraq_dspy.config import Settings
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.eval.tables.run import RunOptions, run_table
+from kraq_dspy.eval.tables.table import Table, read_table
+from kraq_dspy.lms.roles import LanguageModels
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "hotpotqa-mini"
+TOKENS = 2500  # of evidence: two questions and their twenty passages
+
+
+class Toy:
+    """`toy.run("combined")` runs the table on the bundled sample; all runs of a session share one index."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = 0
+
+    def table(self, name: str, **changes: Any) -> Table:
+        table = read_table(ROOT / "kraq_dspy" / "eval" / "tables" / "definitions" / f"{name}.toml")
+        return dataclasses.replace(table, **{"precompute": 1, **changes})
+
+    def run(self, table: Table, *, out: Path | None = None, data: Path = EXAMPLE, **options: Any) -> Path:
+        self.runs += 1
+        chosen = RunOptions(
+            data=data,
+            out=out or self.folder / f"run-{self.runs}",
+            indexes=self.folder / "indexes",
+            **{"tokens": TOKENS, "bertscore": BertScorer.packaged, **options},
+        )
+        [folder] = run_table(table, [data.name], Settings(), chosen)
+        return folder
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    return Toy(tmp_path_factory.mktemp("benchmark"))
+
+
+class ScriptedEngine:
+    """Answers by what the prompt says, and keeps the prompts."""
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = False
+    supported_params = frozenset[str]()
+
+    def __init__(self, reply: Callable[[str], str]) -> None:
+        self.reply = reply
+        self.prompts: list[str] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
+        return self
+
+    def complete(self, request: Request) -> Response:
+        prompt = "\n".join(message.text or "" for message in request.messages)
+        self.prompts.append(prompt)
+        message = Message.assistant([TextPart(self.reply(prompt))])
+        usage = Usage(input_tokens=1, output_tokens=1)
+        return Response(id=None, model="scripted", message=message, finish_reason="stop", usage=usage)
+
+
+@pytest.fixture
+def scripted() -> Callable[[Callable[[str], str]], tuple[ScriptedEngine, Any]]:
+    """The engine of a model that answers in every role, and what `RunOptions.models` wants to make it."""
+
+    def make(reply: Callable[[str], str]) -> tuple[ScriptedEngine, Any]:
+        engine = ScriptedEngine(reply)
+        lm = dspy.LM("scripted", cache=False, num_retries=0, engine=engine)
+
+        class Scripted(LanguageModels):
+            def __getitem__(self, role: str) -> Any:
+                return lm
+
+            def close(self) -> None:
+                return
+
+        return engine, lambda settings, embedder: Scripted(settings, embedder=embedder)
+
+    return make

@@ -1,0 +1,87 @@
+"""An index is built once; what differs in the questions' generator alone starts from a copy."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
+from kraq_dspy.eval.tables.indexes import fingerprint, prepare_index, prepared
+from kraq_dspy.ports import Embedder
+from kraq_dspy.records import Document
+from kraq_dspy.stores.index import Index
+
+TEXTS = {
+    "ada": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed the Analytical Engine.",
+    "byron": "Lord Byron wrote Don Juan. Lord Byron was the father of Ada Lovelace.",
+}
+
+
+def poets(**changes: Any) -> Dataset:
+    documents = tuple(Document(name, name, text) for name, text in TEXTS.items())
+    return dataclasses.replace(Dataset("poets", documents, (Example("q", "Who?", ("Ada",), ("ada",)),)), **changes)
+
+
+@pytest.fixture(scope="module")
+def ready() -> tuple[Settings, Embedder]:
+    return prepared(Settings())
+
+
+def test_an_index_is_built_once_and_found_again(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
+    first = prepare_index(poets(), tmp_path, *ready)
+    again = prepare_index(poets(), tmp_path, *ready)
+    assert first.report is not None
+    assert again.report is None
+    assert (again.path, again.fingerprint) == (first.path, first.fingerprint)
+    assert first.path.name.startswith("poets-")
+
+
+def test_random_questions_are_added_to_an_index_and_stay(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
+    prepare_index(poets(), tmp_path, *ready)
+    wanted = prepare_index(poets(), tmp_path, *ready, random_questions=True)
+    assert wanted.report is not None
+    assert "extract" not in wanted.report.usage  # nothing but the random questions was asked
+    assert prepare_index(poets(), tmp_path, *ready).report is None
+    with Index.open(wanted.path) as index:
+        counts = [len(index.questions(source=source, duplicates=True)) for source in ("kraq", "random")]
+    assert counts[0] == counts[1] > 0
+
+
+def test_another_generator_asks_for_nothing_but_the_questions(
+    tmp_path: Path, ready: tuple[Settings, Embedder], stand_in: Any
+) -> None:
+    settings, embedder = ready
+    base = prepare_index(poets(), tmp_path, settings, embedder)
+    with stand_in(latency_ms=0) as server:
+        tuned = RoleSettings(model="openai/tuned", api_base=server.url)
+        other = dataclasses.replace(settings, roles={"default": RoleSettings(), "generator": tuned})
+        made = prepare_index(poets(), tmp_path, other, embedder)
+    assert made.path != base.path
+    assert made.report is not None
+    assert set(made.report.usage) == {"ask"}
+    with Index.open(made.path) as index:
+        assert {question.model for question in index.questions(source="kraq")} == {"openai/tuned"}
+
+
+def test_given_triples_are_not_extracted_anew(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
+    triples = (PassageTriples("ada", ("Ada", "Engine"), (("Ada", "wrote about", "Engine"),)),)
+    made = prepare_index(poets(triples=triples), tmp_path, *ready)
+    assert made.report is not None
+    assert "extract" not in made.report.usage
+    with Index.open(made.path) as index:
+        assert index.counts()["entities"] == 2
+
+
+def test_the_fingerprint_follows_what_the_index_is_made_of() -> None:
+    settings = Settings()
+    own = fingerprint(poets(), settings)
+    assert fingerprint(poets(examples=()), settings) == own  # the questions asked do not change the index
+    assert fingerprint(poets(documents=poets().documents[:1]), settings) != own
+    chunks = dataclasses.replace(settings, chunks=dataclasses.replace(settings.chunks, tokens=100))
+    assert fingerprint(poets(), chunks) != own
+    answerer = dataclasses.replace(settings, roles={**settings.roles, "answerer": RoleSettings(model="openai/x")})
+    assert fingerprint(poets(), answerer) == own
+    speed = dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=1))
+    assert fingerprint(poets(), speed) == own

@@ -1,0 +1,170 @@
+"""Every table of the project, run small; what is kept, what is resumed, what fails."""
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
+from kraq_dspy.eval.datasets import Dataset, Example, save_local
+from kraq_dspy.eval.rows import read_run
+from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.records import Document
+
+CONCISE = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
+
+
+def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: int = 4) -> Table:
+    systems = (
+        System("traditional", "traditional", {"k": k}),
+        System("combined", "combined", {"k": k, "n": 2, "alpha": 0.5}),
+    )
+    return Table("small", "Two programs", "answers", (), "traditional", metrics, systems)
+
+
+@pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
+def test_each_table_has_a_row_for_each_question_and_system(toy: Any, name: str) -> None:
+    table = toy.table(name)
+    varied = name != "speculative"  # six drafts for each question and system take their time
+    header, rows = read_run(toy.run(table, ablations=varied, limit=None if varied else 2))
+    systems = table.systems_for("hotpotqa-mini")
+    expected = {system.name for system in systems if varied or not system.varied} - {"instruct"}
+    assert Counter(row.system for row in rows) == dict.fromkeys(expected, header.extra["asked"])
+    assert [row.failure for row in rows if row.failure] == []
+    assert all(
+        metric in row.metrics or metric in row.extra.get("undefined", ()) for row in rows for metric in table.metrics
+    )
+    assert all(0 <= value <= 15 for row in rows for value in row.metrics.values())
+
+
+def test_what_a_table_looks_up_is_made_first(toy: Any) -> None:
+    table = toy.table("qa_rag", metrics=("token_f1", "judged_right"))
+    by_name = {system.name: system for system in table.systems}
+    local = System("graph", "graph-local", {"k": 4})
+    search = System("search", "qa-search", {"over": "qa-rag", "variant": "type2", "k": 10})  # an empty catalogue
+    systems = (by_name["v"], by_name["type2"], by_name["type1 over raptor"], local, search)
+    _, rows = read_run(toy.run(dataclasses.replace(table, systems=systems), limit=1))
+    assert [row.failure for row in rows if row.failure] == []
+    calls = {row.system: row.extra["usage"]["calls"] for row in rows}
+    assert calls.pop("type1 over raptor") >= 2  # summaries' own pairs are made when they are found
+    assert calls == {"v": 1, "type2": 3, "graph": 1, "search": 3}
+    assert {row.system for row in rows if "judged_right" in row.metrics} == {"type2", "search"}
+
+
+def test_the_header_says_what_made_the_rows(toy: Any) -> None:
+    header, _ = read_run(toy.run(answers_table()))
+    assert header.dataset == "hotpotqa-mini"
+    assert header.models["answerer"] == "embedded"
+    assert header.models["encoder"].startswith("all-MiniLM-L6-v2")
+    assert header.seeds == {"seed": 0}
+    assert header.settings["chunks"]["tokens"] == 300
+    assert len(header.index_fingerprint) == 32
+    assert header.library_version
+    assert header.extra["table"]["systems"]["combined"] == {"use": "combined", "k": 4, "n": 2, "alpha": 0.5}
+
+
+def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Any, tmp_path: Path, scripted: Any) -> None:
+    lm, models = scripted(lambda prompt: CONCISE)
+    folder = toy.run(answers_table(), out=tmp_path, models=models)
+    first = len(lm.prompts)
+    rows = (folder / "rows.jsonl").read_text("utf-8").splitlines(keepends=True)
+    assert first == len(rows)
+    (folder / "rows.jsonl").write_text("".join(rows[:-1]) + rows[-1][:20], "utf-8")  # killed while writing the last one
+    toy.run(answers_table(), out=tmp_path, models=models)
+    assert len(lm.prompts) == first + 1
+    _, again = read_run(folder)
+    assert len({(row.system, row.question_id) for row in again}) == len(again) == len(rows)
+
+
+def test_another_table_in_the_same_folder_is_refused(toy: Any, tmp_path: Path) -> None:
+    toy.run(answers_table(), out=tmp_path)
+    with pytest.raises(EvaluationError, match="another extra"):
+        toy.run(answers_table(k=3), out=tmp_path)
+
+
+def test_a_question_that_fails_is_a_row_with_its_reason_and_is_tried_again_on_request(
+    toy: Any, tmp_path: Path, scripted: Any
+) -> None:
+    def stumbling(prompt: str) -> str:
+        if "Tysons Galleria is located" in prompt:
+            raise ValueError("the model stumbled")
+        return CONCISE
+
+    _, models = scripted(stumbling)
+    folder = toy.run(answers_table(), out=tmp_path, models=models)
+    header, rows = read_run(folder)
+    asked = header.extra["asked"]
+    failed = [row for row in rows if row.failure is not None]
+    assert len(rows) == 2 * asked
+    assert len(failed) == 2
+    assert all("the model stumbled" in (row.failure or "") and not row.metrics for row in failed)
+    _, steady = scripted(lambda prompt: CONCISE)
+    toy.run(answers_table(), out=tmp_path, models=steady, retry_failed=True)
+    _, rows = read_run(folder)
+    assert [row.failure for row in rows] == [None] * (2 * asked)
+
+
+def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Any, tmp_path: Path, scripted: Any) -> None:
+    def broken(prompt: str) -> str:
+        raise ValueError("no such model")
+
+    _, models = scripted(broken)
+    data = tmp_path / "many"
+    documents = tuple(Document(name, name, f"{name} lives in Oslo with Ada Lovelace.") for name in ("Kim", "Bo"))
+    asked = tuple(Example(str(number), f"Where does Kim live ({number})?", ("Oslo",)) for number in range(30))
+    save_local(Dataset("many", documents, asked), data)
+    with pytest.raises(ModelError, match="no such model"):
+        toy.run(answers_table(), out=tmp_path, data=data, models=models, tokens=None)
+    _, rows = read_run(tmp_path / "many")
+    assert 25 <= len(rows) <= 30
+    assert {row.system for row in rows} == {"traditional"}
+
+
+def test_a_judge_that_says_maybe_is_a_failed_metric_not_a_lower_mean(toy: Any, scripted: Any) -> None:
+    def reply(prompt: str) -> str:
+        return "[[ ## correct ## ]]\nmaybe\n\n[[ ## completed ## ]]" if "reference_answers" in prompt else CONCISE
+
+    _, models = scripted(reply)
+    _, rows = read_run(toy.run(answers_table(metrics=("exact_match", "judge")), models=models))
+    assert all("maybe" in row.failed_metrics["judge"] and "judge" not in row.metrics for row in rows)
+    assert all("exact_match" in row.metrics for row in rows)
+
+
+def test_calls_and_tokens_of_each_question_are_counted(toy: Any) -> None:
+    _, rows = read_run(toy.run(answers_table()))
+    assert all(row.extra["usage"]["calls"] == 1 for row in rows)
+    assert all(row.extra["usage"]["prompt_tokens"] > 100 for row in rows)
+
+
+def test_time_is_kept_by_stage(toy: Any) -> None:
+    _, rows = read_run(toy.run(answers_table()))
+    assert all(set(row.timings) == {"retrieve", "answer", "total"} for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("system", "says"),
+    [
+        (System("x", "magic"), "there are: traditional"),
+        (System("x", "combined", {"beta": 1}), "beta"),
+        (System("x", "traditional", {"questions": "random"}), "only combined"),
+    ],
+)
+def test_a_system_that_cannot_be_made_ends_the_run(toy: Any, system: System, says: str) -> None:
+    table = Table("bad", "Bad", "answers", (), "x", ("exact_match",), (system,))
+    with pytest.raises(ConfigError, match=says):
+        toy.run(table)
+
+
+def test_a_metric_that_is_not_known_is_refused(toy: Any) -> None:
+    with pytest.raises(ConfigError, match="there are: paper_match"):
+        toy.run(answers_table(metrics=("exactness",)))
+
+
+def test_rows_are_json_lines_that_anyone_can_read(toy: Any) -> None:
+    folder = toy.run(answers_table())
+    first = json.loads((folder / "rows.jsonl").read_text("utf-8").splitlines()[0])
+    assert {"question_id", "system", "answer", "metrics", "failure", "timings", "hit_ids", "extra"} <= set(first)
+    assert {"question", "gold"} <= set(first["extra"])

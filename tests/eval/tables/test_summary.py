@@ -1,0 +1,117 @@
+"""From rows to figures, by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.rows import Row, RowWriter, RunHeader
+from kraq_dspy.eval.tables.summary import find_runs, summarise, summarise_run
+
+
+def header(**extra: Any) -> RunHeader:
+    table = {
+        "title": "A table",
+        "kind": "answers",
+        "baseline": "old",
+        "metrics": ["right"],
+        "systems": {"old": {}, "new": {}},
+        "ablations": [],
+        "budgets": [],
+    }
+    return RunHeader("t", "d", {}, {"seed": 0}, {}, extra={"table": table, "asked": 4, **extra})
+
+
+def rows(system: str, scores: list[float | None]) -> list[Row]:
+    return [
+        Row(f"q{number}", system, answer="x", metrics={} if score is None else {"right": score},
+            failure="no answer came" if score is None else None)
+        for number, score in enumerate(scores)
+    ]  # fmt: skip
+
+
+def test_means_and_the_difference_over_the_questions_that_both_answered() -> None:
+    run = summarise_run(header(), [*rows("old", [0, 0, 1, 1]), *rows("new", [1, 1, 1, None])])
+    old, new = run.systems
+    assert (old.name, old.n, old.n_failed) == ("old", 4, 0)
+    assert (new.name, new.n, new.n_failed) == ("new", 4, 1)
+    assert new.cells["right"].interval is not None
+    assert (new.cells["right"].interval.estimate, new.cells["right"].interval.n) == (1.0, 3)
+    assert new.cells["right"].n_failed == 1
+    assert new.reasons == {"no answer came": 1}
+    difference = new.cells["right"].difference
+    assert difference is not None
+    assert difference.estimate == pytest.approx(2 / 3)  # 1, 1, 0 over the three shared questions
+    assert new.cells["right"].n_paired == 3
+    assert new.cells["right"].p_value == pytest.approx(0.5)  # two changes, both for the better: 2 of 4 sign patterns
+    assert old.cells["right"].difference is None
+
+
+def test_questions_for_which_a_metric_is_undefined_are_no_failures() -> None:
+    undefined = Row("q3", "old", answer="x", extra={"undefined": ["right"]})
+    run = summarise_run(header(), [*rows("old", [1, 1, 0]), undefined])
+    cell = run.systems[0].cells["right"]
+    assert (cell.n_undefined, cell.n_failed) == (1, 0)
+    assert cell.interval is not None
+    assert cell.interval.n == 3
+
+
+def test_a_row_without_a_score_and_without_a_reason_is_refused() -> None:
+    with pytest.raises(EvaluationError, match="'q0' has no 'right'"):
+        summarise_run(header(), [Row("q0", "old", answer="x", metrics={"other": 1.0})])
+
+
+def test_a_run_that_is_not_finished_says_what_is_missing() -> None:
+    run = summarise_run(header(), [*rows("old", [1, 0, 1, 0]), *rows("new", [1])])
+    assert run.missing == {"new": 3}
+
+
+def test_a_run_that_asked_nothing_yet_has_no_figures() -> None:
+    run = summarise_run(header(), [])
+    assert (run.systems, run.baseline) == ((), "")
+
+
+def test_p_values_are_adjusted_for_the_number_of_systems() -> None:
+    worse = [Row(row.question_id, "third", answer="x", metrics=row.metrics) for row in rows("third", [1, 1, 1, 1])]
+    run = summarise_run(header(), [*rows("old", [0, 0, 0, 0]), *rows("new", [1, 1, 1, 1]), *worse])
+    cell = run.systems[1].cells["right"]
+    assert cell.p_value == pytest.approx(0.125)
+    assert cell.p_adjusted == pytest.approx(0.25)
+
+
+def test_another_baseline_can_be_named_and_must_exist() -> None:
+    both = [*rows("old", [0, 0, 1, 1]), *rows("new", [1, 1, 1, 1])]
+    run = summarise_run(header(), both, baseline="new")
+    assert run.baseline == "new"
+    assert run.systems[0].cells["right"].difference is not None
+    with pytest.raises(EvaluationError, match="there are: old, new"):
+        summarise_run(header(), both, baseline="nobody")
+
+
+def test_latency_comes_by_stage_as_measured_and_as_modelled() -> None:
+    timed = [
+        Row(f"q{number}", "old", metrics={"right": 1.0}, timings={"retrieve": 1.0, "draft": [2.0, 3.0], "total": 9.0})
+        for number in range(2)
+    ]
+    latency = summarise_run(header(), timed).systems[0].latency
+    assert latency is not None
+    assert latency.total is not None
+    assert latency.modelled is not None
+    assert latency.total.p50 == 9.0
+    assert latency.modelled.total == 4.0  # 1 + the slowest draft
+
+
+def test_a_folder_without_a_run_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="kraq eval"):
+        find_runs(tmp_path)
+
+
+def test_runs_of_different_tables_are_not_mixed(tmp_path: Path) -> None:
+    for name, title in (("a", "A table"), ("b", "Another")):
+        made = header()
+        made = RunHeader(title, "d", {}, {}, {}, extra={"table": {**made.extra["table"], "title": title}})
+        with RowWriter(tmp_path / name, made) as writer:
+            writer.write(rows("old", [1.0])[0])
+    with pytest.raises(EvaluationError, match="different tables"):
+        summarise(find_runs(tmp_path))

@@ -1,0 +1,148 @@
+"""What models write, and what is read from it."""
+
+import enum
+from typing import Any, Literal
+
+import pytest
+
+from kraq_dspy.lms.structured.repair import UnreadableError, coerced, read_reply
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+
+ENTITIES = list[ExtractedEntity]
+ANNA = '{"name": "Anna", "type": "person", "description": "A nurse."}'
+A = ExtractedEntity("Anna", "person", "A nurse.")
+WHOLE = f"[[ ## entities ## ]]\n[{ANNA}]\n\n[[ ## relationships ## ]]\n[]\n\n[[ ## claims ## ]]\n[]"
+FIELDS = {"entities": ENTITIES, "relationships": list[ExtractedRelationship], "claims": list[ExtractedClaim]}
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.parametrize(
+    ("text", "annotation", "value"),
+    [
+        # truth values
+        ("TRUE", bool, True),
+        ("yes.", bool, True),
+        ("**No**, they differ", bool, False),
+        ("The two are the same: True", bool, True),
+        ("0", bool, False),
+        ("```\nfalse\n```", bool, False),
+        # numbers
+        ("0.7 (high)", float, 0.7),
+        ("Score: 0.7", float, 0.7),
+        ("3.0", int, 3),
+        ("-1e-3", float, -0.001),
+        # labels
+        ("SUPPORTED", Literal["supported", "not supported"], "supported"),
+        ("The claim is Not Supported.", Literal["supported", "not supported"], "not supported"),
+        ('"b"', Literal["a", "b"], "b"),
+        ("Grade: 4", Literal[1, 2, 3, 4, 5], 4),
+        ("Red.", Colour, Colour.RED),
+        # lists of objects
+        ("[]", ENTITIES, []),
+        ("None", ENTITIES, []),
+        ("N/A (no entities here)", ENTITIES, []),
+        (f"[{ANNA}]", ENTITIES, [A]),
+        (f"```json\n[{ANNA}]\n```\nLet me know!", ENTITIES, [A]),
+        (f"Here you are: [{ANNA}] I hope it helps", ENTITIES, [A]),
+        (f"[{ANNA},]", ENTITIES, [A]),
+        (f'[{ANNA}, {{"name": "Bert", "ty', ENTITIES, [A]),
+        (f"[{ANNA}, ", ENTITIES, [A]),
+        (f"```json\n[{ANNA}, {{", ENTITIES, [A]),
+        ("[{'name': 'Anna', 'type': 'person', 'description': 'A nurse.'}]", ENTITIES, [A]),
+        (ANNA, ENTITIES, [A]),
+        (f"{ANNA}\n{ANNA}", ENTITIES, [A, A]),
+        (f'{{"entities": [{ANNA}]}}', ENTITIES, [A]),
+        (f'[{ANNA}, "Bert", {{"type": "person"}}]', ENTITIES, [A]),
+        ('[{"name": "Anna", "type": "person"}]', ENTITIES, [ExtractedEntity("Anna", "person", "")]),
+        ('[{"Name": "Anna", "Type": null, "Description": "x"}]', ENTITIES, [ExtractedEntity("Anna", "", "x")]),
+        ('[["Anna", "person", "A nurse."]]', ENTITIES, [A]),
+        ('[{"name": 1984, "type": "work", "description": "x"}]', ENTITIES, [ExtractedEntity("1984", "work", "x")]),
+        ('[{"name": "A", "type": "t", "description": "a "b" c"}]', ENTITIES, [ExtractedEntity("A", "t", 'a "b" c')]),
+        # one object
+        (f"[{ANNA}]", ExtractedEntity, A),
+        # lists of text
+        ('["a", "b"] and more', list[str], ["a", "b"]),
+        ("- a\n- b", list[str], ["a", "b"]),
+        ("['a', 'b', 'c", list[str], ["a", "b"]),
+        ('["a", 3, {"x": 1}]', list[str], ["a", "3"]),
+        # text stays text
+        ("```\nParis\n```", str, "Paris"),
+        ("  Paris [1] ", str, "Paris [1]"),
+        ("null", int | None, None),
+    ],
+)
+def test_what_is_read(text: str, annotation: Any, value: Any) -> None:
+    assert coerced(text, annotation) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "annotation"),
+    [
+        ("maybe", bool),
+        ("True or False", bool),
+        ("7/10", float),
+        ("between 3 and 5, or so", float),
+        ("3.5", int),
+        ("a or b", Literal["a", "b"]),
+        ("something else", Literal["a", "b"]),
+        ('["Anna", "Bert"]', ENTITIES),
+        ('[{"type": "person", "description": "nameless"}]', ENTITIES),
+        ("I could not find any.", ENTITIES),
+    ],
+)
+def test_what_is_not_guessed(text: str, annotation: Any) -> None:
+    with pytest.raises(UnreadableError):
+        coerced(text, annotation)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"{WHOLE}\n\n[[ ## completed ## ]]",
+        f"Sure!\n```json\n{WHOLE}\n```\nBye",
+        WHOLE.replace("\n", " ") + " [[ ## completed ## ]]",
+        WHOLE.replace("[[ ## e", "**[[ ## E")
+        .replace("[[ ## c", "## [[ ## C")
+        .replace("entities ## ]]", "entities ## ]]**"),
+        f'{{"entities": [{ANNA}], "relationships": [], "claims": []}}',
+        f'```json\n{{"entities": [{ANNA}], "relationships": [], "claims": []}}\n```',
+        f"<think>[[ ## entities ## ]] {{x}}</think>\n{WHOLE}",
+        f"so I will</think>\n{WHOLE}",
+        f'[[ ## entities ## ]]\n[{ANNA}, {{"name": "cut o',
+        f"[[ ## entities ## ]]\n[{ANNA}]\n[[ ## relationships ## ]]\n[",
+    ],
+)
+def test_a_reply_in_another_form_is_read_alike(reply: str) -> None:
+    values, trouble = read_reply(reply, FIELDS)
+    assert values == {"entities": [A], "relationships": [], "claims": []}
+    assert trouble == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I could not find anything that matches the requested format in this passage.",
+        "[[ ## entities ## ]]\n[",
+        "[[ ## entities ## ]]\n[]\n\n[[ ## completed ## ]]",
+        f"[[ ## claims ## ]]\n[]\n[[ ## entities ## ]]\n[{ANNA}]\n[[ ## completed ## ]]",
+    ],
+)
+def test_a_reply_without_all_fields_says_which_are_missing(reply: str) -> None:
+    values, trouble = read_reply(reply, FIELDS)
+    assert values.keys() != FIELDS.keys()
+    assert any("relationships: missing" in line for line in trouble)
+
+
+def test_a_bare_reply_is_taken_only_where_it_cannot_be_chatter() -> None:
+    assert read_reply("Yes.", {"same": bool})[0] == {"same": True}
+    assert read_reply('["a"]', {"names": list[str]})[0] == {"names": ["a"]}
+    assert read_reply("I am sorry, I cannot help.", {"answer": str})[0] == {}
+
+
+def test_the_first_of_two_equal_markers_counts() -> None:
+    reply = "[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome"
+    assert read_reply(reply, {"answer": str})[0] == {"answer": "Paris"}

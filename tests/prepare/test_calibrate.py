@@ -1,0 +1,121 @@
+"""Questions are angles: the proxy's cosine is that of the angle between, and beyond 40 degrees the clusters change."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.ports import Vectors
+from kraq_dspy.prepare.calibrate import Calibration, agreement, calibrate
+from kraq_dspy.records import Chunk, Hit, Question, content_id
+from kraq_dspy.stores.vectors import EdgeVectorStore
+
+PASSAGES = [f"passage {i}" for i in range(8)]
+QUESTIONS = [Question(content_id("q", str(angle)), str(angle), "kraq", None, 0, (), ()) for angle in range(0, 180, 10)]
+
+
+def direction(angle: float) -> list[float]:
+    return [math.cos(math.radians(angle)), math.sin(math.radians(angle))]
+
+
+class Sectors:
+    """From a question at angle a, passages are split by a bit of their number, another for every 60 degrees."""
+
+    name, dimension = "sectors", 2
+
+    def __init__(self) -> None:
+        self.passes = 0
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        self.passes += len(passages)
+        bit = int(question) // 60
+        sides = [int(passage.split()[1]) >> bit & 1 for passage in passages]
+        return np.eye(2, dtype=np.float32)[sides]
+
+
+def encode(text: str) -> Vectors:
+    return np.array(direction(float(text)), dtype=np.float32)
+
+
+def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
+    chunks = [Chunk(content_id(text), "doc", i, 0, len(text), text, 1) for i, text in enumerate(PASSAGES)]
+    return [Hit(chunk, 1.0, question) for chunk in chunks][:k]
+
+
+@pytest.fixture
+def vectors(tmp_path: Any) -> Any:
+    store = EdgeVectorStore(tmp_path / "questions", 2)
+    store.upsert([q.id for q in QUESTIONS], np.stack([encode(q.text) for q in QUESTIONS]))
+    yield store
+    store.close()
+
+
+def run(vectors: Any, **changes: Any) -> Calibration:
+    settings = {"n": 8, "k": 2, "n_questions": 18, "ranks": (1, 2, 4, 8, 12, 17)}
+    return calibrate(QUESTIONS, vectors, retrieve, Sectors(), **{**settings, **changes})
+
+
+def test_near_proxies_agree_and_far_ones_do_not(vectors: Any) -> None:
+    found = run(vectors)
+    assert found.agreement_at(math.cos(math.radians(10))) > 0.6
+    assert found.agreement_at(math.cos(math.radians(80))) < 0.2
+    assert found.agreement_at(1.0) == 1.0
+    assert found.noise_floor == 1.0  # two clean clusters: every seed finds them
+    assert len(found.points) == 18 * 6
+
+
+def test_the_threshold_is_the_least_cosine_with_the_wanted_agreement_and_rises_with_it(vectors: Any) -> None:
+    loose, strict = run(vectors, wanted=0.3), run(vectors, wanted=0.9)
+    assert loose.threshold < strict.threshold <= 1.0
+    for found in (loose, strict):
+        assert found.agreement_at(found.threshold) >= found.wanted
+        assert found.agreement_at(found.threshold - 0.05) < found.wanted
+
+
+def test_the_curve_never_falls(vectors: Any) -> None:
+    curve = run(vectors).curve
+    assert list(curve) == sorted(curve)
+    assert [y for _, y in curve] == sorted(y for _, y in curve)
+
+
+def test_real_questions_can_stand_in_for_the_users(vectors: Any) -> None:
+    found = run(vectors, asked=["5", "95"], encode=encode, ranks=(1, 2))
+    # 0 and 10 degrees are 5 degrees away from the first, 90 and 100 from the second.
+    assert [cosine for cosine, _ in found.points] == pytest.approx([math.cos(math.radians(5))] * 4, abs=1e-5)
+
+
+def test_the_number_of_passes_is_as_documented(vectors: Any) -> None:
+    encoder = Sectors()
+    calibrate(QUESTIONS, vectors, retrieve, encoder, n=8, k=2, n_questions=3, ranks=(1, 2))
+    assert encoder.passes == 3 * 8 * (1 + 2)
+
+
+def test_the_same_seed_gives_the_same_calibration(vectors: Any) -> None:
+    assert run(vectors, n_questions=5, seed=3) == run(vectors, n_questions=5, seed=3)
+    assert run(vectors, n_questions=5, seed=3) != run(vectors, n_questions=5, seed=4)
+
+
+def test_the_manifests_entry_has_all_but_the_points(vectors: Any) -> None:
+    entry = run(vectors).to_dict()
+    assert entry["encoder_name"] == "sectors"
+    assert entry["n_pairs"] == 18 * 6
+    assert set(entry) == {"wanted", "threshold", "noise_floor", "n", "k", "encoder_name", "curve", "n_pairs"}
+
+
+def test_agreement_is_one_for_equal_partitions_whatever_their_numbers() -> None:
+    assert agreement([0, 0, 1, 1], [1, 1, 0, 0]) == 1.0
+    assert agreement([0, 0, 1, 1], [0, 1, 0, 1]) < 0.1
+
+
+def test_what_cannot_be_calibrated_is_an_error(vectors: Any) -> None:
+    with pytest.raises(IndexStateError, match="has 1 questions"):
+        calibrate(QUESTIONS[:1], vectors, retrieve, Sectors())
+    with pytest.raises(IndexStateError, match="smaller k"):
+        run(vectors, k=8)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        run(vectors, wanted=1.5)
+    with pytest.raises(ValueError, match="give `encode`"):
+        run(vectors, asked=["5"])

@@ -1,0 +1,111 @@
+"""Programs and retrievers by name, over an index made from the bundled passages' first fifty."""
+
+import dataclasses
+import itertools
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.catalogue.store import NewEntry
+from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.prepare.raptor import build_tree
+from kraq_dspy.records import Document
+from kraq_dspy.workspace.workspace import PROGRAMS, RETRIEVERS, Workspace
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
+QUESTION = "Which film was directed by Tim Burton?"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("workspace") / "wiki.kraq"
+    with (EXAMPLE / "corpus.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, 50)]
+    build_index([Document(row["id"], row["title"], row["text"]) for row in rows], out)
+    with Workspace.open(out, write=True) as space:
+        build_tree(space.index, space.embedder, space.models)
+    return out
+
+
+@pytest.mark.parametrize("name", sorted(RETRIEVERS))
+def test_every_named_retriever_finds_passages(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        hits = space.retriever(name)(QUESTION, 5)
+    assert 0 < len(hits) <= 5
+    assert len({hit.chunk.id for hit in hits}) == len(hits)
+
+
+@pytest.mark.parametrize("name", ["traditional", "combined"])
+def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        program = space.program(name, k=4)
+        questions = [f"{QUESTION} ({number % 4})" for number in range(16)]
+        alone = [space.ask(program, question) for question in questions[:4]]
+        with ThreadPoolExecutor(16) as pool:
+            together = list(pool.map(lambda question: space.ask(program, question), questions))
+    for number, prediction in enumerate(together):
+        assert prediction.answer == alone[number % 4].answer
+        assert prediction.hits == alone[number % 4].hits
+
+
+@pytest.mark.parametrize("name", ["qa-rag", "graph-local", "graph-global"])
+def test_a_model_based_program_answers_with_its_evidence(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        prediction = space.ask(space.program(name, k=4), QUESTION)
+    assert prediction.answer
+    assert 0 < len(prediction.hits) <= 4
+    assert prediction.timings["wall"] > 0
+
+
+def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_program_named(
+    built: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(built, tmp_path / "index")
+    with Workspace.open(tmp_path / "index") as space:
+        space.answers.catalogue.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
+        program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
+        prepared = space.ask(program, "who is it that keeps the Ardmore lighthouse")
+        assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
+        asked = space.ask(program, QUESTION)
+        assert (asked.source, len(asked.hits), asked.hits[0].why) == ("program", 2, "bm25")
+        assert asked.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
+        with pytest.raises(ConfigError, match="not of itself"):
+            space.program("qa-search", over="qa-search")
+        with pytest.raises(ConfigError, match="'graph-local' finds its own evidence"):
+            space.program("qa-search", "bm25", over="graph-local")
+        with pytest.raises(ConfigError, match="no program 'magic'"):
+            space.program("qa-search", over="magic")
+
+
+def test_steps_of_a_retriever_keep_their_own_model_inside_a_program(built: Path) -> None:
+    roles = {"default": RoleSettings(), "rewriter": RoleSettings(temperature=0.5)}
+    with Workspace.open(built, settings=dataclasses.replace(Settings(), roles=roles)) as space:
+        models = {name: step.lm for name, step in space.program("traditional", "qr-fusion").named_predictors()}
+        assert models == {"retrieve.rewrite.rewrite": space.models["rewriter"], "answer": space.models["answerer"]}
+    assert models["answer"].kwargs != models["retrieve.rewrite.rewrite"].kwargs
+
+
+def test_names_that_do_not_exist_are_refused_with_those_that_do(built: Path) -> None:
+    with Workspace.open(built) as space:
+        with pytest.raises(ConfigError, match="there are: dense, bm25"):
+            space.retriever("sparse")
+        with pytest.raises(ConfigError, match=f"there are: {', '.join(PROGRAMS)}"):
+            space.program("magic")
+        with pytest.raises(ConfigError, match="beta"):
+            space.program("combined", beta=1)
+
+
+def test_another_encoder_is_refused(built: Path) -> None:
+    other = dataclasses.replace(Settings(), encoder=EncoderSettings(query_prefix="query: "))
+    with pytest.raises(EncoderMismatchError, match="index the corpus again"):
+        Workspace.open(built, settings=other)
+
+
+def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError, match="kraq index CORPUS"):
+        Workspace.open(tmp_path / "none.kraq")
