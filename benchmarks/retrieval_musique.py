@@ -170,7 +170,7 @@ def shown(rows: list[Row]) -> Table:
 
 
 def markdown(rows: list[Row]) -> str:
-    """The table of docs/results.md."""
+    """The table of docs/results/retrieval.md."""
     budgets = " | ".join(f"k={k}" for k in BUDGETS)
     lines = [f"| retriever | {budgets} | recall@10 against dense | ms |", "|---" * (len(BUDGETS) + 3) + "|"]
     for name in dict.fromkeys(row.retriever for row in rows):
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with corpus, triples and questions")
     parser.add_argument("--index", type=Path, help="where to keep the index; reused when it is there")
     parser.add_argument("--json", action="store_true", help="rows as JSON on stdout")
-    parser.add_argument("--markdown", action="store_true", help="the table of docs/results.md on stdout")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/results/retrieval.md on stdout")
     options = parser.parse_args()
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The tables of docs/results.md from a run of `kraq eval retrievers`: recall, MRR and time, and who beats whom.
+"""The tables of docs/results/retrieval.md from a run of `kraq eval retrievers`: recall, MRR, time, and who beats whom.
 
     python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times] [--plot DIR]
 

@@ -34,7 +34,7 @@ class AdaptiveRetriever(Retrieving):
     passages and more, as long as it is below `pool`. Where `retrieve` scores nothing above 0, its own ranking stands.
 
     `retrieve` should score on a scale with a true zero: `HybridRetriever` does. The settings were chosen for its weight
-    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results.md).
+    .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
     """
 
     def __init__(

@@ -37,7 +37,8 @@ OF_ONE = {
     "event": ("What happened at {a}?", "Who took part in {a}?", "Why does {a} matter?"),
     "": ("What is {a}?", "What is {a} known for?", "Why does {a} matter?"),
 }
-# A question finds the passages of all that it names, so naming the members beats naming a centre: docs/results.md.
+# A question finds the passages of all that it names, so naming the members beats naming a centre (see
+# docs/decisions/question-templates.md).
 OF_MANY = "What connects {a}?"
 MANY = 3
 CHINESE = ("{a}和{b}有什么关系？", "{a}以什么闻名？")
