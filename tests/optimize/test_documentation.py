@@ -1,4 +1,4 @@
-"""The worked example of docs/optimizing.md runs as it is printed, and its options exist."""
+"""The worked example of docs/guide/optimizing.md runs as it is printed, and its options exist."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 from kraq_dspy.optimize import OPTIMIZERS, STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "optimizing.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guide" / "optimizing.md").read_text("utf-8")
 
 
 def test_the_worked_example_runs(tmp_path: Path) -> None:
