@@ -13,6 +13,8 @@ ORDER = [
     {"errors"},
     {"ports"},
     {"config"},
+    {"files"},
+    {"backoff"},
     {"corpus"},
     {"graph"},
     {"embedders"},

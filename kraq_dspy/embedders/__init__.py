@@ -21,8 +21,7 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             settings.name,
             settings.api_base,
             api_key=os.environ.get(settings.api_key_env),
-            query_prefix=settings.query_prefix,
-            passage_prefix=settings.passage_prefix,
+            prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
         )
     try:

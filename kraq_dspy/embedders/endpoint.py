@@ -2,8 +2,8 @@
 
 import base64
 import binascii
+import itertools
 import logging
-import random
 import threading
 import time
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Vectors
 
@@ -26,8 +27,7 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 class EndpointEmbedder:
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
-    A busy or unreachable server is asked `retries` times more: after what its Retry-After says, else after a time that
-    doubles from `backoff_s` and is shortened by up to half at random. A Retry-After beyond `patience_s` is an error.
+    A busy or unreachable server is asked again as `backoff` says. `prefixes` go before queries and before passages.
     The dimension is learned from the first answer. Vectors are normalised here.
 
     Raises ModelError when the server cannot be reached, refuses, or answers with what is no set of embeddings.
@@ -39,15 +39,13 @@ class EndpointEmbedder:
         api_base: str,
         *,
         api_key: str | None = None,
-        query_prefix: str = "",
-        passage_prefix: str = "",
+        prefixes: tuple[str, str] = ("", ""),
         batch_size: int = 64,
         concurrency: int = 4,
-        retries: int = 5,
-        backoff_s: float = 0.5,
-        patience_s: float = 120.0,
+        backoff: Backoff | None = None,
         timeout_s: float = 120.0,
     ) -> None:
+        query_prefix, passage_prefix = prefixes
         parts = [f"{model} at an endpoint"]
         parts += [f"query={query_prefix!r}"] if query_prefix else []
         parts += [f"passage={passage_prefix!r}"] if passage_prefix else []
@@ -58,9 +56,7 @@ class EndpointEmbedder:
         self._passage_prefix = passage_prefix
         self._batch_size = batch_size
         self._concurrency = concurrency
-        self._retries = retries
-        self._backoff_s = backoff_s
-        self._patience_s = patience_s
+        self._backoff = backoff or Backoff(retries=5)
         self._encoding = "base64"  # a quarter of the bytes; servers that do not know it get "float"
         self._dimension: int | None = None
         self._learning = threading.Lock()
@@ -108,7 +104,7 @@ class EndpointEmbedder:
                 raise
 
     def _ask(self, texts: list[str]) -> Vectors:
-        for attempt in range(self._retries + 1):
+        for attempt in itertools.count():
             try:
                 reply = self._client.post(
                     self._url, json={"model": self._model, "input": texts, "encoding_format": self._encoding}
@@ -124,9 +120,9 @@ class EndpointEmbedder:
                 problem, asked_s = _complaint(reply), _retry_after_s(reply)
                 if reply.status_code not in _BUSY:
                     raise ModelError(f"{self._url} refused to embed with {self._model!r}: {problem}")
-            if attempt == self._retries or (asked_s or 0) > self._patience_s:
+            pause_s = self._backoff.wait(attempt, asked_s)
+            if pause_s is None:
                 break
-            pause_s = asked_s if asked_s is not None else self._backoff_s * 2**attempt * random.uniform(0.5, 1)
             logger.debug("Embedding again in %.1f s: %s", pause_s, problem)
             time.sleep(pause_s)
         raise ModelError(

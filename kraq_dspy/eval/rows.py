@@ -17,6 +17,7 @@ from typing import Any
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import Timings
+from kraq_dspy.files import replaced
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
@@ -180,9 +181,8 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
                 "or write to another folder."
             )
         return
-    draft = path.with_suffix(".tmp")
-    draft.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    draft.replace(path)
+    with replaced(path) as draft:
+        draft.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _drop_torn_line(path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import LMConfigurationError, LMUnexpectedError
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.engines.engine import AsyncEngine, engines
 from kraq_dspy.lms.meter import Meter
-from kraq_dspy.lms.servers.retry import Backoff
 from kraq_dspy.ports import Embedder
 
 

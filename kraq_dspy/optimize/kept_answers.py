@@ -21,6 +21,7 @@ from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, respons
 from dspy.lm15 import Request, Response
 
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
+from kraq_dspy.files import try_lock
 from kraq_dspy.lms.meter import Call
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
@@ -47,7 +48,10 @@ class KeptAnswers:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            _lock_file(self._file, path)
+            if not try_lock(self._file):
+                raise IndexLockedError(
+                    f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
+                )
             self._read(path)
         except BaseException:
             self.close()
@@ -225,16 +229,3 @@ def kept_model(lm: dspy.LM, answers: KeptAnswers, spending: Spending) -> dspy.LM
     with suppress(AttributeError):
         address = engine.dealings.settings.api_base or ""
     return lm.copy(engine=KeptEngine(engine, address, answers, spending), cache=False, num_retries=0)
-
-
-def _lock_file(file: int, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # another system: two processes may then pay twice, no more
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise IndexLockedError(
-            f"Another process is optimizing into {path.name!r}; wait for it, or give another --out."
-        ) from error

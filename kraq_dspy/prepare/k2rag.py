@@ -6,10 +6,8 @@ It lies in the folder of the index that it is made from, as an index of its own 
 import asyncio
 import dataclasses
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +15,7 @@ from kraq_dspy.config import ChunkSettings, K2RAGSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
+from kraq_dspy.files import replaced
 from kraq_dspy.indexing.build import abuild_index
 from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
@@ -166,7 +165,8 @@ async def _build(
         failures=index.count(Document) - len(summaries),
         seconds=perf_counter() - started,
     )
-    _write(index, {**dataclasses.asdict(found), **_made_with(index, models, shorten)})
+    with replaced(index.path / FILE) as draft:
+        draft.write_text(json.dumps({**dataclasses.asdict(found), **_made_with(index, models, shorten)}), "utf-8")
     return found
 
 
@@ -254,16 +254,6 @@ def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[s
         "share": shorten.share,
         "least_tokens": shorten.least_tokens,
     }
-
-
-def _write(index: Index, content: dict[str, Any]) -> None:
-    """In one go: after a kill the file is there with all it says, or not at all."""
-    draft: Path = index.path / f".{FILE}.tmp"
-    with draft.open("w", encoding="utf-8") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(index.path / FILE)
 
 
 def _calls(index: Index, stage: str) -> int:

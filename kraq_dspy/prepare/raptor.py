@@ -3,16 +3,15 @@
 import asyncio
 import dataclasses
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.files import replaced
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
@@ -175,16 +174,8 @@ class _Builder:
             "passages": content_id(*sorted(chunk_ids)),
             "nodes": [dataclasses.asdict(node) for node in nodes],
         }
-        _replace(self.index.path / FILE, json.dumps(content))
-
-
-def _replace(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.tmp")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+        with replaced(self.index.path / FILE) as draft:
+            draft.write_text(json.dumps(content), "utf-8")
 
 
 def _calls(index: Index) -> int:

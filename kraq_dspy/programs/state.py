@@ -6,9 +6,7 @@ it was made for. It is put into any program that has such a predictor: one step'
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -21,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy import signatures
 from kraq_dspy.errors import StateError
+from kraq_dspy.files import replaced
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
 
@@ -90,16 +89,8 @@ def save_state(state: ProgramState, path: Path) -> None:
         "predictors": state.predictors,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(body, file, ensure_ascii=False, indent=1)
-            file.write("\n")
-        os.chmod(written, 0o644)
-        os.replace(written, path)
-    except BaseException:
-        Path(written).unlink(missing_ok=True)
-        raise
+    with replaced(path) as draft:
+        draft.write_text(json.dumps(body, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def is_state(path: Path) -> bool:

@@ -5,7 +5,7 @@ A look-up reads one row of one SQLite table, and of a long row only the vectors 
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
+from kraq_dspy.files import replaced
 from kraq_dspy.ports import InstructedEmbedder, Vectors
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.database import Database, translated_errors
@@ -235,24 +236,17 @@ class InstructedStore:
 
 def _initialise(path: Path, encoder_name: str, dimension: int, precision: Precision) -> None:
     """A killed `create` leaves a file beside the path, never a half-made store."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    with translated_errors(path):
-        connection = sqlite3.connect(temporary)
-        try:
-            connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-            connection.executescript(_SCHEMA)
-            meta = {
-                "schema_version": _SCHEMA_VERSION,
-                "encoder_name": encoder_name,
-                "dimension": dimension,
-                "precision": precision,
-            }
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", [(key, str(value)) for key, value in meta.items()])
-            connection.commit()
-        finally:
-            connection.close()
-    temporary.replace(path)
+    with translated_errors(path), replaced(path) as draft, closing(sqlite3.connect(draft)) as connection:
+        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+        connection.executescript(_SCHEMA)
+        meta = {
+            "schema_version": _SCHEMA_VERSION,
+            "encoder_name": encoder_name,
+            "dimension": dimension,
+            "precision": precision,
+        }
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", [(key, str(value)) for key, value in meta.items()])
+        connection.commit()
 
 
 def _key(record_id: str) -> bytes:

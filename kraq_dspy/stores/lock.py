@@ -1,4 +1,4 @@
-"""One process at a time: a lock on a file that the system releases when its holder ends, however it ends."""
+"""Locks an index for one process at a time."""
 
 import json
 import os
@@ -8,22 +8,13 @@ from pathlib import Path
 from typing import IO
 
 from kraq_dspy.errors import IndexLockedError, IndexStateError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: IO[bytes]) -> None:
-        file.seek(1 << 30)  # a byte far behind the text, which others can then still read
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _try_lock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+from kraq_dspy.files import try_lock
 
 
 class FileLock:
-    """Held from `acquire` to `release`. The file says who holds it and stays behind, unlocked; it needs no cleaning up.
+    """Held from `acquire` to `release`, or until the process ends, however it ends.
+
+    The file says who holds it and stays behind, unlocked; it needs no cleaning up.
 
     A second lock on the same file is refused in the same process too.
     """
@@ -46,15 +37,13 @@ class FileLock:
             raise IndexStateError(
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error
-        try:
-            _try_lock(file)
-        except OSError:
+        if not try_lock(file.fileno()):
             file.close()
             raise IndexLockedError(
                 f"{str(self.path.parent)!r} is in use by {_holder(self.path)}. One process at a time may change an "
                 "index, or search the vectors in its folder. Wait for it, or end it; its lock goes with it. "
                 "To share an index between processes, keep its vectors on a Qdrant server ([store] url)."
-            ) from None
+            )
         file.seek(0)
         file.truncate()
         file.write(json.dumps(_this_process()).encode())

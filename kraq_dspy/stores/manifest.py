@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
+from kraq_dspy.files import replaced
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -99,7 +99,15 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
 
 def write_fields(folder: Path, fields: dict[str, Any]) -> None:
     """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
-    write_atomically(folder / MANIFEST, json.dumps(fields, indent=2, ensure_ascii=True) + "\n")
+    path = folder / MANIFEST
+    try:
+        with replaced(path) as draft:
+            draft.write_text(json.dumps(fields, indent=2, ensure_ascii=True) + "\n", "utf-8")
+    except OSError as error:
+        raise IndexStateError(
+            f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
+            "the file is as it was."
+        ) from error
 
 
 def to_fields(manifest: Manifest) -> dict[str, Any]:
@@ -115,31 +123,6 @@ def migrate_fields(
     while (found := fields["schema_version"]) < target:
         fields = {**steps.get(found, dict)(fields), "schema_version": found + 1}
     return fields
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """All of the text or the file as it was, even after a power cut; for one writer at a time.
-
-    Raises IndexStateError.
-    """
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        if os.name == "posix":
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    except OSError as error:
-        raise IndexStateError(
-            f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
-            "the file is as it was."
-        ) from error
 
 
 def _without_credentials(value: Any) -> Any:

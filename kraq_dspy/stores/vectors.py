@@ -6,7 +6,6 @@ inverse document frequency) and its payload as tags. Both satisfy `ports.VectorS
 
 import json
 import logging
-import os
 import shutil
 import threading
 import warnings
@@ -24,6 +23,7 @@ from kraq_dspy.errors import (
     MissingExtraError,
     UnknownRecordError,
 )
+from kraq_dspy.files import replaced
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.stores.tags import alternatives, tags_of
 
@@ -196,17 +196,15 @@ class EdgeVectorStore:
         """Under another name first: a process killed half-way leaves nothing that looks like a shard."""
         import qdrant_edge as edge
 
-        new = self._path.with_name(self._path.name + ".new")
         with self._errors():
-            shutil.rmtree(new, ignore_errors=True)
-            new.mkdir(parents=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
         self._require_space(0)
-        with self._errors():
+        with self._errors(), replaced(self._path) as new:
+            new.mkdir()
             shard = edge.EdgeShard.create(str(new), self._config())
             shard.update(edge.UpdateOperation.create_field_index(_TAGS, edge.PayloadSchemaType.Keyword))
             shard.flush()
             shard.close()
-            os.replace(new, self._path)
 
     def _require_space(self, n_bytes: int) -> None:
         """Room for the vectors in the shard and in its log, with as much for words and payloads."""

@@ -19,6 +19,7 @@ import httpx
 import numpy as np
 import pytest
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.embedders.endpoint import EndpointEmbedder
@@ -94,7 +95,7 @@ def server() -> Iterator[Server]:
 
 
 def embedder(server: Server, **arguments: Any) -> EndpointEmbedder:
-    return EndpointEmbedder("m", server.url, **{"backoff_s": 0.001, **arguments})
+    return EndpointEmbedder("m", server.url, **{"backoff": Backoff(5, first_s=0.001), **arguments})
 
 
 def test_vectors_come_in_the_order_of_the_texts_and_normalised(server: Server) -> None:
@@ -207,7 +208,7 @@ def test_retries_are_bounded_and_the_error_says_what_to_do(server: Server) -> No
     server.answer = lambda body: (503, {"error": "overloaded"}, {})
 
     with pytest.raises(ModelError, match=r"in 3 attempts; it says 503.*overloaded.*\[encoder\] api_base"):
-        embedder(server, retries=2).encode_queries(["abc"])
+        embedder(server, backoff=Backoff(2, first_s=0.001)).encode_queries(["abc"])
 
     assert len(server.bodies) == 3
 
@@ -269,7 +270,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    made = EndpointEmbedder("m", f"http://127.0.0.1:{port}/v1", retries=1, backoff_s=0.001)
+    made = EndpointEmbedder("m", f"http://127.0.0.1:{port}/v1", backoff=Backoff(1, first_s=0.001))
 
     with pytest.raises(ModelError, match=rf"127.0.0.1:{port}/v1/embeddings did not embed.*cannot be reached"):
         _ = made.dimension

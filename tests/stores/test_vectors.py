@@ -244,8 +244,8 @@ def test_a_second_edge_store_on_the_same_folder_is_refused(tmp_path: Path) -> No
 
 
 def test_a_half_made_edge_store_is_made_again(tmp_path: Path) -> None:
-    (tmp_path / "animals.new" / "segments").mkdir(parents=True)
-    (tmp_path / "animals.new" / "edge_config.json").write_text("{")
+    (tmp_path / ".animals.new" / "segments").mkdir(parents=True)
+    (tmp_path / ".animals.new" / "edge_config.json").write_text("{")
 
     store = EdgeVectorStore(tmp_path / "animals", 3)
 

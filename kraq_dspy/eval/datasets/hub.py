@@ -4,13 +4,13 @@ On disk: `FOLDER/NAME/TABLE/`, as `datasets.Dataset.save_to_disk` writes it.
 """
 
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.files import replaced
 
 _log = logging.getLogger(__name__)
 
@@ -52,10 +52,9 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
                 f"{table.repository!r} ({table.config}, {table.split}) could not be fetched from the hub: {error}. On "
                 "a machine without a network, fetch it elsewhere and copy the folder."
             ) from error
-        draft = target.with_name(f".{target.name}.part")
-        shutil.rmtree(draft, ignore_errors=True)
-        loaded.save_to_disk(str(draft))
-        draft.rename(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(target) as draft:
+            loaded.save_to_disk(str(draft))
 
 
 def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str, Iterable[RawRow]]:

@@ -14,6 +14,7 @@ from typing import Any
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.eval.datasets import Dataset, save_local
+from kraq_dspy.files import replaced
 from kraq_dspy.indexing.build import BuildReport, abuild_index, aimport_triples
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import content_id
@@ -131,8 +132,6 @@ def _start_from_sibling(path: Path, folder: Path, dataset: Dataset, settings: Se
     for generator in (settings.role("default"), settings.role("generator")):
         sibling = folder / f"{dataset.name}-{_fingerprint(dataset, settings, generator)[:12]}.kraq"
         if sibling != path and _is_complete(sibling, False):
-            draft = path.with_suffix(".copy")
-            shutil.rmtree(draft, ignore_errors=True)
-            shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
-            draft.rename(path)
+            with replaced(path) as draft:
+                shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))
             return

@@ -31,6 +31,7 @@ from kraq_dspy.eval.tables.data import Asked, load
 from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
 from kraq_dspy.eval.tables.scoring import Scorer
 from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.files import replaced
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -357,9 +358,8 @@ def forget_failed(folder: Path) -> int:
     if failed:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         dropped = set(failed)
-        draft = path.with_suffix(".tmp")
-        draft.write_text("".join(line for number, line in enumerate(lines) if number not in dropped), "utf-8")
-        draft.replace(path)
+        with replaced(path) as draft:
+            draft.write_text("".join(line for number, line in enumerate(lines) if number not in dropped), "utf-8")
     return len(failed)
 
 

@@ -1,11 +1,11 @@
 """Writes the graph as GraphML, node by node: Gephi, yEd, Cytoscape and networkx read it."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from kraq_dspy.files import replaced
 from kraq_dspy.records import Community, Entity, Relationship
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -29,13 +29,8 @@ def write_graphml(
     """
     paths = _community_paths(communities)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(_lines(entities, relationships, paths))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(_lines(entities, relationships, paths))
     return path
 
 

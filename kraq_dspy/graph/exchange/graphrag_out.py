@@ -5,12 +5,12 @@ not know (period, rating, status) are empty: nothing is made up.
 """
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kraq_dspy.files import replaced
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
 
 if TYPE_CHECKING:
@@ -237,15 +237,10 @@ def _schema(table: str) -> "pyarrow.Schema":
 def _write(path: Path, schema: "pyarrow.Schema", rows: Sequence[Row]) -> Path:
     import pyarrow.parquet
 
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with pyarrow.parquet.ParquetWriter(draft, schema) as writer:
-            for start in range(0, len(rows), 4096):
-                part = [{**row, "human_readable_id": start + n} for n, row in enumerate(rows[start : start + 4096])]
-                writer.write_table(_table(part, schema))
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replaced(path) as draft, pyarrow.parquet.ParquetWriter(draft, schema) as writer:
+        for start in range(0, len(rows), 4096):
+            part = [{**row, "human_readable_id": start + n} for n, row in enumerate(rows[start : start + 4096])]
+            writer.write_table(_table(part, schema))
     return path
 
 

@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.files import replaced
 from kraq_dspy.records import (
     CatalogueEntry,
     Chunk,
@@ -49,15 +49,10 @@ def write_jsonl(folder: Path, kind: type[Any], records: Iterable[Any]) -> Path:
         raise ValueError(f"{kind!r} is no kind of record; known: {', '.join(each.__name__ for each in FILES)}.")
     path = folder / FILES[kind]
     folder.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
-            for record in records:
-                if not isinstance(record, kind):
-                    raise TypeError(f"{record!r} is no {kind.__name__}.")
-                json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
-                lines.write("\n")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+        for record in records:
+            if not isinstance(record, kind):
+                raise TypeError(f"{record!r} is no {kind.__name__}.")
+            json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
+            lines.write("\n")
     return path

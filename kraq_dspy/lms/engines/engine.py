@@ -19,11 +19,12 @@ from typing import Any, Protocol
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
 from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
-from kraq_dspy.lms.servers.retry import Backoff, ServerHealth, clearer, unreachable
+from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
 from kraq_dspy.lms.servers.transport import PooledAsync, route
 from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
@@ -94,7 +95,7 @@ class Dealings:
 
     def wait_after(self, error: LM15Error, attempt: int) -> float:
         """Seconds until the next attempt. Raises the error, clearer, when there is none."""
-        wait = self.backoff.wait(error, attempt)
+        wait = wait_after(error, attempt, self.backoff)
         if unreachable(error):
             self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
         else:

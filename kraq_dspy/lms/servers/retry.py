@@ -1,14 +1,12 @@
-"""When to ask a model server again, how long to wait first, and when to stop asking at all."""
+"""Says when a model server is asked again, and when nobody asks it any more."""
 
-import random
 import re
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from dspy import lm15
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.errors import KraqError, ModelError, ServerDownError
 
 CONTEXT_OVERFLOW = re.compile(
@@ -16,28 +14,6 @@ CONTEXT_OVERFLOW = re.compile(
     r"reduce the length|too many tokens|input is too long|exceeds? the (model's )?(context|maximum)",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Waits between the attempts of one call, in seconds: `first_s`, doubled each time up to `longest_s`, shortened at
-    random by up to half so that callers spread out. A server's Retry-After is waited in full; one beyond `patience_s`
-    ends the call instead."""
-
-    retries: int = 3
-    first_s: float = 0.5
-    longest_s: float = 20.0
-    patience_s: float = 120.0
-
-    def wait(self, error: lm15.LM15Error, attempt: int, chance: Callable[[], float] = random.random) -> float | None:
-        """Seconds before attempt `attempt + 1`, or None to give up. `attempt` counts from 0."""
-        if attempt >= self.retries or not isinstance(error, lm15.RETRYABLE_ERRORS):
-            return None
-        own = min(self.first_s * 2.0 ** min(attempt, 30), self.longest_s)
-        asked = error.retry_after or 0.0
-        if asked > self.patience_s:
-            return None
-        return asked + own / 2 * chance() if asked else own * (1 - chance() / 2)
 
 
 class ServerHealth:
@@ -92,6 +68,11 @@ class ServerHealth:
             "Check that the server runs, that api_base is right, and that timeout_s is long enough; then start again: "
             "what was answered is kept."
         )
+
+
+def wait_after(error: lm15.LM15Error, attempt: int, backoff: Backoff) -> float | None:
+    """Seconds before the call is tried again; None where another attempt is of no use, or was the last."""
+    return backoff.wait(attempt, error.retry_after) if isinstance(error, lm15.RETRYABLE_ERRORS) else None
 
 
 def unreachable(error: lm15.LM15Error) -> bool:

@@ -3,29 +3,9 @@
 import pytest
 from dspy import lm15
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.errors import ModelError, ServerDownError
-from kraq_dspy.lms.servers.retry import Backoff, ServerHealth, clearer, unreachable
-
-
-def longest() -> float:
-    return 0.0
-
-
-def shortest() -> float:
-    return 1.0
-
-
-def test_waits_double_up_to_the_longest_and_are_shortened_by_up_to_half() -> None:
-    backoff = Backoff(retries=9, first_s=1, longest_s=5)
-    error = lm15.ServerError("x")
-    assert [backoff.wait(error, attempt, longest) for attempt in range(5)] == [1, 2, 4, 5, 5]
-    assert [backoff.wait(error, attempt, shortest) for attempt in range(5)] == [0.5, 1, 2, 2.5, 2.5]
-
-
-def test_retry_after_is_the_least_wait() -> None:
-    error = lm15.RateLimitError("x", retry_after=7)
-    assert Backoff(first_s=1).wait(error, 0, longest) == 7
-    assert Backoff(first_s=1).wait(error, 0, shortest) == 7.5
+from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
 
 
 @pytest.mark.parametrize(
@@ -38,13 +18,11 @@ def test_retry_after_is_the_least_wait() -> None:
     ],
 )
 def test_some_errors_are_not_worth_a_wait(error: lm15.LM15Error) -> None:
-    assert Backoff(patience_s=120).wait(error, 0) is None
+    assert wait_after(error, 0, Backoff(patience_s=120)) is None
 
 
-def test_no_wait_follows_the_last_attempt() -> None:
-    assert Backoff(retries=2).wait(lm15.ServerError("x"), 1) is not None
-    assert Backoff(retries=2).wait(lm15.ServerError("x"), 2) is None
-    assert Backoff(retries=0).wait(lm15.ServerError("x"), 0) is None
+def test_a_passing_fault_is_worth_one() -> None:
+    assert wait_after(lm15.ServerError("x"), 0, Backoff(first_s=1)) is not None
 
 
 def test_only_silence_is_unreachable() -> None:

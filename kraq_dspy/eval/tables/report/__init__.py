@@ -6,7 +6,7 @@ from kraq_dspy.eval.tables.report.markdown import markdown
 from kraq_dspy.eval.tables.report.page import coverage_page, page
 from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
 from kraq_dspy.eval.tables.summary import Summary
-from kraq_dspy.stores.manifest import write_atomically
+from kraq_dspy.files import replaced
 
 __all__ = ["coverage_page", "markdown", "page", "print_grid", "print_summary", "write_report"]
 
@@ -15,5 +15,6 @@ def write_report(summary: Summary, folder: Path) -> list[Path]:
     """`report.md` and `report.html`. Raises MissingExtraError without the plotting library."""
     files = [folder / "report.md", folder / "report.html"]
     for file, text in zip(files, (markdown(summary), page(summary)), strict=True):
-        write_atomically(file, text)
+        with replaced(file) as draft:
+            draft.write_text(text, "utf-8")
     return files

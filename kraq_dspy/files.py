@@ -1,0 +1,70 @@
+"""Writes files whole or not at all, and locks them against other processes."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        os.lseek(file, 1 << 30, os.SEEK_SET)  # a byte far behind the text, which others can then still read
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        os.lseek(file, 0, os.SEEK_SET)
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A draft beside `path`, a file or a folder to be made in the block: it takes the place of `path` when that ends.
+
+    When the block raises, or the process is killed in it, `path` is as it was; a draft that a kill left behind goes
+    with the next one. A file is on the disk, also after a power cut, when this returns. A folder takes no other
+    folder's place. For one writer at a time. Raises OSError.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    _remove(draft)
+    try:
+        yield draft
+        if draft.is_file():
+            _flush(draft)
+        os.replace(draft, path)
+        if os.name == "posix":
+            _flush(path.parent)
+    finally:
+        _remove(draft)
+
+
+def try_lock(file: int) -> bool:
+    """Lock an open file for this descriptor alone, until it is closed; False where another one has it.
+
+    The system releases the lock when the process ends, however it ends. A second descriptor of the same process is
+    refused too.
+    """
+    try:
+        _lock(file)
+    except OSError:
+        return False
+    return True
+
+
+def _flush(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft)
+    else:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,65 @@
+"""Files that are written whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.files import replaced, try_lock
+
+
+def test_what_the_block_wrote_takes_the_files_place(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("old")
+
+    with replaced(tmp_path / "a.json") as draft:
+        draft.write_text("new")
+        assert (tmp_path / "a.json").read_text() == "old"
+
+    assert (tmp_path / "a.json").read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_block_that_raises_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("old")
+
+    def break_off() -> None:
+        with replaced(tmp_path / "a.json") as draft:
+            draft.write_text("ne")
+            raise ValueError("half-way")
+
+    with pytest.raises(ValueError, match="half-way"):
+        break_off()
+
+    assert (tmp_path / "a.json").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_folder_appears_with_all_that_is_in_it(tmp_path: Path) -> None:
+    with replaced(tmp_path / "shard") as draft:
+        draft.mkdir()
+        (draft / "part").write_text("1")
+        assert not (tmp_path / "shard").exists()
+
+    assert (tmp_path / "shard" / "part").read_text() == "1"
+
+
+@pytest.mark.parametrize("left", ["file", "folder"])
+def test_a_draft_that_a_killed_writer_left_behind_does_not_matter(tmp_path: Path, left: str) -> None:
+    draft = tmp_path / ".a.json.new"
+    if left == "file":
+        draft.write_text('{"half')
+    else:
+        (draft / "segments").mkdir(parents=True)
+
+    with replaced(tmp_path / "a.json") as path:
+        path.write_text("{}")
+
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
+    with open(tmp_path / "lock", "wb") as first, open(tmp_path / "lock", "wb") as second:
+        assert try_lock(first.fileno())
+        assert not try_lock(second.fileno())
+        first.close()
+        assert try_lock(second.fileno())
