@@ -1,6 +1,8 @@
-"""Starts `llm_server.py`, an OpenAI-compatible stand-in, in a process of its own, and asks it what it saw."""
+"""Starts `stand_in_server`, which is OpenAI-compatible, in a process of its own, and asks it what it saw."""
 
 import json
+import os
+import platform
 import socket
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SERVER = Path(__file__).with_name("llm_server.py")
+BENCHMARKS = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,14 @@ def stand_in(**knobs: float | int | str) -> Iterator[StandIn]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = [word for name, value in knobs.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    command = [sys.executable, str(SERVER), "--port", str(port), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "stand_in_server", "--port", str(port), *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+    )
     try:
         assert process.stdout is not None
         started = process.stdout.readline()
-        if "llm_server on" not in started:
+        if "stand_in_server on" not in started:
             raise RuntimeError(f"The stand-in server did not start: {started!r}")
         yield StandIn(f"http://127.0.0.1:{port}")
     finally:
@@ -64,9 +68,6 @@ def stand_in(**knobs: float | int | str) -> Iterator[StandIn]:
 
 def machine() -> str:
     """What a figure was measured on, in words."""
-    import os
-    import platform
-
     return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
 
 

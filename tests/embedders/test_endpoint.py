@@ -5,17 +5,13 @@ import copy
 import json
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -26,8 +22,6 @@ from kraq_dspy.embedders.endpoint import EndpointEmbedder
 from kraq_dspy.errors import ModelError
 
 Reply = tuple[int, Any, dict[str, str]]
-CHECKOUT = Path(__file__).resolve().parents[2]
-LOAD_SERVERS = [CHECKOUT / "benchmarks" / "llm_server.py", CHECKOUT.parent / "shared" / "tools" / "llm_server.py"]
 
 
 class Server:
@@ -287,37 +281,17 @@ def test_a_copied_program_shares_its_embedder(server: Server) -> None:
     assert copy.deepcopy([made])[0] is made
 
 
-@pytest.fixture(scope="module")
-def load_server() -> Iterator[str]:
-    """The stand-in server, a process of its own, which answers 20 % of the requests with 429."""
-    program = next(filter(Path.is_file, LOAD_SERVERS), None)
-    if program is None:
-        pytest.skip("needs the load server benchmarks/llm_server.py")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(program), "--port", str(port)], stdout=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    for _ in range(200):
-        try:
-            httpx.post(f"{url}/config", json={"rate_429": 0.2, "retry_after": 0.01, "embed_latency_ms": 20})
-            break
-        except httpx.TransportError:
-            time.sleep(0.05)
-    yield url
-    process.kill()
-    process.wait()
+def test_a_faulty_server_embeds_a_corpus_in_the_end(stand_in: Any) -> None:
+    with stand_in(rate_429=0.2, retry_after=0.01, embed_latency_ms=20) as server:
+        made = load_embedder(EncoderSettings("fake-embed", api_base=server.url, batch_size=20))
+        texts = [f"passage {i} about topic {i % 7}" for i in range(1000)]
 
+        vectors = made.encode_passages(texts)
 
-def test_a_faulty_server_embeds_a_corpus_in_the_end(load_server: str) -> None:
-    made = load_embedder(EncoderSettings("fake-embed", api_base=f"{load_server}/v1", batch_size=20))
-    texts = [f"passage {i} about topic {i % 7}" for i in range(1000)]
-
-    vectors = made.encode_passages(texts)
-
-    stats = httpx.get(f"{load_server}/stats").json()
+        again = made.encode_passages(texts[777:778])[0]
+        stats = server.stats()
     assert vectors.shape == (1000, made.dimension) == (1000, 384)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    np.testing.assert_array_equal(made.encode_passages(texts[777:778])[0], vectors[777])
+    np.testing.assert_array_equal(again, vectors[777])
     assert stats["faults"]["embed_429"] > 0
     assert stats["embeddings"]["max_concurrency"] == 4
