@@ -30,12 +30,12 @@ from rich.table import Table
 from scipy.stats import binomtest
 from stand_in import machine
 
+from kraq_dspy.catalogue.ask_all import ask_all
 from kraq_dspy.catalogue.critics import BEST, rating
 from kraq_dspy.config import RoleSettings, RunSettings, Settings
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
-from kraq_dspy.steps.ask_all import ask_all
 from kraq_dspy.steps.direct import Item
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

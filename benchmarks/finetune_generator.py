@@ -27,7 +27,7 @@ from kraq_dspy.finetune.card import write_card
 from kraq_dspy.lms.roles import LanguageModels, make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import GenerateQuestion
-from kraq_dspy.steps.direct import bounded_map
+from kraq_dspy.steps.bounded import bounded_map
 
 SOURCES = ("dolly", "musique")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.catalogue.ask_all import ask_all
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import document_hashes, present_sources, sources_of
 from kraq_dspy.catalogue.store import Catalogue
@@ -18,7 +19,6 @@ from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk, Failure
 from kraq_dspy.signatures import AnswerQuestion
-from kraq_dspy.steps.ask_all import ask_all
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.stores.index import Index
 

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import dspy
 
+from kraq_dspy.catalogue.ask_all import ask_all
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import present_sources
 from kraq_dspy.catalogue.store import Catalogue, NewEntry, question_key
@@ -13,7 +14,6 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import AnswerEvidence, Failure
-from kraq_dspy.steps.ask_all import ask_all
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.stores.index import Index
 

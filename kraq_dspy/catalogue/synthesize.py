@@ -12,7 +12,6 @@ from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import AnswerSource, Chunk, Document, QAPair
 from kraq_dspy.steps.direct import Item
@@ -88,14 +87,14 @@ class _Making:
         self.by = by
         self.status = "approved" if approve else "pending"
         self.progress = progress
-        self.steps = StoredSteps(index.results, models, KraqAdapter(), progress, models.settings.run.concurrency)
+        self.steps = StoredSteps(index.results, models, progress)
         self.sources: dict[str, AnswerSource] = {}
         self.chunks: dict[str, Chunk] = {}
         self.pairs: dict[str, QAPair] = {}
         self.counts: Counter[str] = Counter()
 
     async def run(self, settings: ChunkSettings, limit: int | None) -> SyntheticReport:
-        started, calls = perf_counter(), self._calls()
+        started, calls = perf_counter(), self.index.results.calls(WRITE, RATE)
         everything: list[Chunk] = []
         for document in self.index.all(Document):
             everything += chunk_document(document, settings)
@@ -127,7 +126,7 @@ class _Making:
             known=self.counts["known"],
             conflicts=self.counts["conflicts"],
             failures=total - self.counts["empty"] - rated,
-            calls=self._calls() - calls,
+            calls=self.index.results.calls(WRITE, RATE) - calls,
             seconds=perf_counter() - started,
         )
 
@@ -155,10 +154,6 @@ class _Making:
         self.counts["added"] += len(report.added + report.answered)
         self.counts["conflicts"] += len(report.conflicts)
         self.counts["known"] += len(report.unchanged + report.replaced)
-
-    def _calls(self) -> int:
-        stages = self.index.results.usage().items()
-        return sum(usage.calls for (stage, _), usage in stages if stage in (WRITE, RATE))
 
 
 def _spread(chunks: list[Chunk], limit: int | None) -> list[Chunk]:

@@ -25,7 +25,7 @@ from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import Summary
 from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
 from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
-from kraq_dspy.steps.direct import bounded_map
+from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.stores.index import Index
 
 STAGE = "pairs"

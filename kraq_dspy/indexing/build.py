@@ -23,7 +23,6 @@ from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import drift, find_communities, prepare
 from kraq_dspy.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
@@ -42,7 +41,7 @@ from kraq_dspy.records import (
     Summary,
     Usage,
 )
-from kraq_dspy.steps.direct import Handover
+from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
 
@@ -342,7 +341,7 @@ class Builder:
             self._report_drift(communities, graph)
         self.index.replace(Community, communities)
         self.progress.finish("graph")
-        summaries: Handover[Summary] = Handover()
+        summaries: ItemStream[Summary] = ItemStream()
         total = len(self.kraq.worth_a_summary(communities))
         with _first_of_group():
             async with asyncio.TaskGroup() as group:  # a question is asked as soon as its summary is there
@@ -369,12 +368,12 @@ class Builder:
         for ids in _batches(chunk_id for chunk_id in order if chunk_id in have):
             yield from self.index.get(Extraction, ids)
 
-    async def _summarize(self, communities: Sequence[Community], graph: Graph, handover: Handover[Summary]) -> None:
+    async def _summarize(self, communities: Sequence[Community], graph: Graph, stream: ItemStream[Summary]) -> None:
         written: dict[str, Summary] = {}
         async for summary in self.kraq.summaries(communities, graph, self.steps):
             written[summary.community_id] = summary
-            handover.put(summary)
-        handover.close()
+            stream.put(summary)
+        stream.close()
         self.index.replace(Summary, [written[c.id] for c in communities if c.id in written])
         self.index.results.prune("summarize", written)
         self.progress.finish("summarize")
@@ -459,7 +458,7 @@ def _steps(index: Index, settings: Settings, models: LanguageModels, progress: P
     """Works in this process, or on a cluster."""
     run = settings.run
     if run.runner == "local":
-        return StoredSteps(index.results, models, KraqAdapter(), progress, run.concurrency)
+        return StoredSteps(index.results, models, progress, run.concurrency)
     from kraq_dspy.steps.ray import RaySteps  # brings pyarrow and ray
 
     return RaySteps(index.results, models, progress, run.concurrency, run.ray_address)

@@ -9,7 +9,7 @@ under way, its own extractions take the place of rehearsed ones, and the number 
 import asyncio
 import dataclasses
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +22,13 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.lms.adapter_name import with_adapter
-from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import Meter, Price, prices_of
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Extraction, Usage
-from kraq_dspy.steps.direct import Done, Item, Items, bounded_map
+from kraq_dspy.steps.direct import DirectSteps
 from kraq_dspy.stores.index import Index
 
 ROLE_OF = {"extract": "extractor", "describe": "summarizer", "summarize": "summarizer", "ask": "generator"}
@@ -190,45 +189,38 @@ async def _rehearsal(
     """What every stage asked the embedded model. `known` extractions come before those of `chunks`."""
     embedder = load_embedder(settings.encoder) if settings.resolve.semantic and settings.resolve.confirm else None
     meter = Meter()
-    steps = _Rehearsal(make_lm(RoleSettings(), embedder=embedder, meter=meter), progress)
-    kraq = KRAQ(settings, embedder)
-    place = {chunk.id: number for number, chunk in enumerate(chunks)}
-    rehearsed = [e async for e in kraq.extractions(chunks, steps, total=len(chunks))] if chunks else []
-    extractions = [*(known or ()), *sorted(rehearsed, key=lambda e: place[e.chunk_id])]
-    graph = await kraq.graph(extractions, steps)
-    communities = find_communities(graph.entities, graph.relationships, settings.communities)
-    summaries = [summary async for summary in kraq.summaries(communities, graph, steps)]
-    async for _ in kraq.questions(communities, summaries, {}, steps, total=len(summaries)):
-        pass
+    lm = make_lm(RoleSettings(), embedder=embedder, meter=meter)
+    steps = DirectSteps(8, _RehearsalProgress(progress))
+    with dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True, trace=None):
+        kraq = KRAQ(settings, embedder)
+        place = {chunk.id: number for number, chunk in enumerate(chunks)}
+        rehearsed = [e async for e in kraq.extractions(chunks, steps, total=len(chunks))] if chunks else []
+        extractions = [*(known or ()), *sorted(rehearsed, key=lambda e: place[e.chunk_id])]
+        graph = await kraq.graph(extractions, steps)
+        communities = find_communities(graph.entities, graph.relationships, settings.communities)
+        summaries = [summary async for summary in kraq.summaries(communities, graph, steps)]
+        async for _ in kraq.questions(communities, summaries, {}, steps, total=len(summaries)):
+            pass
     by_stage: dict[str, Usage] = {}
     for (stage, _), usage in meter.usage().items():
         by_stage[stage] = by_stage.get(stage, Usage()) + usage
     return by_stage
 
 
-class _Rehearsal:
-    """Steps that the embedded model answers, whatever the role; nothing is kept."""
+class _RehearsalProgress(SilentProgress):
+    """Tells `progress` of the stages under names of their own."""
 
-    def __init__(self, lm: KraqLM, progress: Progress) -> None:
-        self.lm = lm
-        self.adapter = KraqAdapter()
-        self.progress = progress
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
-    async def map(
-        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
-    ) -> AsyncIterator[Done]:
-        async def work(item: Item) -> Done:
-            own = dspy.context(lm=self.lm, adapter=self.adapter, disable_history=True, trace=None)
-            with working_on(stage, item.id), own:
-                return Done(item.id, await program.acall(**item.inputs), "embedded")
+    def start(self, stage: str, total: int | None) -> None:
+        self._progress.start(f"rehearse {stage}", total)
 
-        if total is not None:
-            self.progress.start(f"rehearse {stage}", total)
-        assert not isinstance(items, AsyncIterable)
-        async for done in bounded_map(work, items, 8):
-            self.progress.advance(f"rehearse {stage}")
-            yield done
-        self.progress.finish(f"rehearse {stage}")
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self._progress.advance(f"rehearse {stage}", done)
+
+    def finish(self, stage: str) -> None:
+        self._progress.finish(f"rehearse {stage}")
 
 
 def _paid(index: Index) -> dict[str, Usage]:

@@ -6,7 +6,7 @@ arrives, so an item that was interrupted between two calls starts with the first
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +24,36 @@ class Journal(Protocol):
     def remember(
         self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
     ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a model, as a journal is told of it."""
+
+    stage: str
+    item_id: str
+    request_hash: str
+    response_json: str
+    model: str
+    usage: Usage
+
+
+class TappedJournal:
+    """Hands every answer that comes to `tap`; `journal` keeps and recalls answers, without one nothing does."""
+
+    def __init__(self, tap: Callable[[Answer], None], journal: Journal | None = None) -> None:
+        self._tap = tap
+        self._journal = journal
+
+    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
+        return None if self._journal is None else self._journal.recall(stage, item_id, request_hash)
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None:
+        if self._journal is not None:
+            self._journal.remember(stage, item_id, request_hash, response_json, model=model, usage=usage)
+        self._tap(Answer(stage, item_id, request_hash, response_json, model, usage))
 
 
 @dataclass(frozen=True, slots=True)

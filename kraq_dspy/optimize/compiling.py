@@ -1,13 +1,11 @@
 """`compile_program`: measure, optimize, measure again on rows that the optimizer never saw, and keep what is better."""
 
 import contextlib
-import contextvars
 import dataclasses
 import io
 import logging
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +37,7 @@ from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
 from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of, thawed
 from kraq_dspy.records import Usage
+from kraq_dspy.steps.bounded import list_in_threads
 from kraq_dspy.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -327,7 +326,7 @@ class _Run:
                 return 0.0
             return float(self.metric(example, prediction))
 
-        scores = _in_threads(score, self.split.dev, self.sizes.threads)
+        scores = list_in_threads(score, self.split.dev, self.sizes.threads)
         self.spending.check()
         if len(failures) == len(scores):
             raise ModelError(
@@ -471,17 +470,6 @@ def _provenance(run: _Run, comparison: Comparison, start: str | Path | None) -> 
         "difference": dataclasses.asdict(comparison.difference),
         "p_value": comparison.test.p_value,
     }
-
-
-def _in_threads(work: Callable[[dspy.Example], float], items: Sequence[dspy.Example], threads: int) -> list[float]:
-    # A copy of the context carries dspy.context into the thread. DSPy's own Evaluate would ask slow rows twice.
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        running = [pool.submit(contextvars.copy_context().run, work, item) for item in items]
-        try:
-            return [future.result() for future in running]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 @contextlib.contextmanager

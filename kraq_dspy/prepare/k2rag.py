@@ -19,7 +19,6 @@ from kraq_dspy.files import replaced
 from kraq_dspy.indexing.build import abuild_index
 from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.prepare.graph import entity_vectors
 from kraq_dspy.programs.k2rag import Shorten
@@ -139,9 +138,9 @@ async def _build(
     started = perf_counter()
     path = index.path / FOLDER
     (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
-    before = _calls(index, STAGE)
+    before = index.results.calls(STAGE)
     summaries = await _summaries(index, models, shorten, progress)
-    asked = _calls(index, STAGE) - before
+    asked = index.results.calls(STAGE) - before
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     graph = _WithoutQuestions(settings, embedder)
@@ -173,7 +172,7 @@ async def _build(
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
     """By document id; without those that failed."""
     index.results.prune(STAGE, index.ids(Document))
-    steps = StoredSteps(index.results, models, KraqAdapter(), progress, models.settings.run.concurrency)
+    steps = StoredSteps(index.results, models, progress)
     items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
     found: dict[str, str] = {}
     async for done in steps.map(STAGE, "summarizer", shorten, items, total=index.count(Document)):
@@ -254,7 +253,3 @@ def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[s
         "share": shorten.share,
         "least_tokens": shorten.least_tokens,
     }
-
-
-def _calls(index: Index, stage: str) -> int:
-    return sum(usage.calls for (its_stage, _), usage in index.results.usage().items() if its_stage == stage)

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.records import Chunk, QAPair
@@ -64,9 +63,9 @@ def make_qa_pairs(
 
 async def _make(index: Index, models: LanguageModels, program: WritePairs, progress: Progress) -> PairsReport:
     started = perf_counter()
-    before = _calls(index)
+    before = index.results.calls(STAGE)
     index.results.prune(STAGE, index.ids(Chunk))
-    steps = StoredSteps(index.results, models, KraqAdapter(), progress, models.settings.run.concurrency)
+    steps = StoredSteps(index.results, models, progress)
     items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in index.all(Chunk))
     chunks = pairs = 0
     total = index.count(Chunk)
@@ -74,8 +73,4 @@ async def _make(index: Index, models: LanguageModels, program: WritePairs, progr
         chunks += 1
         pairs += len(done.prediction.pairs)
     progress.finish(STAGE)
-    return PairsReport(chunks, pairs, _calls(index) - before, total - chunks, perf_counter() - started)
-
-
-def _calls(index: Index) -> int:
-    return sum(usage.calls for (stage, _), usage in index.results.usage().items() if stage == STAGE)
+    return PairsReport(chunks, pairs, index.results.calls(STAGE) - before, total - chunks, perf_counter() - started)

@@ -13,7 +13,6 @@ from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.prepare.soft_clusters import soft_clusters
 from kraq_dspy.programs.retrievers.raptor import SummaryTree, TreeNode
@@ -108,11 +107,9 @@ class _Builder:
 
     async def run(self) -> TreeReport:
         started = perf_counter()
-        before = _calls(self.index)
+        before = self.index.results.calls(STAGE)
         progress = self.progress or SilentProgress()
-        steps = StoredSteps(
-            self.index.results, self.models, KraqAdapter(), progress, self.models.settings.run.concurrency
-        )
+        steps = StoredSteps(self.index.results, self.models, progress)
         chunks = sorted(self.index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
         ids = [chunk.id for chunk in chunks]
         texts = [chunk.passage for chunk in chunks]
@@ -150,7 +147,7 @@ class _Builder:
             passages=len(chunks),
             summaries=len(nodes),
             levels=max((node.level for node in nodes), default=0),
-            calls=_calls(self.index) - before,
+            calls=self.index.results.calls(STAGE) - before,
             failures=len(asked) - len(nodes),
             seconds=perf_counter() - started,
         )
@@ -176,7 +173,3 @@ class _Builder:
         }
         with replaced(self.index.path / FILE) as draft:
             draft.write_text(json.dumps(content), "utf-8")
-
-
-def _calls(index: Index) -> int:
-    return sum(usage.calls for (stage, _), usage in index.results.usage().items() if stage == STAGE)

@@ -1,19 +1,14 @@
-"""How a stage runs: a program mapped over items, a bounded number at a time."""
+"""Says what a step is, a program mapped over items, and runs one in memory."""
 
-import asyncio
-import heapq
-import itertools
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import dspy
 
-from kraq_dspy.errors import BudgetExceededError
-
-T = TypeVar("T")
-R = TypeVar("R")
+from kraq_dspy.lms.journal import working_on
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.steps.bounded import bounded_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,125 +48,27 @@ class Steps(Protocol):
 class DirectSteps:
     """Runs programs with the models of the surrounding `dspy.context`; keeps nothing; the first failure is raised."""
 
-    def __init__(self, concurrency: int = 32) -> None:
+    def __init__(self, concurrency: int = 32, progress: Progress | None = None) -> None:
         self.concurrency = concurrency
+        self.progress = progress or SilentProgress()
 
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
         async def work(item: Item) -> Done:
-            return Done(item.id, await program.acall(**item.inputs), model_of(program))
+            with working_on(stage, item.id):
+                return Done(item.id, await program.acall(**item.inputs), model_of(program))
 
+        if total is not None:
+            self.progress.start(stage, total)
         async for done in bounded_map(work, items, self.concurrency):
+            self.progress.advance(stage)
             yield done
+        self.progress.finish(stage)
 
 
-def model_of(program: dspy.Module) -> str:
-    """The name of the model that the program would ask now; "" where there is none."""
-    own = [predictor.lm for _, predictor in program.named_predictors() if predictor.lm is not None]
-    lm = own[0] if own else dspy.settings.lm
-    return "" if lm is None else str(lm.model)
-
-
-async def bounded_map(
-    work: Callable[[T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], concurrency: int
-) -> AsyncIterator[R]:
-    """`await work(item)` for every item, at most `concurrency` at once, results as they come.
-
-    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest;
-    a spent budget lets what is under way come to its end first, for that is paid already.
-    """
-    later = aiter(items) if isinstance(items, AsyncIterable) else None
-    at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
-    drawing: asyncio.Future[T] | None = None
-    running: set[asyncio.Future[R]] = set()
-    done: set[asyncio.Future[R]] = set()
-    try:
-        while True:
-            for item in at_once:
-                running.add(asyncio.ensure_future(work(item)))
-                if len(running) >= concurrency:
-                    break
-            if later is not None and drawing is None and len(running) < concurrency:
-                drawing = asyncio.ensure_future(anext(later))
-            if drawing is None and not running:
-                return
-            await asyncio.wait({*running, *([drawing] if drawing else ())}, return_when=asyncio.FIRST_COMPLETED)
-            if drawing is not None and drawing.done():
-                try:
-                    running.add(asyncio.ensure_future(work(drawing.result())))
-                except StopAsyncIteration:
-                    later = None
-                drawing = None
-            done = {task for task in running if task.done()}
-            running -= done
-            for task in done:
-                yield task.result()
-    except BudgetExceededError:
-        await asyncio.gather(*running, *done, return_exceptions=True)
-        raise
-    finally:
-        left = [*running, *done, *([drawing] if drawing else ())]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-
-
-class Places:
-    """A bounded number of places for calls, over all stages that run at the same time.
-
-    A call holds one from the request to the reply. What comes before and after, and the wait before a server is asked
-    again, needs none, so that a server always has as many calls to answer as it may have.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._arrivals = itertools.count()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-
-    @asynccontextmanager
-    async def one(self, rank: int = 0) -> AsyncIterator[None]:
-        """A place, once there is one; of those who wait the lowest `rank` goes first, then who came first."""
-        await self._enter(rank)
-        try:
-            yield
-        finally:
-            self._leave()
-
-    async def _enter(self, rank: int) -> None:
-        if self._free:
-            self._free -= 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the place came together with the end
-                self._leave()
-            raise
-
-    def _leave(self) -> None:
-        while self._waiting:
-            *_, turn = heapq.heappop(self._waiting)
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
-
-
-class Handover(Generic[T]):
-    """What one stage gives to the next while both run: items put in come out in order, until `close`."""
-
-    def __init__(self) -> None:
-        self._items: asyncio.Queue[list[T]] = asyncio.Queue()
-
-    def put(self, item: T) -> None:
-        self._items.put_nowait([item])
-
-    def close(self) -> None:
-        self._items.put_nowait([])
-
-    async def __aiter__(self) -> AsyncIterator[T]:
-        while item := await self._items.get():
-            yield item[0]
+def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
+    """The name of the model that the program would ask now, where it has none of its own `lm`; "" for none."""
+    models = [predictor.lm for _, predictor in program.named_predictors() if predictor.lm is not None]
+    model = models[0] if models else lm or dspy.settings.lm
+    return "" if model is None else str(model.model)

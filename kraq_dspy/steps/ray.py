@@ -1,4 +1,4 @@
-"""The map of a stage on a Ray cluster: the driver looks up and keeps, actors of Ray Data ask the models."""
+"""Maps steps on a Ray cluster: the driver looks up and keeps, actors of Ray Data ask the models."""
 
 import asyncio
 import dataclasses
@@ -17,12 +17,14 @@ from kraq_dspy import errors
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError, KraqError, MissingExtraError
 from kraq_dspy.lms.adapter_name import with_adapter
+from kraq_dspy.lms.journal import Answer, TappedJournal
 from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
-from kraq_dspy.steps.direct import Done, Items, bounded_map, model_of
-from kraq_dspy.steps.stored import KeptStage, StoredSteps, decode, encode, outcome
+from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import Done, Items, model_of
+from kraq_dspy.steps.kept import StageFailures, run_program
+from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
 from kraq_dspy.stores.results import ResultStore
 
 logger = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class RaySteps(StoredSteps):
         address: str | None = None,
     ) -> None:
         require_ray()
-        super().__init__(results, models, KraqAdapter(), progress, concurrency)
+        super().__init__(results, models, progress, concurrency)
         self.address = address
         self._own_connection = False
         self._running: Generator[pa.Table, None, None] | None = None
@@ -69,33 +71,34 @@ class RaySteps(StoredSteps):
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             model = model_of(program) or settings.model  # without making the model: its key may be elsewhere
-        kept = KeptStage(self.results, self.progress, self.adapter, stage, program, model)
+        keeper = StageResults(self.results, stage, program, model)
+        failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
         waiting = iter([item async for item in items] if isinstance(items, AsyncIterable) else items)
         while True:
             missing: list[dict[str, str]] = []
             for item in waiting:
-                fingerprint = kept.fingerprint(item)
-                stored = kept.find(item.id, fingerprint)
+                stored = keeper.find(item)
                 if stored is None:
-                    missing.append({"item": json.dumps([item.id, fingerprint, dict(item.inputs)])})
+                    missing.append({"item": json.dumps([item.id, keeper.fingerprint(item), dict(item.inputs)])})
                     if len(missing) == WAVE:
                         break
                     continue
+                failures.succeed()
                 self.progress.advance(stage)
                 yield stored
             if not missing:
                 break
             try:
-                async for rows in self._asked(missing, Actor.arguments(stage, settings, program)):
-                    for done in self._keep(kept, stage, program, model, rows):
+                async for rows in self._outcomes(missing, Actor.arguments(stage, settings, program)):
+                    for done in self._keep(keeper, failures, stage, rows):
                         yield done
             finally:
                 self._stop()
-        kept.check_end()
+        failures.check_end()
 
-    async def _asked(self, missing: list[dict[str, str]], arguments: tuple[Any, ...]) -> AsyncIterator[list[Any]]:
+    async def _outcomes(self, missing: list[dict[str, str]], arguments: tuple[Any, ...]) -> AsyncIterator[list[Any]]:
         """The outcomes, block by block as they come."""
         blocks = self._running = await _in_thread(self._dispatched, missing, arguments)
         while (block := await _in_thread(next, blocks, None)) is not None:
@@ -131,25 +134,28 @@ class RaySteps(StoredSteps):
             self._running = None
 
     def _keep(
-        self, kept: KeptStage, stage: str, program: dspy.Module, model: str, rows: Iterable[dict[str, Any]]
+        self, keeper: StageResults, failures: StageFailures, stage: str, rows: Iterable[dict[str, Any]]
     ) -> Iterator[Done]:
         """Commits every outcome of a block, then raises what ends the run, if anything does."""
+        journal = TappedJournal(self.tell, self.results)
         paid: list[tuple[str, Usage]] = []
         end: KraqError | None = None
         for row in rows:
             for answer in row["answers"]:
                 usage = Usage(**answer.pop("usage"))
-                kept.journal.remember(stage, row["id"], **answer, usage=usage)
+                journal.remember(**answer, usage=usage)
                 paid.append((answer["model"], usage))
             if "end" in row:
                 end = end or _as_it_was_raised(*row["end"])
                 continue
             self.progress.advance(stage)
             if row["output"] is None:
-                kept.fail(row["id"], row["reason"])
+                keeper.fail(row["id"], row["reason"])
+                failures.add(row["id"], row["reason"])
                 continue
-            kept.save(row["id"], row["fingerprint"], row["output"])
-            yield Done(row["id"], decode(program, row["output"]), model)
+            keeper.save(row["id"], row["fingerprint"], row["output"])
+            failures.succeed()
+            yield keeper.done(row["id"], row["output"])
         if end is not None:
             raise end
         for name, usage in paid:
@@ -165,7 +171,7 @@ class RaySteps(StoredSteps):
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours does not report to Ray's makers
         try:
-            _knock(self.address)
+            _check_reachable(self.address)
             ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigError(
@@ -194,8 +200,7 @@ class Actor:
         self.role = RoleSettings(**role)
         self.program = program
         self.state = state
-        self.places = asyncio.Semaphore(calls)
-        self.adapter = KraqAdapter()
+        self.slots = asyncio.Semaphore(calls)
         self._lm: KraqLM | None = None
 
     @staticmethod
@@ -212,16 +217,19 @@ class Actor:
 
     async def _work(self, item: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
         item_id, fingerprint, inputs = item
-        row: dict[str, Any] = {"id": item_id, "fingerprint": fingerprint}
-        answers = _Answers()
-        async with self.places:
+        row: dict[str, Any] = {"id": item_id, "fingerprint": fingerprint, "output": None}
+        answers: list[Answer] = []
+        async with self.slots:
             try:
-                lm = self._ready()
-                values, reason = await outcome(self.program, lm, self.adapter, self.stage, item_id, inputs, answers)
-                row |= {"output": values and encode(self.program, values), "reason": reason}
+                prediction = await run_program(
+                    self.program, self._ready(), self.stage, item_id, inputs, TappedJournal(answers.append)
+                )
+                row["output"] = encoded(self.program, prediction)
             except KraqError as error:  # ends the run, but not before the driver has what is done
-                row |= {"end": [type(error).__name__, str(error)]}
-        return row | {"answers": answers.given}
+                row["end"] = [type(error).__name__, str(error)]
+            except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)
+                row["reason"] = f"{type(error).__name__}: {error}"
+        return row | {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
     def _ready(self) -> KraqLM:
         """The model of the role; with the first call, so that what is missing here is told as an item's outcome."""
@@ -229,22 +237,6 @@ class Actor:
             self.program.load_state(self.state, allow_unsafe_lm_state=True)
             self._lm = make_lm(self.role)
         return self._lm
-
-
-class _Answers:
-    """A journal that the driver is told with the outcome."""
-
-    def __init__(self) -> None:
-        self.given: list[dict[str, Any]] = []
-
-    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
-        return None
-
-    def remember(
-        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
-    ) -> None:
-        answer = {"request_hash": request_hash, "response_json": response_json, "model": model}
-        self.given.append(answer | {"usage": dataclasses.asdict(usage)})
 
 
 def require_ray() -> None:
@@ -268,7 +260,7 @@ async def _in_thread(call: Callable[..., R], *arguments: Any) -> R:
         raise
 
 
-def _knock(address: str | None) -> None:
+def _check_reachable(address: str | None) -> None:
     """Raises OSError where nothing listens at HOST:PORT; Ray itself would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if host:

@@ -163,6 +163,10 @@ class ResultStore:
             ).fetchall()
         return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
 
+    def calls(self, *stages: str) -> int:
+        """How many calls these stages ever took, over all models."""
+        return sum(usage.calls for (stage, _), usage in self.usage().items() if stage in stages)
+
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
         """Forget the results, journals and failures of a stage's other items."""
         with self._database.writing() as connection:

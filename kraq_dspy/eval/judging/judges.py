@@ -1,8 +1,6 @@
 """Language models as judges. A reply that is no verdict is a failure with a reason, never a silent 0."""
 
-import contextvars
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import dspy
@@ -15,6 +13,7 @@ from kraq_dspy.signatures.judging.check_response import CheckResponse
 from kraq_dspy.signatures.judging.grade_answer import GradeAnswer
 from kraq_dspy.signatures.judging.judge_answer import JudgeAnswer
 from kraq_dspy.signatures.judging.judge_list_answer import JudgeListAnswer
+from kraq_dspy.steps.bounded import list_in_threads
 
 STAGE = "judge"
 RIGHT_GRADE = 4
@@ -131,7 +130,7 @@ def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrenc
             return Failure(STAGE, question.id, f"the judge could not be asked: {error}")
         return verdict
 
-    outcomes = _in_parallel(verdict_on, asked, concurrency)
+    outcomes = list_in_threads(verdict_on, asked, concurrency)
     return Verdicts(
         tuple(outcome for outcome in outcomes if isinstance(outcome, Verdict)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
@@ -147,17 +146,3 @@ def _reply(error: AdapterParseError) -> str:
 def _model_name(judge: Judge) -> str:
     models = {str(lm.model) for predict in judge.predictors() if (lm := predict.lm or dspy.settings.lm) is not None}
     return ", ".join(sorted(models))
-
-
-def _in_parallel(
-    work: Callable[[AnsweredQuestion], Verdict | Failure], asked: Sequence[AnsweredQuestion], concurrency: int
-) -> list[Verdict | Failure]:
-    # dspy.Parallel would ask slow questions twice and turn every error into a bare Exception. A copy of the context
-    # carries dspy.context into the thread.
-    with ThreadPoolExecutor(max_workers=concurrency) as pool:
-        running = [pool.submit(contextvars.copy_context().run, work, question) for question in asked]
-        try:
-            return [future.result() for future in running]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise

@@ -1,10 +1,8 @@
 """Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
 
-import contextvars
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +18,6 @@ from kraq_dspy.errors import (
     IndexStateError,
     MissingExtraError,
     MissingLogprobsError,
-    ModelError,
     ServerDownError,
 )
 from kraq_dspy.eval.datasets import Example
@@ -32,19 +29,18 @@ from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
 from kraq_dspy.eval.tables.scoring import Scorer
 from kraq_dspy.eval.tables.table import System, Table
 from kraq_dspy.files import replaced
-from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.journal import Answer, TappedJournal, working_on
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import Usage
+from kraq_dspy.steps.bounded import map_in_threads
+from kraq_dspy.steps.kept import StageFailures
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import now, to_fields
 from kraq_dspy.workspace import Workspace
 
 logger = logging.getLogger(__name__)
-
-GIVE_UP_AFTER = 25
-"""Failures of a system without one success: the fault is not in the questions."""
 
 _ENDS_THE_RUN = (
     BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,
@@ -226,20 +222,20 @@ class _Run:
         todo = [example for example in self.asked.examples if (system.name, example.id) not in writer.done]
         self.progress.start(system.name, len(self.asked.examples))
         self.progress.advance(system.name, len(self.asked.examples) - len(todo))
-        failed, succeeded = 0, len(todo) < len(self.asked.examples)
-        for row in _as_done(work, todo, at_once):
+        failures = StageFailures(
+            system.name,
+            f"questions of {system.name!r}",
+            again="run the same command with --retry-failed: what was done is kept",
+        )
+        if len(todo) < len(self.asked.examples):
+            failures.succeed()
+        for row in map_in_threads(work, todo, at_once):
             writer.write(row)
             self.progress.advance(system.name)
             if row.failure is None:
-                succeeded = True
-                continue
-            failed += 1
-            logger.warning("%s, question %s: %s", system.name, row.question_id, row.failure)
-            if failed >= GIVE_UP_AFTER and not succeeded:
-                raise ModelError(
-                    f"The first {failed} questions of {system.name!r} failed; the last reason: {row.failure}. Mend "
-                    "that and run the same command with --retry-failed: what was done is kept."
-                )
+                failures.succeed()
+            else:
+                failures.add(row.question_id, row.failure)
         self.progress.finish(system.name)
 
     def _work(self, space: Workspace, system: System, scorer: Scorer) -> tuple[System, Callable[[Example], Row], int]:
@@ -325,21 +321,17 @@ class _Run:
         return find
 
 
-class _Spent:
-    """A journal that keeps no answer and adds up what they took."""
+class _Spent(TappedJournal):
+    """Adds up what answers took."""
 
     def __init__(self) -> None:
+        super().__init__(self._add)
         self.usage = Usage()
         self._lock = threading.Lock()
 
-    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
-        return None
-
-    def remember(
-        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
-    ) -> None:
+    def _add(self, answer: Answer) -> None:
         with self._lock:
-            self.usage += usage
+            self.usage += answer.usage
 
     def to_dict(self) -> dict[str, int]:
         return {
@@ -361,23 +353,6 @@ def forget_failed(folder: Path) -> int:
         with replaced(path) as draft:
             draft.write_text("".join(line for number, line in enumerate(lines) if number not in dropped), "utf-8")
     return len(failed)
-
-
-def _as_done(work: Callable[[Example], Row], examples: Iterable[Example], at_once: int) -> Iterator[Row]:
-    """Rows as they come, at most `at_once` in flight; after an error or an interruption nothing new begins."""
-    source = iter(examples)
-    running: set[Future[Row]] = set()
-    with ThreadPoolExecutor(at_once, thread_name_prefix="kraq-eval") as pool:
-        while True:
-            for example in source:
-                running.add(pool.submit(contextvars.copy_context().run, work, example))
-                if len(running) >= at_once:
-                    break
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
 
 
 def _facts(example: Example) -> dict[str, Any]:

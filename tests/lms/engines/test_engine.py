@@ -27,7 +27,7 @@ from kraq_dspy.lms.roles import KraqLM, make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
-from kraq_dspy.steps.direct import Places
+from kraq_dspy.steps.bounded import CallSlots
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
 
@@ -103,7 +103,7 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
 
     async def both() -> None:
         lm = model(scripted.url, quick)
-        place_for_call.set(Places(1).one)
+        place_for_call.set(CallSlots(1).slot)
         await asyncio.gather(one(lm, "put off"), one(lm, "next"))
 
     asyncio.run(both())

@@ -1,10 +1,13 @@
+"""Work over items, a bounded number under way."""
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextvars import ContextVar
 
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.direct import Handover, Places, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, ItemStream, bounded_map, list_in_threads, map_in_threads
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -27,7 +30,7 @@ def test_no_more_than_the_bound_runs_at_once() -> None:
     assert most == 4
 
 
-def test_items_are_drawn_as_places_become_free() -> None:
+def test_items_are_drawn_as_slots_become_free() -> None:
     drawn = 0
 
     def items() -> Iterator[int]:
@@ -84,7 +87,7 @@ def test_a_stage_works_on_what_another_hands_over_while_that_one_goes_on() -> No
     """Each side waits for the other, so one after the other would never end."""
 
     async def both() -> list[int]:
-        handover: Handover[int] = Handover()
+        stream: ItemStream[int] = ItemStream()
         received = asyncio.Event()
 
         async def work(item: int) -> int:
@@ -92,13 +95,13 @@ def test_a_stage_works_on_what_another_hands_over_while_that_one_goes_on() -> No
             return item * 2
 
         async def give() -> None:
-            handover.put(1)
+            stream.put(1)
             await received.wait()
-            handover.put(2)
-            handover.close()
+            stream.put(2)
+            stream.close()
 
         async def take() -> list[int]:
-            return [result async for result in bounded_map(work, handover, 4)]
+            return [result async for result in bounded_map(work, stream, 4)]
 
         _, taken = await asyncio.wait_for(asyncio.gather(give(), take()), timeout=30)
         return taken
@@ -108,13 +111,13 @@ def test_a_stage_works_on_what_another_hands_over_while_that_one_goes_on() -> No
 
 def test_a_map_that_is_left_while_it_waits_for_items_lets_go_of_them() -> None:
     async def leave() -> int:
-        handover: Handover[int] = Handover()
-        handover.put(1)
+        stream: ItemStream[int] = ItemStream()
+        stream.put(1)
 
         async def work(item: int) -> int:
             return item
 
-        results = bounded_map(work, handover, 4)
+        results = bounded_map(work, stream, 4)
         first = await anext(results)
         await results.aclose()  # type: ignore[attr-defined]
         return first + len(asyncio.all_tasks()) - 1
@@ -122,13 +125,13 @@ def test_a_map_that_is_left_while_it_waits_for_items_lets_go_of_them() -> None:
     assert asyncio.run(leave()) == 1
 
 
-def test_places_are_bounded_and_given_by_rank() -> None:
+def test_slots_are_bounded_and_given_by_rank() -> None:
     async def order() -> list[str]:
-        places = Places(1)
+        slots = CallSlots(1)
         came: list[str] = []
 
         async def work(name: str, rank: int) -> None:
-            async with places.one(rank):
+            async with slots.slot(rank):
                 came.append(name)
                 await asyncio.sleep(0)
 
@@ -138,15 +141,15 @@ def test_places_are_bounded_and_given_by_rank() -> None:
     assert asyncio.run(order()) == ["first", "urgent", "late", "later"]
 
 
-def test_a_place_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
+def test_a_slot_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
     async def leave() -> bool:
-        places = Places(1)
+        slots = CallSlots(1)
 
         async def hold() -> None:
-            async with places.one():
+            async with slots.slot():
                 await asyncio.sleep(0)
 
-        async with places.one():
+        async with slots.slot():
             waiting = [asyncio.create_task(hold()) for _ in range(3)]
             await asyncio.sleep(0)
             waiting[0].cancel()
@@ -156,3 +159,31 @@ def test_a_place_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
         return waiting[2].exception() is None
 
     assert asyncio.run(leave())
+
+
+def test_threads_have_the_context_of_their_caller_and_no_more_than_the_bound_run_at_once() -> None:
+    voice: ContextVar[str] = ContextVar("voice", default="nobody")
+    voice.set("caller")
+    running: list[int] = []
+    most: list[int] = []
+
+    def work(item: int) -> tuple[int, str]:
+        running.append(item)
+        most.append(len(running))
+        running.remove(item)
+        return item, voice.get()
+
+    assert list_in_threads(work, range(50), 3) == [(item, "caller") for item in range(50)]
+    assert max(most) <= 3
+
+
+def test_after_an_exception_in_a_thread_nothing_new_begins() -> None:
+    begun: list[int] = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        list(map_in_threads(work, range(100), 2))
+    assert len(begun) <= 4

@@ -1,0 +1,145 @@
+"""Maps work over items with a bounded number under way: as tasks, or in threads."""
+
+import asyncio
+import contextvars
+import heapq
+import itertools
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+from kraq_dspy.errors import BudgetExceededError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+async def bounded_map(
+    work: Callable[[T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], concurrency: int
+) -> AsyncIterator[R]:
+    """`await work(item)` for every item, at most `concurrency` at once, results as they come.
+
+    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest;
+    a spent budget lets what is under way come to its end first, for that is paid already.
+    """
+    later = aiter(items) if isinstance(items, AsyncIterable) else None
+    at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
+    drawing: asyncio.Future[T] | None = None
+    running: set[asyncio.Future[R]] = set()
+    done: set[asyncio.Future[R]] = set()
+    try:
+        while True:
+            for item in at_once:
+                running.add(asyncio.ensure_future(work(item)))
+                if len(running) >= concurrency:
+                    break
+            if later is not None and drawing is None and len(running) < concurrency:
+                drawing = asyncio.ensure_future(anext(later))
+            if drawing is None and not running:
+                return
+            await asyncio.wait({*running, *([drawing] if drawing else ())}, return_when=asyncio.FIRST_COMPLETED)
+            if drawing is not None and drawing.done():
+                try:
+                    running.add(asyncio.ensure_future(work(drawing.result())))
+                except StopAsyncIteration:
+                    later = None
+                drawing = None
+            done = {task for task in running if task.done()}
+            running -= done
+            for task in done:
+                yield task.result()
+    except BudgetExceededError:
+        await asyncio.gather(*running, *done, return_exceptions=True)
+        raise
+    finally:
+        left = [*running, *done, *([drawing] if drawing else ())]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+class CallSlots:
+    """Bounds the calls in flight, over all stages that run at the same time.
+
+    A call holds a slot from the request to the reply. What comes before and after, and the wait before a server is
+    asked again, needs none, so that a server always has as many calls to answer as it may have.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._arrivals = itertools.count()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @asynccontextmanager
+    async def slot(self, rank: int = 0) -> AsyncIterator[None]:
+        """A slot, once one is free; of those who wait the lowest `rank` goes first, then who came first."""
+        await self._enter(rank)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _enter(self, rank: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (rank, next(self._arrivals), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot came together with the end
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        while self._waiting:
+            *_, turn = heapq.heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+class ItemStream(Generic[T]):
+    """Items that one stage makes for the next while both run: those put in come out in order, until `close`."""
+
+    def __init__(self) -> None:
+        self._items: asyncio.Queue[list[T]] = asyncio.Queue()
+
+    def put(self, item: T) -> None:
+        self._items.put_nowait([item])
+
+    def close(self) -> None:
+        self._items.put_nowait([])
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        while item := await self._items.get():
+            yield item[0]
+
+
+def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
+    """`work(item)` for every item, results as they come, each call with a copy of the context (`dspy.context`).
+
+    Items are drawn as threads become free. After the first exception, or when the caller leaves, nothing new begins.
+    """
+    source = iter(items)
+    running: set[Future[R]] = set()
+    with ThreadPoolExecutor(threads, thread_name_prefix="kraq") as pool:
+        while True:
+            for item in source:
+                running.add(pool.submit(contextvars.copy_context().run, work, item))
+                if len(running) >= threads:
+                    break
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+
+
+def list_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
+    """As `map_in_threads`, in the order of the items."""
+    numbered = map_in_threads(lambda pair: (pair[0], work(pair[1])), enumerate(items), threads)
+    return [result for _, result in sorted(numbered, key=lambda pair: pair[0])]
