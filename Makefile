@@ -7,7 +7,7 @@ DEV := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Where pip finds CPU builds of torch, if not where it looks anyway: make demo TORCH_INDEX=URL
 TORCH_INDEX ?=
-SOURCES := kraq_dspy tests benchmarks examples
+SOURCES := kraq_dspy tests benchmarks examples scripts
 
 .PHONY: help demo test test-kill test-vllm check format lint types clean
 help:

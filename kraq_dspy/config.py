@@ -1,6 +1,7 @@
 """Frozen settings, read once from `kraq.toml` and overridden from the command line.
 
-Every section of the file is one dataclass here; unknown sections and keys are refused by name. Example:
+Every section of the file is one class here; unknown sections and keys are refused by name. The text under a field
+describes it in docs/reference/settings.md. Example:
 
     [chunks]
     tokens = 300
@@ -16,250 +17,219 @@ Every section of the file is one dataclass here; unknown sections and keys are r
 """
 
 import dataclasses
-import difflib
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.validation import AboveZero, NotNegative, OneOf, Positive, Share, checked, did_you_mean, fields_of
 
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
 )  # fmt: skip
 
 
-def _positive(section: Any, *names: str) -> None:
-    for name in names:
-        if getattr(section, name) < 1:
-            raise ConfigError(f"{type(section).__name__}.{name} is {getattr(section, name)}; it must be 1 or more.")
-
-
-def _share(section: Any, *names: str) -> None:
-    for name in names:
-        if not 0 <= getattr(section, name) <= 1:
-            raise ConfigError(f"{type(section).__name__}.{name} is {getattr(section, name)}; it must be from 0 to 1.")
-
-
-@dataclass(frozen=True, slots=True)
+@checked("chunks")
 class ChunkSettings:
-    """Tokens are cl100k_base tokens. Source of the defaults: KRAQ paper, section 2."""
+    """How documents are cut. Source of the defaults: KRAQ paper, section 2."""
 
-    tokens: int = 300
+    tokens: Positive = 300
+    """Most tokens of a chunk (cl100k_base)."""
     overlap: int = 50
+    """Tokens that a chunk repeats from the one before; fewer than `tokens`."""
 
     def __post_init__(self) -> None:
-        _positive(self, "tokens")
         if not 0 <= self.overlap < self.tokens:
             raise ConfigError(f"chunks.overlap is {self.overlap}; it must be from 0 to chunks.tokens - 1.")
 
 
-@dataclass(frozen=True, slots=True)
+@checked("redact")
 class RedactSettings:
     """What is struck out of documents before anything else sees them: an index made so does not hold it."""
 
     emails: bool = False
+    """Strike out e-mail addresses."""
     phones: bool = False
+    """Strike out telephone numbers."""
     cards: bool = False
+    """Strike out numbers of payment cards."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("extract")
 class ExtractSettings:
-    """`gleanings` is the number of self-reflection rounds after the first extraction; 0 switches them off."""
+    """How entities and relationships are read from chunks."""
 
-    gleanings: int = 1
-
-    def __post_init__(self) -> None:
-        if self.gleanings < 0:
-            raise ConfigError(f"extract.gleanings is {self.gleanings}; it must be 0 or more.")
+    gleanings: Annotated[int, Field(ge=0)] = 1
+    """Self-reflection rounds after the first extraction; 0 switches them off."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("resolve")
 class ResolveSettings:
-    """Entity resolution: `similarity` is the least name similarity in [0, 1] of a merge; `confirm` asks the model too.
+    """Which names are one entity."""
 
-    Descriptions of one entity are merged by the model once they exceed `description_tokens` together; shorter ones are
-    joined as they are.
-    """
-
-    similarity: float = 0.92
+    similarity: Share = 0.92
+    """Least similarity of two names that are merged."""
     semantic: bool = True
+    """Compare names by meaning too, with the sentence encoder."""
     confirm: bool = False
-    description_tokens: int = 300
+    """Ask the model before names are merged that are alike but not the same."""
+    description_tokens: Positive = 300
+    """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
+    joined as they are."""
 
-    def __post_init__(self) -> None:
-        _share(self, "similarity")
-        _positive(self, "description_tokens")
 
-
-@dataclass(frozen=True, slots=True)
+@checked("communities")
 class CommunitySettings:
-    """Hierarchical Leiden: a community larger than `max_size` entities is split until `max_depth` levels exist.
+    """Hierarchical Leiden."""
 
-    `max_size` is a wish: a community that Leiden cannot split stays whole.
-    """
-
-    max_size: int = 10
-    max_depth: int = 6
-    resolution: float = 1.0
+    max_size: Positive = 10
+    """A community of more entities is split. A wish: one that Leiden cannot split stays whole."""
+    max_depth: Positive = 6
+    """Most levels; level 0 is the broadest."""
+    resolution: AboveZero = 1.0
+    """Higher values make more and smaller communities."""
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        _positive(self, "max_size", "max_depth")
-        if self.resolution <= 0:
-            raise ConfigError(f"communities.resolution is {self.resolution}; it must be above 0.")
+    """Fixes chance: the same graph gives the same communities."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("summaries")
 class SummarySettings:
-    """`input_tokens` limits what the model sees of one community. Communities with fewer than `min_entities` entities
-    get neither summary nor question; they stay in the partition."""
+    """Summaries of communities."""
 
-    input_tokens: int = 600
-    min_entities: int = 2
-
-    def __post_init__(self) -> None:
-        _positive(self, "input_tokens", "min_entities")
+    input_tokens: Positive = 600
+    """Most tokens that the model sees of one community."""
+    min_entities: Positive = 2
+    """A community with fewer entities gets neither summary nor question; it stays in the partition."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("questions")
 class QuestionSettings:
-    """Questions whose embeddings have at least the cosine `duplicate_similarity` are marked as duplicates."""
+    """Representative questions."""
 
-    duplicate_similarity: float = 0.95
-
-    def __post_init__(self) -> None:
-        _share(self, "duplicate_similarity")
+    duplicate_similarity: Share = 0.95
+    """Questions whose embeddings have at least this cosine are marked as duplicates."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("encoder")
 class EncoderSettings:
-    """`name` is "minilm" (packaged, offline), a sentence-transformers name or path, or, with `api_base`, a model
-    that an OpenAI-compatible endpoint serves. The key is read from the environment variable `api_key_env`.
-
-    `precision` is "fp32", "bf16" (about three times faster on processors that have it), or "auto": bf16 on those, fp32
-    on others.
-    """
+    """The sentence encoder."""
 
     name: str = "minilm"
+    """The packaged "minilm" (offline), a sentence-transformers name or path, or, with `api_base`, a model that an
+    OpenAI-compatible endpoint serves."""
     api_base: str | None = None
+    """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
     api_key_env: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key."""
     query_prefix: str = ""
+    """Put before a question, for encoders that were trained so."""
     passage_prefix: str = ""
-    batch_size: int = 64
-    threads: int | None = None
-    precision: str = "auto"
-
-    def __post_init__(self) -> None:
-        _positive(self, "batch_size")
-        if self.threads is not None:
-            _positive(self, "threads")
-        if self.precision not in ("auto", "fp32", "bf16"):
-            raise ConfigError(f'encoder.precision is {self.precision!r}; it must be "auto", "fp32" or "bf16".')
+    """Put before a passage."""
+    batch_size: Positive = 64
+    """Texts that are encoded at once."""
+    threads: Positive | None = None
+    """Processor threads; unset, as many as there are."""
+    precision: Annotated[str, OneOf(("auto", "fp32", "bf16"))] = "auto"
+    """The number format: "bf16" is about three times faster on processors that have it, "auto" chooses it on those."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("instructed")
 class InstructedSettings:
-    """The encoder of passages as seen from a question (Speculative RAG). `kind` is "pair", "inbedder", "qwen3",
-    "e5-mistral", "nomic" or "instructor"; `name` is "minilm" (packaged, for "pair" only), a folder or a hub name.
-
-    `max_tokens` counts question and passage; None is the kind's own. `dtype` is "float32" or "bfloat16".
-    """
+    """The encoder of passages as seen from a question (Speculative RAG)."""
 
     kind: str = "pair"
+    """One of "pair", "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
     name: str = "minilm"
-    max_tokens: int | None = None
-    batch_size: int = 32
-    threads: int | None = None
-    dtype: str = "float32"
+    """The packaged "minilm" (for "pair" only), a folder or a hub name."""
+    max_tokens: Positive | None = None
+    """Most tokens of question and passage together; unset, the kind's own limit."""
+    batch_size: Positive = 32
+    """Passages that are encoded at once."""
+    threads: Positive | None = None
+    """Processor threads; unset, as many as there are."""
+    dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
+    """The number format of the weights."""
 
     def __post_init__(self) -> None:
-        _positive(self, "batch_size")
-        if self.max_tokens is not None:
-            _positive(self, "max_tokens")
         if self.kind != "pair" and self.name == "minilm":
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
-        if self.dtype not in ("float32", "bfloat16"):
-            raise ConfigError(f'instructed.dtype is {self.dtype!r}; it must be "float32" or "bfloat16".')
 
 
-@dataclass(frozen=True, slots=True)
+@checked("k2rag")
 class K2RAGSettings:
-    """How K2RAG shortens documents before it indexes them. `summariser` is a sequence-to-sequence model for
-    transformers (a folder or a hub name; the paper's is "pszemraj/led-base-book-summary"); "" leaves it to the language
-    model of the role "summarizer". A summary has about `share` of the document's tokens, at least `least_tokens`.
-    """
+    """How K2RAG shortens documents before it indexes them."""
 
     summariser: str = ""
-    share: float = 0.11
-    least_tokens: int = 60
+    """A sequence-to-sequence model for transformers: a folder or a hub name (the paper's is
+    "pszemraj/led-base-book-summary"). Empty leaves it to the language model of the role "summarizer"."""
+    share: Share = 0.11
+    """A summary has about this share of its document's tokens."""
+    least_tokens: Positive = 60
+    """A summary has at least so many tokens."""
 
-    def __post_init__(self) -> None:
-        _share(self, "share")
-        _positive(self, "least_tokens")
 
-
-@dataclass(frozen=True, slots=True)
+@checked()
 class RoleSettings:
-    """A language model. `model` is "embedded" or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME".
-
-    Unset fields are left to the server. The key is read from the environment variable `api_key_env`. Prices are money
-    for a million tokens, in a currency of your own: `kraq estimate` and `--max-cost` use them. `adapter` is the folder
-    of a LoRA adapter for a "transformers/..." or "hosted_vllm/..." model.
-    """
+    """A language model. Unset fields are left to the server."""
 
     model: str = "embedded"
+    """The packaged "embedded", or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME"."""
     api_base: str | None = None
+    """Where the model is served, as http://localhost:8000/v1."""
     api_key_env: str | None = None
+    """The environment variable that holds the key."""
     temperature: float | None = None
+    """Sampling temperature."""
     max_tokens: int | None = None
+    """Most tokens of a reply."""
     timeout_s: float = 120.0
+    """Seconds before a call is given up."""
     retries: int = 3
-    prompt_price: float | None = None
-    completion_price: float | None = None
+    """Times that a call is tried again."""
+    prompt_price: NotNegative | None = None
+    """Money for a million tokens of a prompt, in a currency of your own: `kraq estimate` and `--max-cost` use it."""
+    completion_price: NotNegative | None = None
+    """The same for a million tokens of a reply."""
     adapter: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("prompt_price", "completion_price"):
-            if (price := getattr(self, name)) is not None and price < 0:
-                raise ConfigError(f"roles: {name} is {price}; it must be 0 or more.")
+    """The folder of a LoRA adapter for a "transformers/..." or "hosted_vllm/..." model."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked("run")
 class RunSettings:
-    """`concurrency` bounds the model calls in flight. `runner` is "local" (this process) or "ray" (a cluster).
+    """Where and how many at a time models are asked."""
 
-    `ray_address` is "auto" (the cluster that this machine belongs to), HOST:PORT, or "local" (one of its own); None is
-    the address in RAY_ADDRESS if that is set, else "local". Ray Data does not work through Ray Client (ray://): run on
-    a machine of the cluster.
-    """
-
-    concurrency: int = 32
-    runner: str = "local"
+    concurrency: Positive = 32
+    """Model calls in flight at once."""
+    runner: Annotated[str, OneOf(("local", "ray"))] = "local"
+    """Where the work is done: in this process ("local") or on a cluster ("ray")."""
     ray_address: str | None = None
+    """The cluster: "auto" (the one that this machine belongs to), HOST:PORT, or "local" (one of its own). Unset, it is
+    the address in RAY_ADDRESS if there is one, else "local". Ray Data does not work through Ray Client (ray://): run on
+    a machine of the cluster."""
 
     def __post_init__(self) -> None:
-        _positive(self, "concurrency")
-        if self.runner not in ("local", "ray"):
-            raise ConfigError(f'run.runner is {self.runner!r}; it must be "local" or "ray".')
         address = self.ray_address
         if address not in (None, "auto", "local") and not re.fullmatch(r"[^\s/]+:\d+", str(address)):
             raise ConfigError(f'run.ray_address is {address!r}; it must be "auto", "local" or HOST:PORT (no ray://).')
 
 
-@dataclass(frozen=True, slots=True)
+@checked("store")
 class StoreSettings:
-    """`url` of a Qdrant server; None keeps the vectors in the index folder (Qdrant Edge)."""
+    """Where vectors lie."""
 
     url: str | None = None
+    """The address of a Qdrant server; unset, vectors lie in the index folder (Qdrant Edge)."""
     api_key_env: str = "QDRANT_API_KEY"
+    """The environment variable that holds the server's key."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked()
 class Settings:
-    """All of the above; what `kraq.toml` may say."""
+    """What `kraq.toml` may say. A role that is not there falls back to [roles.default]."""
 
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     redact: RedactSettings = field(default_factory=RedactSettings)
@@ -301,46 +271,32 @@ def read_settings(path: Path | None = None) -> Settings:
 
 def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Settings:
     """The inverse of `Settings.to_dict`; keys that are left out keep their defaults. Raises ConfigError."""
-    sections: dict[str, Any] = {}
-    kinds = get_type_hints(Settings)
-    for name, table in tables.items():
-        if name not in kinds:
-            raise ConfigError(f"{where}: unknown section [{name}]{_suggestion(name, kinds)}.")
-        if not isinstance(table, dict):
-            raise ConfigError(f"{where}: {name} is {table!r}; expected a section [{name}].")
-        if name != "roles":
-            sections[name] = _section(kinds[name], table, f"{where}: [{name}]")
-            continue
-        for role in table:
-            if role not in ROLES:
-                raise ConfigError(f"{where}: unknown role [roles.{role}]{_suggestion(role, ROLES)}.")
-        roles = {role: _section(RoleSettings, entry, f"{where}: [roles.{role}]") for role, entry in table.items()}
-        sections["roles"] = {"default": RoleSettings(), **roles}
-    return Settings(**sections)
+    sections = fields_of(Settings)
+    try:
+        for name in tables.keys() - sections.keys():
+            raise ConfigError(f"[{name}] is no section; {did_you_mean(name, sections)}")
+        return Settings(**{name: _section(name, table) for name, table in tables.items()})
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
-def _section(kind: Any, table: Any, where: str) -> Any:
+def _section(name: str, table: Any) -> Any:
+    if name != "roles":
+        kind: Any = fields_of(Settings)[name].annotation
+        return kind(**_table(name, table))
+    roles = {"default": RoleSettings()}
+    for role, entry in _table(name, table).items():
+        if role not in ROLES:
+            raise ConfigError(f"[roles.{role}] is no role; {did_you_mean(role, ROLES)}")
+        options = _table(f"roles.{role}", entry)
+        try:
+            roles[role] = RoleSettings(**options)
+        except ConfigError as error:
+            raise ConfigError(f"roles.{role}.{error}") from None
+    return roles
+
+
+def _table(name: str, table: Any) -> dict[str, Any]:
     if not isinstance(table, dict):
-        raise ConfigError(f"{where} is {table!r}; expected a section.")
-    hints = get_type_hints(kind)
-    values = {}
-    for key, value in table.items():
-        if key not in hints:
-            raise ConfigError(f"{where}: unknown key {key!r}{_suggestion(key, hints)}.")
-        values[key] = _checked(hints[key], value, f"{where} {key}")
-    return kind(**values)
-
-
-def _checked(hint: Any, value: Any, where: str) -> Any:
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) not in kinds:
-        expected = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
-        raise ConfigError(f"{where} is {value!r}; expected {expected}.")
-    return value
-
-
-def _suggestion(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+        raise ConfigError(f"{name} is {table!r}; it must be a section [{name}].")
+    return table

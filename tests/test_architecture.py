@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "kraq_dspy"
 ORDER = [
     {"records"},
     {"errors"},
+    {"validation"},
     {"ports"},
     {"config"},
     {"files"},

@@ -5,6 +5,7 @@ program.set_lm(lm)
 tuned = dspy.BootstrapFinetune(metric=..., train_kwargs={"epochs": 3}).compile(program, trainset=...)
 """
 
+import dataclasses
 import threading
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,7 @@ class LocalLoRA(Provider):
             raise TrainingError(
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
             )
-        words = {**{name: getattr(self.settings, name) for name in TrainSettings.__slots__}, **(train_kwargs or {})}
-        settings = TrainSettings.from_words(**words)
+        settings = dataclasses.replace(self.settings, **(train_kwargs or {}))
         with self._one_at_a_time:
             return train_adapter(
                 [row["messages"] for row in train_data], model, self._folder(), settings, progress=self.progress

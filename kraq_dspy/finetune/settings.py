@@ -1,16 +1,13 @@
 """How an adapter is trained. The defaults are the KRAQ paper's (appendix A)."""
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from kraq_dspy.errors import ConfigError
+from pydantic import Field
 
-QUANTIZE = ("auto", "nf4", "none")
-LOSS_ON = ("reply", "values")
+from kraq_dspy.validation import AboveZero, OneOf, Positive, checked
 
 
-@dataclass(frozen=True, slots=True)
+@checked()
 class TrainSettings:
     """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
 
@@ -24,40 +21,17 @@ class TrainSettings:
     `evaluations` of the held-out share in each epoch, with a checkpoint after each.
     """
 
-    r: int = 64
-    alpha: int = 16
-    dropout: float = 0.05
+    r: Positive = 64
+    alpha: Positive = 16
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
     target_modules: str = ""
-    quantize: str = "auto"
-    learning_rate: float = 2e-4
-    batch_size: int = 2
-    accumulate: int = 4
-    epochs: int = 3
-    max_tokens: int = 2048
-    held_out: float = 0.1
-    loss_on: str = "reply"
-    evaluations: int = 4
+    quantize: Annotated[str, OneOf(("auto", "nf4", "none"))] = "auto"
+    learning_rate: AboveZero = 2e-4
+    batch_size: Positive = 2
+    accumulate: Positive = 4
+    epochs: Positive = 3
+    max_tokens: Positive = 2048
+    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    loss_on: Annotated[str, OneOf(("reply", "values"))] = "reply"
+    evaluations: Positive = 4
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("r", "alpha", "batch_size", "accumulate", "epochs", "max_tokens", "evaluations"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
-        if self.learning_rate <= 0:
-            raise ConfigError(f"learning_rate is {self.learning_rate}; it must be above 0.")
-        if not 0 <= self.dropout < 1 or not 0 < self.held_out < 1:
-            raise ConfigError(
-                f"dropout is {self.dropout} and held_out {self.held_out}; the first must be from 0 to 1, the second "
-                "between them."
-            )
-        for name, known in (("quantize", QUANTIZE), ("loss_on", LOSS_ON)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}.")
-
-    @classmethod
-    def from_words(cls, **words: Any) -> "TrainSettings":
-        """Settings by name, as DSPy's `train_kwargs` hold them. Raises ConfigError for a name that is unknown."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(words.keys() - known):
-            raise ConfigError(f"There is no training setting {unknown[0]!r}; known: {', '.join(sorted(known))}.")
-        return cls(**words)

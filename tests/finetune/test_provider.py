@@ -79,7 +79,7 @@ def test_a_tuned_model_is_trained_on_from_its_adapter(base: str, chats: list[Any
 
 def test_settings_that_do_not_exist_and_models_elsewhere_are_refused(base: str, tmp_path: Path) -> None:
     provider = LocalLoRA(tmp_path, QUICK)
-    with pytest.raises(ConfigError, match="no training setting 'epoch'"):
+    with pytest.raises(ConfigError, match="epoch is not known; did you mean 'epochs'"):
         provider.finetune(None, f"transformers/{base}", [], "chat", {"epoch": 1})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="does not run in this process"):
         finetunable_lm(RoleSettings(model="openai/gpt-4o"), tmp_path)

@@ -1,0 +1,66 @@
+"""Writes docs/reference/settings.md from kraq_dspy/config.py: `python scripts/settings_reference.py`."""
+
+import ast
+import inspect
+import itertools
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy import config
+from kraq_dspy.validation import bounds_in_words, fields_of, type_in_words
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
+BEGINNING = """# Settings
+
+<!-- Written by scripts/settings_reference.py from kraq_dspy/config.py: change it there. -->
+
+`kraq.toml` of the current folder, or the file after `--config`, is read once. Every section and key may be left out;
+unknown ones are refused by name. Options of the command line go before the file.
+"""
+
+
+def page() -> str:
+    sections = {name: field.annotation for name, field in fields_of(config.Settings).items()}
+    roles = ", ".join(f"`{role}`" for role in config.ROLES)
+    sections["roles"] = config.RoleSettings
+    parts = [BEGINNING]
+    for name, kind in sections.items():
+        title = f"[{name}]" if name != "roles" else "[roles.NAME]"
+        about = inspect.cleandoc(kind.__doc__ or "")
+        if name == "roles":
+            about += f" NAME is one of {roles}; a role that is not there falls back to `[roles.default]`."
+        parts.append(f"\n## {title}\n\n{textwrap.fill(about, 120)}\n\n{table(kind)}")
+    return "".join(parts)
+
+
+def table(kind: type) -> str:
+    """One row a key: its default, what it takes, its description."""
+    described = descriptions(kind)
+    rows = ["| key | default | takes | |", "|---|---|---|---|"]
+    for key, field in fields_of(kind).items():
+        takes = ", ".join(part for part in (type_in_words(field), bounds_in_words(field)) if part)
+        rows.append(f"| `{key}` | {default_in_toml(field.default)} | {takes} | {described[key]} |")
+    return "\n".join(rows) + "\n"
+
+
+def descriptions(kind: type) -> dict[str, str]:
+    """The text under each field of a class, on one line. KeyError in `table` for a field without one."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    return {
+        field.target.id: " ".join(text.value.value.split())
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+    }
+
+
+def default_in_toml(value: Any) -> str:
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
