@@ -1,4 +1,4 @@
-"""`kraq ...`: one file for each group of commands; heavy imports happen inside the commands, so help is instant."""
+"""The program `kraq`: one file a command, in the folders of its help; heavy imports wait until a command runs."""
 
 from kraq_dspy.cli.main import main
 

@@ -1,4 +1,4 @@
-"""The `kraq` program: its commands, and what every failure looks like to a shell."""
+"""The `kraq` program: its own options, and what every failure looks like to a shell."""
 
 import logging
 import os
@@ -7,28 +7,12 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
-from kraq_dspy.cli import (
-    ask,
-    build,
-    catalogue,
-    catalogue_make,
-    catalogue_review,
-    change,
-    check,
-    demo,
-    estimate,
-    evaluate,
-    exchange,
-    finetune,
-    lm,
-    look,
-    optimize,
-    speculative,
-)
-from kraq_dspy.cli.logs import set_up_logs, set_up_spans
-from kraq_dspy.cli.terminal import errors, printable
+from kraq_dspy.cli.commands import add_commands
+from kraq_dspy.cli.shared.interrupt import on_interrupt
+from kraq_dspy.cli.shared.logs import set_up_logs, set_up_spans
+from kraq_dspy.cli.shared.terminal import errors, printable
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 
 logger = logging.getLogger(__name__)
@@ -45,23 +29,27 @@ app = typer.Typer(
 USAGE, FAILURE = 2, 1
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
         typer.echo(f"kraq {version('kraq-dspy')}")
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens, to standard error.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
+    ] = False,
     log_json: Annotated[
-        bool, typer.Option("--log-json", help="Log what happens as JSON, one object a line, and nothing else there.")
+        bool, typer.Option("--log-json", metavar="", help="Log as JSON, one object a line, and nothing else there.")
     ] = False,
     otel: Annotated[
-        bool, typer.Option("--otel", help="Send spans of stages and calls to an OpenTelemetry collector.")
+        bool,
+        typer.Option("--otel", metavar="", help="Send spans of stages and calls to an OpenTelemetry collector."),
     ] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", metavar="", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     set_up_logs(verbose=verbose, as_json=log_json)
@@ -69,73 +57,56 @@ def _root(
         set_up_spans()
 
 
-app.command("index")(build.index)
-app.command("add")(change.add)
-app.command("remove")(change.remove)
-app.command("update")(change.update)
-app.command("resume")(change.resume)
-app.command("check")(check.check)
-app.command("estimate")(estimate.estimate)
-app.command("status")(look.status)
-app.command("questions")(look.questions)
-app.command("ask")(ask.ask)
-app.command("precompute")(speculative.precompute)
-app.command("calibrate")(speculative.calibrate)
-catalogue.catalogue.command("review")(catalogue_review.review)
-catalogue.catalogue.command("seed")(catalogue_make.seed)
-catalogue.catalogue.command("synthesize")(catalogue_make.synthesize)
-app.add_typer(catalogue.catalogue, name="catalogue")
-app.add_typer(exchange.imports, name="import")
-app.command("export")(exchange.export)
-app.add_typer(evaluate.evaluate, name="eval")
-app.command("report")(evaluate.report)
-app.command("optimize")(optimize.optimize)
-app.command("pairs")(finetune.pairs)
-app.add_typer(finetune.finetune, name="finetune")
-app.add_typer(lm.lm, name="lm")
-app.command("demo")(demo.demo)
-
-
-def _say(error: KraqError) -> None:
-    if errors.quiet:  # --log-json
-        logger.error(str(error), extra={"kind": type(error).__name__})
-    else:
-        errors.print(f"[red]Error:[/] {escape(printable(str(error)))}")
+add_commands(app)
 
 
 def main() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    on_interrupt()
     try:
         app()
     except ConfigError as error:
-        _say(error)
+        _show(error)
         sys.exit(USAGE)
     except KraqError as error:
-        _say(error)
+        _show(error)
         sys.exit(FAILURE)
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILURE)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
 
         if not isinstance(error, DSPyError):
             raise
-        _say(_of_a_model(error))
+        _show(_of_a_model(error))
         sys.exit(FAILURE)
+
+
+def _show(error: KraqError) -> None:
+    if errors.quiet:  # --log-json
+        logger.error(str(error), extra={"kind": type(error).__name__})
+    else:
+        errors.print(Text.assemble(("Error: ", "red"), printable(str(error))))
 
 
 def _of_a_model(error: Exception) -> ModelError:
     """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
     from dspy import ContextWindowExceededError
 
-    said = str(error).strip().partition("\n")[0]
+    reason = str(error).strip().partition("\n")[0].rstrip(".")
     if isinstance(error, ContextWindowExceededError):
         return ModelError(
-            f"The prompt does not fit into the model's context, even with everything cut that can be: {said} Take a "
+            f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Take a "
             "model with a larger context, or start its server with one (vLLM: --max-model-len)."
         )
     return ModelError(
-        f"A call to the model failed: {said} Check that its server runs, and --lm, --api-base and the key "
+        f"A call to the model failed: {reason}. Check that its server runs, and --lm, --api-base and the key "
         "(roles in kraq.toml)."
     )

@@ -45,6 +45,40 @@ def test_help_names_every_command(kraq: Any) -> None:
         assert command in done.stdout
 
 
+def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(kraq: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "ada.txt").write_text(PASSAGES["Ada Lovelace"])
+    kraq("index", "notes", cwd=tmp_path)
+    assert (tmp_path / "notes.kraq" / "manifest.json").is_file()
+    (tmp_path / "notes.kraq").rename(tmp_path / "first.kraq")
+    done = kraq("index", ".", cwd=tmp_path / "notes")
+    assert (tmp_path / "notes.kraq" / "manifest.json").is_file(), done.stderr
+    assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["ada.txt"]
+
+
+def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: Any, tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place / "notes").mkdir(parents=True)
+        (tmp_path / place / "notes" / "ada.txt").write_text(PASSAGES["Ada Lovelace"])
+    assert kraq("index", "a/notes", cwd=tmp_path).returncode == 0
+    done = kraq("index", "b/notes", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Name another folder with --out" in done.stderr
+
+
+def test_questions_of_a_level_or_a_source_that_is_not_there_are_refused(kraq: Any, index: Path) -> None:
+    assert "the deepest level with questions here" in kraq("questions", index, "--level", "99").stderr
+    assert "it must be kraq or random" in kraq("questions", index, "--source", "foo").stderr
+
+
+def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: Any, index: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = kraq("export", index, "--out", tmp_path / "file" / "tables")
+    assert done.returncode in (1, 2)
+    assert str(tmp_path / "file") in done.stderr.replace("\n", "")
+    assert "Traceback" not in done.stderr
+
+
 def test_version(kraq: Any) -> None:
     assert kraq("--version").stdout.startswith("kraq 0.")
 
@@ -113,7 +147,9 @@ def test_export_in_other_formats(kraq: Any, index: Path, tmp_path: Path, format:
         (["index", "nowhere", "--out", "i.kraq"], 1, "nowhere"),
         (["index", ".", "--out", "i.kraq", "--config", "none.toml"], 2, "no settings file"),
         (["index", ".", "--out", "i.kraq", "--api-base", "http://localhost:1"], 2, "--lm"),
-        (["index", "."], 2, "--out"),
+        (["index", ".", "--out", "i.kraq", "--config", "."], 2, "cannot be read: Is a directory"),
+        (["ak", "i.kraq", "Who?"], 2, "Did you mean 'ask'?"),
+        (["status", "i.kraq", "--wach"], 2, "--watch"),
         (["nonsense"], 2, "nonsense"),
     ],
 )

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.logs import JsonFormatter, set_up_logs
 from kraq_dspy.cli.main import app
+from kraq_dspy.cli.shared.logs import JsonFormatter, set_up_logs
 
 
 @pytest.fixture(autouse=True)

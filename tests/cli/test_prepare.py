@@ -78,3 +78,28 @@ def test_options_of_another_program_are_refused(index: Path, capsys: pytest.Capt
         kraq(capsys, "ask", index, QUESTION, "-p", "traditional", "--variant", "v")
     with pytest.raises(ConfigError, match="finds its own evidence"):
         kraq(capsys, "ask", index, QUESTION, "-p", "graph-local", "--retriever", "bm25")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--qa-pairs", "--estimate"], "--estimate goes with the embeddings, not with --qa-pairs"),
+        (["--raptor", "--top-n", "5"], "--top-n goes with the embeddings, not with --raptor"),
+        (["--graph", "--int8"], "--int8 goes with the embeddings, not with --graph"),
+        (["--k2rag", "--source", "kraq"], "--source goes with the embeddings, not with --k2rag"),
+        (["--max-calls", "5"], "--max-calls goes with --qa-pairs"),
+        (["--lm", "embedded"], "--lm goes with --qa-pairs"),
+    ],
+)
+def test_precompute_refuses_what_does_not_apply(
+    index: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        kraq(capsys, "precompute", index, *words)
+
+
+def test_more_clusters_than_passages_are_refused_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="lower --clusters"):
+        kraq(capsys, "calibrate", tmp_path / "none.kraq", "--passages", "3", "--clusters", "4")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kraq_dspy.cli.main import app
-from kraq_dspy.cli.watch import look
+from kraq_dspy.cli.start.watch import look
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.build import build_index

@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.cli.prepare import KINDS
+from kraq_dspy.cli.prepare.precompute import KINDS
 from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.indexing.build import build_index

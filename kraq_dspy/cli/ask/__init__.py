@@ -1,0 +1,1 @@
+"""Commands that answer questions, and how each kind of answer is shown."""

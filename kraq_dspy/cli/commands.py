@@ -1,0 +1,124 @@
+"""The table of commands: in which group of help each stands, and under which name."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from kraq_dspy.cli.ask.ask import ask
+from kraq_dspy.cli.maintain.add import add
+from kraq_dspy.cli.maintain.check import check
+from kraq_dspy.cli.maintain.export import export
+from kraq_dspy.cli.maintain.import_graph import graphrag, triples
+from kraq_dspy.cli.maintain.remove import remove
+from kraq_dspy.cli.maintain.resume import resume
+from kraq_dspy.cli.maintain.update import update
+from kraq_dspy.cli.prepare.calibrate import calibrate
+from kraq_dspy.cli.prepare.catalogue import add as catalogue_add
+from kraq_dspy.cli.prepare.catalogue import remove as catalogue_remove
+from kraq_dspy.cli.prepare.catalogue.approve import approve
+from kraq_dspy.cli.prepare.catalogue.export_file import export as catalogue_export
+from kraq_dspy.cli.prepare.catalogue.import_file import import_
+from kraq_dspy.cli.prepare.catalogue.list import list_
+from kraq_dspy.cli.prepare.catalogue.review import review
+from kraq_dspy.cli.prepare.catalogue.seed import seed
+from kraq_dspy.cli.prepare.catalogue.show import show
+from kraq_dspy.cli.prepare.catalogue.synthesize import synthesize
+from kraq_dspy.cli.prepare.precompute import precompute
+from kraq_dspy.cli.research.eval.coverage import coverage
+from kraq_dspy.cli.research.eval.judges import judges
+from kraq_dspy.cli.research.eval.table import TABLES, table
+from kraq_dspy.cli.research.finetune import drafter, generator
+from kraq_dspy.cli.research.lm import load, serve, unload
+from kraq_dspy.cli.research.optimize import optimize
+from kraq_dspy.cli.research.pairs import pairs
+from kraq_dspy.cli.research.report import report
+from kraq_dspy.cli.shared.flat import flat
+from kraq_dspy.cli.start.demo import demo
+from kraq_dspy.cli.start.estimate import estimate
+from kraq_dspy.cli.start.index import index
+from kraq_dspy.cli.start.questions import questions
+from kraq_dspy.cli.start.status import status
+
+Command = Callable[..., Any]
+
+
+class TableGroup(TyperGroup):
+    """`kraq eval questions` and `kraq eval my.toml` are `kraq eval table questions` and `kraq eval table my.toml`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
+        if args and (args[0] in TABLES or args[0].endswith(".toml")):
+            args = ["table", *args]
+        return super().resolve_command(ctx, args)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands of two words, such as `kraq catalogue add`."""
+
+    name: str
+    help: str
+    commands: Sequence[Command]
+    cls: type[TyperGroup] = TyperGroup
+
+
+EVAL = """Measure, with intervals and paired tests. Interrupted? The same command goes on.
+
+kraq eval questions: are the questions like those that people ask? KRAQ, instruct, Random (KRAQ paper, Table 1).
+
+kraq eval combined: Combined against Traditional RAG at the same budget (Tables 2 to 4).
+
+kraq eval speculative: Efficient against plain Speculative RAG, answers and latency (Tables 5 to 8).
+
+kraq eval retrievers: which retriever finds the supporting passages, at several budgets.
+
+kraq eval qa_rag: the same passages as they are, as question-answer pairs, and with the answer judged.
+
+kraq eval k2rag: K2RAG on its summarised corpus against its four naive baselines on the whole one.
+
+kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover.
+
+kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
+"""
+
+CATALOGUE = (
+    catalogue_add.add, list_, show, approve, catalogue_remove.remove, import_, catalogue_export, review, seed,
+    synthesize,
+)  # fmt: skip
+
+COMMANDS: dict[str, Sequence[Command | Group]] = {
+    "Start": (demo, index, estimate, status, questions),
+    "Ask": (ask,),
+    "Maintain": (
+        add, remove, update, resume, check, export,
+        Group("import", "Make an index from another system's graph.", (graphrag, triples)),
+    ),
+    "Prepare": (
+        precompute, calibrate,
+        Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
+    ),
+    "Research": (
+        Group("eval", EVAL, (table, judges, coverage), TableGroup), report, optimize, pairs,
+        Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
+        Group("lm", "Serve the models of kraq.toml with vLLM.", (serve, load, unload)),
+    ),
+}  # fmt: skip
+
+
+def add_commands(app: typer.Typer) -> None:
+    for panel, commands in COMMANDS.items():
+        for command in commands:
+            if isinstance(command, Group):
+                group = typer.Typer(cls=command.cls, no_args_is_help=True, help=command.help)
+                for member in command.commands:
+                    group.command(name_of(member))(flat(member))
+                app.add_typer(group, name=command.name, rich_help_panel=panel)
+            else:
+                app.command(name_of(command), rich_help_panel=panel)(flat(command))
+
+
+def name_of(command: Command) -> str:
+    """The function's name; an underscore at its end keeps it apart from a word of Python."""
+    return command.__name__.rstrip("_")

@@ -1,0 +1,1 @@
+"""Commands that change, check and exchange an index."""

@@ -1,0 +1,37 @@
+"""`kraq add`: documents come into an index; only what is new is done."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.report import show_report
+
+if TYPE_CHECKING:
+    from kraq_dspy.records import Document, Failure
+
+
+def add(
+    index_dir: IndexDir,
+    files: Annotated[list[Path], typer.Argument(help="Files or folders, of the kinds that `kraq index` reads.")],
+    calls: Calls,
+    limits: Limits,
+    json: Json = False,
+) -> None:
+    """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
+    from kraq_dspy.indexing.change import add_documents
+
+    settings = calls.settings_of(index_dir)
+    with Bars(settings, quiet=json) as bars:
+        report = add_documents(index_dir, _loaded(files), settings=settings, limits=limits.of(settings), progress=bars)
+    show_report(report, json=json)
+
+
+def _loaded(files: list[Path]) -> "Iterator[Document | Failure]":
+    from kraq_dspy.corpus.load import load_documents
+
+    for file in files:
+        yield from load_documents(file)

@@ -1,0 +1,61 @@
+"""`kraq import`: an index from another system's graph."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import Builds, Json, Limits, RandomQuestions
+from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.start.index import index_beside
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: the source's name + .kraq"),
+]
+
+
+def graphrag(
+    folder: Annotated[Path, typer.Argument(help="GraphRAG's output folder: parquet files, any version.")],
+    builds: Builds,
+    limits: Limits,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Reports become summaries, then questions; nothing is extracted again."""
+    from kraq_dspy.indexing.build import import_graphrag
+
+    settings = builds.settings()
+    with Bars(settings, quiet=json) as bars:
+        report = import_graphrag(
+            folder, out or index_beside(folder), settings=settings, progress=bars, limits=limits.of(settings)
+        )
+    show_report(report, json=json)
+
+
+def triples(
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder with corpus and triples files, or one file with passages and their triples."),
+    ],
+    builds: Builds,
+    limits: Limits,
+    out: Out = None,
+    random_questions: RandomQuestions = False,
+    json: Json = False,
+) -> None:
+    """Passages with triples extracted elsewhere; summaries and questions are made here."""
+    from kraq_dspy.indexing.build import import_triples
+
+    settings = builds.settings()
+    with Bars(settings, quiet=json) as bars:
+        report = import_triples(
+            path,
+            out or index_beside(path),
+            settings=settings,
+            progress=bars,
+            random_questions=random_questions,
+            limits=limits.of(settings),
+        )
+    show_report(report, json=json)

@@ -1,0 +1,25 @@
+"""`kraq remove`: documents leave an index, with all that was made from them alone."""
+
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.report import show_report
+
+
+def remove(
+    index_dir: IndexDir,
+    document_ids: Annotated[list[str], typer.Argument(metavar="IDS", help="Ids of documents.")],
+    calls: Calls,
+    limits: Limits,
+    json: Json = False,
+) -> None:
+    """Remove documents, with all that was made from them alone."""
+    from kraq_dspy.indexing.change import remove_documents
+
+    settings = calls.settings_of(index_dir)
+    with Bars(settings, quiet=json) as bars:
+        report = remove_documents(index_dir, document_ids, settings=settings, limits=limits.of(settings), progress=bars)
+    show_report(report, json=json)

@@ -1,0 +1,31 @@
+"""`kraq update`: an index follows its corpus; only what changed is done again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.report import show_report
+
+
+def update(
+    index_dir: IndexDir,
+    corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")],
+    calls: Calls,
+    limits: Limits,
+    recluster: Annotated[
+        bool, typer.Option("--recluster", help="Find the communities anew, at the price of about half their questions.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Bring the index up to date with a corpus: what is new comes in, what changed is done again, the rest goes."""
+    from kraq_dspy.indexing.change import update_index
+
+    settings = calls.settings_of(index_dir)
+    with Bars(settings, quiet=json) as bars:
+        report = update_index(
+            index_dir, corpus, recluster=recluster, settings=settings, limits=limits.of(settings), progress=bars
+        )
+    show_report(report, json=json)

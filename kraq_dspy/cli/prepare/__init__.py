@@ -1,0 +1,1 @@
+"""Commands that make offline what programs look up."""

@@ -1,0 +1,68 @@
+"""`kraq calibrate`: how near a stored question must be to stand in for the user's."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Config, IndexDir, Json
+from kraq_dspy.cli.shared.terminal import output, print_json, two_columns
+from kraq_dspy.errors import ConfigError
+
+
+def calibrate(
+    index_dir: IndexDir,
+    config: Config,
+    agreement: Annotated[
+        float, typer.Option("--agreement", min=0.0, max=1.0, help="Adjusted Rand index that the clusters must reach.")
+    ] = 0.5,
+    passages: Annotated[int, typer.Option("--passages", min=2, help="Passages to cluster (the papers' N).")] = 10,
+    clusters: Annotated[int, typer.Option("--clusters", min=2, help="Clusters (the papers' k).")] = 2,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Questions to try.")] = 50,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", metavar="FILE", help="Real questions, one a line; else stored ones.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
+    from kraq_dspy.workspace.speculative import calibrate_index
+
+    if clusters > passages:
+        raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")
+    real = None if questions is None else _lines(questions)
+    with opened(index_dir, config, write=True) as space, Bars(quiet=json) as bars:
+        result = calibrate_index(
+            space.index,
+            space.retriever("dense"),
+            space.questions(),
+            space.models.settings,
+            asked=real,
+            n=passages,
+            k=clusters,
+            wanted=agreement,
+            n_questions=sample,
+            progress=bars,
+        )
+    if json:
+        print_json(result.to_dict())
+        return
+    rows = {
+        "threshold": f"cosine {result.threshold:.3f}, for an agreement of {result.wanted:.2f}",
+        "noise floor": f"{result.noise_floor:.2f} (two seeds of KMeans on the same vectors)",
+        "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.1f}" for x in (0.5, 0.6, 0.7, 0.8, 0.9)),
+        "pairs tried": len(result.points),
+        "encoder": result.encoder_name,
+    }
+    output.print(two_columns(f"{index_dir}: proxy questions", rows))
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Cannot read questions from {str(file)!r}: {error}") from error
+    if not lines:
+        raise ConfigError(f"{str(file)!r} has no questions; write one a line.")
+    return lines

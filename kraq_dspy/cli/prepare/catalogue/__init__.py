@@ -1,0 +1,1 @@
+"""`kraq catalogue`: the prepared answers of an index."""

@@ -1,0 +1,66 @@
+"""`kraq catalogue seed`: the index's own questions, answered by a program."""
+
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, user
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, short, two_columns
+from kraq_dspy.errors import ConfigError
+
+
+def seed(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most N new questions.")] = None,
+    approve: Approve = False,
+    program: Annotated[
+        str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
+    ] = "combined",
+    retriever: Annotated[
+        str, typer.Option("--retriever", help="What finds the passages; see kraq ask --help.")
+    ] = "dense",
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Answer the index's representative questions, and keep the answers for review.
+
+    Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
+    """
+    from kraq_dspy.catalogue.seed import seed_answers
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
+
+    if program == "qa-search":
+        raise ConfigError("QA search answers from the catalogue; seed it with the program behind: combined, ...")
+    with opened(index_dir, calls, limits) as space:
+        answering = space.program(program, retriever)
+        entries = Catalogue(space.index.path / CATALOGUE)
+        try:
+            with Bars(space.models.settings, quiet=json) as bars:
+                report = seed_answers(
+                    space.index, entries, answering, space.models,
+                    by=by or user(), limit=limit, approve=approve, progress=bars,
+                )  # fmt: skip
+        finally:
+            entries.close()
+    if json:
+        print_json(report)
+        return
+    rows = {
+        "questions": report.questions,
+        "there already": report.known,
+        "answered": report.answered,
+        "not answered": report.unanswered,
+        "failed": len(report.failures),
+        "calls": report.calls,
+    }
+    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    for failure in report.failures[:10]:
+        note(short(failure.reason, 240), label="failed: ")
+    waiting = report.unanswered + (0 if approve else report.answered)
+    if waiting:
+        say(f"{waiting:,} wait for review: {command('catalogue', 'review', index_dir)}")

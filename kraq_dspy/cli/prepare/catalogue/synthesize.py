@@ -1,0 +1,72 @@
+"""`kraq catalogue synthesize`: questions and answers made from the documents, and kept where three critics agree."""
+
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, user
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, two_columns
+from kraq_dspy.errors import ConfigError
+
+
+def synthesize(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    audience: Annotated[
+        str | None, typer.Option("--audience", metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
+    ] = None,
+    chunk_tokens: Annotated[int, typer.Option("--chunk-tokens", min=1, help="Of the passages asked about.")] = 2000,
+    overlap: Annotated[int, typer.Option("--overlap", min=0, help="Tokens that neighbours share.")] = 200,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only N passages, spread evenly.")] = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, max=5, help="Keep pairs that every critic rates at least this (1 to 5).")
+    ] = 5,
+    approve: Approve = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Make a question and its answer from each passage of the documents, and keep those that three critics let pass:
+    is it answered there, does anybody ask it, can it be understood alone?
+
+    Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
+    """
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
+    from kraq_dspy.catalogue.synthesize import AUDIENCE, make_synthetic_pairs
+    from kraq_dspy.config import ChunkSettings
+
+    if audience is not None and not audience.strip():
+        raise ConfigError("--audience is empty; say who is to be answered.")
+    chunks = ChunkSettings(chunk_tokens, overlap)
+    with opened(index_dir, calls, limits, write=True) as space:
+        entries = Catalogue(space.index.path / CATALOGUE)
+        try:
+            with Bars(space.models.settings, quiet=json) as bars:
+                report = make_synthetic_pairs(
+                    space.index, entries, space.models, by=by or user(), audience=audience or AUDIENCE, least=keep,
+                    chunks=chunks, limit=limit, approve=approve, progress=bars,
+                )  # fmt: skip
+        finally:
+            entries.close()
+    if json:
+        print_json(report)
+        return
+    rows = {
+        "passages": report.chunks,
+        "pairs": report.pairs,
+        **{f"rejected for {name.replace('_', ' ')}": count for name, count in report.rejected.items()},
+        "added": report.added,
+        "there already": report.known,
+        "another answer is there": report.conflicts,
+        "without a pair": report.empty,
+        "failed": report.failures,
+        "calls": report.calls,
+    }
+    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    if report.added and not approve:
+        say(f"{report.added:,} wait for review: {command('catalogue', 'review', index_dir)}")
+    if report.failures:
+        note(f"what failed, and why: {command('status', index_dir)}; run it again to try once more.")

@@ -1,0 +1,169 @@
+"""`kraq precompute`: what programs look up, made offline once."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.terminal import errors, in_bytes, in_time, note, output, print_json, short, two_columns
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.ports import Progress
+    from kraq_dspy.prepare.instructed import PrecomputeEstimate
+    from kraq_dspy.workspace import Workspace
+
+SOURCES = ("kraq", "random", "all")
+
+
+def precompute(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    top_n: Annotated[
+        str | None, typer.Option("--top-n", help="Passages for each question: a number, or all.", show_default="100")
+    ] = None,
+    int8: Annotated[bool, typer.Option("--int8", help="Half the size of float16, a little less exact.")] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"
+        ),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will take, and stop.")] = False,
+    qa_pairs: Annotated[
+        bool, typer.Option("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
+    ] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
+    ] = False,
+    raptor: Annotated[
+        bool,
+        typer.Option("--raptor", help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal."),
+    ] = False,
+    k2rag: Annotated[
+        bool, typer.Option("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` looks them up.
+
+    Run it again to go on after an interruption, or when passages or questions have been added.
+    """
+    chosen = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
+    if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
+        of_embeddings = {"top-n": top_n, "int8": int8, "source": source, "estimate": estimate}
+        _refuse(of_embeddings, f"goes with the embeddings, not with --{kinds[0]}")
+        _make(index_dir, kinds, calls, limits, json=json)
+        return
+    of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
+    _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
+    _embed(index_dir, calls, top_n or "100", int8, source or "kraq", estimate=estimate, json=json)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ConfigError(f"--{name.replace('_', '-')} {why}.")
+
+
+def _embed(index_dir: Path, calls: Calls, top_n: str, int8: bool, source: str, *, estimate: bool, json: bool) -> None:
+    from kraq_dspy.prepare.instructed import parse_top_n
+    from kraq_dspy.stores.index import Index
+    from kraq_dspy.workspace.speculative import make_precomputation
+
+    if source not in SOURCES:
+        raise ConfigError(f"--source is {source!r}; it must be kraq, random or all.")
+    passages = parse_top_n(top_n)
+    with Index.open(index_dir, write=True) as index:
+        job = make_precomputation(
+            index,
+            calls.settings(index.manifest.settings),
+            top_n=passages,
+            precision="int8" if int8 else "float16",
+            source=None if source == "all" else source,
+        )
+        try:
+            expected = job.estimate()
+            if estimate:
+                print_json(expected) if json else output.print(_in_words(expected))
+                return
+            errors.print(_in_words(expected))
+            with Bars(quiet=json, kept="What was embedded is kept; the same command goes on from there.") as bars:
+                report = job.run(bars)
+        finally:
+            job.store.close()
+    if json:
+        print_json(report)
+        return
+    rows: dict[str, Any] = {
+        "questions": report.questions,
+        "pairs embedded": report.pairs_embedded,
+        "pairs kept": report.pairs_kept,
+        "questions removed": report.questions_removed,
+        "size": in_bytes(report.n_bytes),
+        "failed": len(report.failures),
+    }
+    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    for question_id, reason in report.failures[:10]:
+        note(short(reason, 300), label=f"{question_id}: ")
+
+
+def _in_words(expected: "PrecomputeEstimate") -> str:
+    return (
+        f"{expected.pairs:,} passes of the encoder for {expected.questions:,} questions "
+        f"({expected.pairs_stored:,} are stored already): about {in_time(expected.seconds)}, "
+        f"{in_bytes(expected.n_bytes)}"
+    )
+
+
+def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
+    """Each of `kinds`, names of KINDS, and what was done."""
+    reports: dict[str, dict[str, Any]] = {}
+    with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
+        for name in kinds:
+            reports[name] = dataclasses.asdict(KINDS[name](space, bars))
+    if json:
+        print_json(reports)
+        return
+    for name, report in reports.items():
+        seconds = report.pop("seconds")
+        rows = {field.replace("_", " "): value for field, value in report.items()}
+        output.print(two_columns(f"{name}: {seconds:.1f} s", rows))
+
+
+def _qa_pairs(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+
+    return make_qa_pairs(space.index, space.models, progress=progress)
+
+
+def _graph(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.graph import embed_graph
+
+    return embed_graph(space.index, space.embedder, progress)
+
+
+def _raptor(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.raptor import build_tree
+
+    return build_tree(space.index, space.embedder, space.models, progress=progress)
+
+
+def _k2rag(space: "Workspace", progress: "Progress") -> Any:
+    from kraq_dspy.prepare.k2rag import build_summarised
+
+    return build_summarised(space.index, space.embedder, space.models, progress=progress)
+
+
+KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {
+    "qa-pairs": _qa_pairs,
+    "graph": _graph,
+    "raptor": _raptor,
+    "k2rag": _k2rag,
+}

@@ -1,0 +1,1 @@
+"""Commands that measure, optimize and train."""

@@ -1,0 +1,1 @@
+"""`kraq eval`: the papers' tables, measured and shown."""

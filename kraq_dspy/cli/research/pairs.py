@@ -1,0 +1,75 @@
+"""`kraq pairs`: what a small model can learn from."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import Calls, Json, Limits
+from kraq_dspy.cli.shared.terminal import output, print_json, two_columns
+from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.errors import ConfigError
+
+
+class Kind(StrEnum):
+    generator = "generator"
+    drafter = "drafter"
+
+
+def pairs(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines to write or to go on with.")],
+    calls: Calls,
+    limits: Limits,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Questions with evidence: musique, dolly, ...")
+    ] = None,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder of data sets.")] = Path("data"),
+    kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = Kind.generator,
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", metavar="DIR", help="Summaries of this index, with the data set's questions."),
+    ] = None,
+    least_similarity: Annotated[
+        float, typer.Option("--least-similarity", min=-1, max=1, help="With --index: cosine of summary and question.")
+    ] = 0.5,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N questions.")] = None,
+    json: Json = False,
+) -> None:
+    """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
+    question away. With --index no model is asked. Interrupted? The same command goes on."""
+    from kraq_dspy.embedders import load_embedder
+    from kraq_dspy.eval.datasets import load_dataset
+    from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index
+    from kraq_dspy.lms.meter import Meter
+    from kraq_dspy.lms.roles import LanguageModels
+    from kraq_dspy.stores.index import Index
+
+    if dataset is None:
+        raise ConfigError("Name the questions: --dataset NAME, with its folder's parent in --data.")
+    if index is not None and kind is Kind.drafter:
+        raise ConfigError("An index has no answers to draft: leave --index out for --for drafter.")
+    require_writable(out.parent)
+    questions = load_dataset(dataset, data)
+    if index is not None:
+        with Index.open(index) as opened:
+            made = pairs_from_index(
+                opened,
+                [example.question for example in questions.examples[:limit]],
+                load_embedder(opened.manifest.settings.encoder),
+                out,
+                source=f"{dataset} with {index.name}",
+                least_similarity=least_similarity,
+            )
+    else:
+        settings = calls.settings()
+        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
+        with Bars(settings, quiet=json) as bars:
+            made = pairs_from_dataset(questions, out, models, kind=kind.value, limit=limit, progress=bars)
+    if json:
+        print_json({"file": str(made.path), "pairs": made.pairs, "rejected": made.rejected, "known": made.known})
+        return
+    rows = {"new pairs": made.pairs, "decided before": made.known, "file": made.path}
+    rejected = {f"left out: {reason}": count for reason, count in sorted(made.rejected.items())}
+    output.print(two_columns("Pairs", rows | rejected))

@@ -1,0 +1,67 @@
+"""Turns a command whose parameters are option groups into one that typer reads: a parameter for every option."""
+
+import copy
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from typer.models import OptionInfo
+
+WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what help calls a value without a metavar
+
+
+def flat(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the fields of its option groups as parameters of its own.
+
+    An option group is a dataclass whose fields are typer options; its `PANEL` heads them in help. The command is handed
+    the dataclass.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if dataclasses.is_dataclass(parameter.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name in groups:
+            hints = get_type_hints(groups[name], include_extras=True)
+            panel = getattr(groups[name], "PANEL", None)
+            for field in dataclasses.fields(groups[name]):
+                required = field.default is dataclasses.MISSING
+                default = inspect.Parameter.empty if required else field.default
+                parameters.append(_parameter(field.name, default, hints[field.name], panel))
+        else:
+            parameters.append(_parameter(name, parameter.default, parameter.annotation, None))
+
+    @functools.wraps(command)
+    def with_groups(**values: Any) -> Any:
+        made = {
+            name: group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
+            for name, group in groups.items()
+        }
+        return command(**values, **made)
+
+    described: Any = with_groups
+    described.__signature__ = signature.replace(parameters=parameters)
+    described.__doc__ = "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
+    described.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_groups
+
+
+def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> inspect.Parameter:
+    """As keyword; its option under the panel's head, with a short word for its value."""
+    if get_origin(annotation) is Annotated:
+        kind, *notes = get_args(annotation)
+        notes = [copy.copy(note) for note in notes]
+        for note in notes:
+            if isinstance(note, OptionInfo):
+                note.rich_help_panel = note.rich_help_panel or panel
+                if note.metavar is None:
+                    bare = [part for part in get_args(kind) or (kind,) if part is not type(None)]
+                    note.metavar = WORDS.get(bare[0], "NAME" if bare[0] is str else None)
+        annotation = Annotated[(kind, *notes)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,160 @@
+"""The options that several commands share, each declared once, in the groups in which commands take them."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from kraq_dspy.config import RedactSettings, RoleSettings, Settings, read_settings
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.lms.meter import Limits as MeterLimits
+
+IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
+RandomQuestions = Annotated[
+    bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
+]
+ProgramStates = Annotated[
+    list[Path] | None,
+    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of a step; may be repeated."),
+]
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a run: a file and, in the groups below, the command line's words over it."""
+
+    PANEL: ClassVar[str] = "Models and settings"
+
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
+    ] = None
+
+    def settings(self, base: Settings | None = None) -> Settings:
+        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError."""
+        here = Path("kraq.toml")
+        file = self.config or (here if base is None and here.is_file() else None)
+        if file is None and base is not None:
+            return base
+        try:
+            return read_settings(file)
+        except OSError as error:
+            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
+
+    def settings_of(self, index_dir: Path) -> Settings:
+        """The settings with which the index was made, and the command line's words over them."""
+        from kraq_dspy.stores.index import Index
+
+        with Index.open(index_dir) as index:
+            return self.settings(index.manifest.settings)
+
+
+@dataclass(frozen=True)
+class Models(Config):
+    lm: Annotated[
+        str | None,
+        typer.Option("--lm", metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+    ] = None
+    api_base: Annotated[
+        str | None,
+        typer.Option("--api-base", metavar="URL", help="Where the model is served, e.g. http://localhost:8000/v1"),
+    ] = None
+
+    def settings(self, base: Settings | None = None) -> Settings:
+        settings = super().settings(base)
+        if self.lm is None:
+            if self.api_base is not None:
+                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
+            return settings
+        role = dataclasses.replace(settings.role("default"), model=self.lm, api_base=self.api_base)
+        return dataclasses.replace(settings, roles={"default": role if self.lm != "embedded" else RoleSettings()})
+
+
+@dataclass(frozen=True)
+class Calls(Models):
+    concurrency: Annotated[int | None, typer.Option("--concurrency", min=1, help="Model calls in flight at once.")] = (
+        None
+    )
+
+    def settings(self, base: Settings | None = None) -> Settings:
+        settings = super().settings(base)
+        if self.concurrency is None:
+            return settings
+        return dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=self.concurrency))
+
+
+@dataclass(frozen=True)
+class Builds(Calls):
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="Sentence encoder: minilm, or a model's name or path.")
+    ] = None
+    encoder_api_base: Annotated[
+        str | None,
+        typer.Option("--encoder-api-base", metavar="URL", help="Where an OpenAI-compatible encoder is served."),
+    ] = None
+
+    def settings(self, base: Settings | None = None) -> Settings:
+        settings = super().settings(base)
+        if self.encoder is None and self.encoder_api_base is None:
+            return settings
+        encoder = dataclasses.replace(
+            settings.encoder,
+            name=self.encoder or settings.encoder.name,
+            api_base=self.encoder_api_base or (None if self.encoder else settings.encoder.api_base),
+        )
+        return dataclasses.replace(settings, encoder=encoder)
+
+
+@dataclass(frozen=True)
+class CorpusBuilds(Builds):
+    runner: Annotated[
+        str | None,
+        typer.Option("--runner", help="Where models are asked: local, or ray (a cluster; kraq.toml, section run)."),
+    ] = None
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact)."
+        ),
+    ] = False
+
+    def settings(self, base: Settings | None = None) -> Settings:
+        settings = super().settings(base)
+        if self.runner is not None:
+            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
+        if self.redact:
+            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
+        return settings
+
+
+@dataclass(frozen=True)
+class Limits:
+    PANEL: ClassVar[str] = "Limits of this run"
+
+    max_calls: Annotated[
+        int | None, typer.Option("--max-calls", min=0, help="Stop before models are asked more often.")
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=0, help="Stop before so many tokens are exceeded.")
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cost", min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."
+        ),
+    ] = None
+
+    def of(self, settings: Settings) -> "MeterLimits | None":
+        """With the prices that the settings give; None where nothing is limited."""
+        from kraq_dspy.lms.meter import Limits as MeterLimits
+        from kraq_dspy.lms.meter import prices_of
+
+        if self == Limits():
+            return None
+        return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))

@@ -1,0 +1,59 @@
+"""Shows what a build did: what was made, what models were asked, and what failed."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kraq_dspy.cli.shared.bars import has_tokens, label
+from kraq_dspy.cli.shared.terminal import command, compact, counted, grid, note, output, print_json, say, short
+
+if TYPE_CHECKING:
+    from kraq_dspy.indexing.build import BuildReport
+    from kraq_dspy.records import Failure, Usage
+
+
+def show_report(report: "BuildReport", *, json: bool) -> None:
+    """The summary at the end of a build, and what failed in it."""
+    if json:
+        print_json(report)
+        return
+    output.print(grid(f"{report.path} in {report.seconds:.1f} s", "made,>count", report.counts.items()))
+    if report.usage:
+        with_tokens = has_tokens(report.models.values())
+        rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]
+        output.print(grid("asked of the models in this run", "stage" + usage_headings(with_tokens), rows))
+    say("models: ", models_in_words(report.models))
+    for problem in report.problems:
+        note(short(problem, 300))
+    if report.stale_answers:
+        note(
+            f"{counted(report.stale_answers, 'answer')} of the catalogue went stale with their documents, and are not "
+            f"given until somebody looks: {command('catalogue', 'review', report.path)}"
+        )
+    show_failures(report.failures, f"{command('status', report.path)} --json")
+
+
+def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 10) -> None:
+    """The first of the failures; `all_of_them` is the command that shows the others."""
+    if not failures:
+        return
+    note(f" could not be done (all: {all_of_them}); the rest is complete.", label=counted(len(failures), "item"))
+    for failure in failures[:limit]:
+        note(short(f"{failure.item_id}: {failure.reason}", 240), label=f"  {failure.stage}: ")
+    if len(failures) > limit:
+        note(f"  and {len(failures) - limit} more", label="")
+
+
+def models_in_words(models: dict[str, str]) -> str:
+    """The default model, and the roles that have another one."""
+    default = models.get("default", "none yet")
+    others = [f"{role} {name}" for role, name in models.items() if name != default]
+    return ", ".join([default, *others])
+
+
+def usage_headings(with_tokens: bool) -> str:
+    return ",>calls,>tokens in,>tokens out" if with_tokens else ",>calls"
+
+
+def usage_cells(usage: "Usage", with_tokens: bool) -> tuple[str, ...]:
+    tokens = (compact(usage.prompt_tokens), compact(usage.completion_tokens)) if with_tokens else ()
+    return f"{usage.calls:,}", *tokens

@@ -1,0 +1,115 @@
+"""What the commands print with: results on standard output, everything else on standard error."""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """`value`, which may hold records, as JSON and nothing else on standard output."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def print_line(value: Any) -> None:
+    """As `print_json`, on one line, at once: for results that come one after the other."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "items"):
+        return dict(value)
+    return str(value)
+
+
+def say(*parts: Any, style: str = "") -> None:
+    """A line on standard output, never read as markup."""
+    output.print(Text.assemble(*map(_part, parts), style=style))
+
+
+def note(*parts: Any, label: str = "note: ") -> None:
+    """A line on standard error, never read as markup, behind a yellow label."""
+    errors.print(Text.assemble((label, "yellow"), *map(_part, parts)))
+
+
+def _part(part: Any) -> Any:
+    return part if isinstance(part, Text | tuple) else str(part)
+
+
+def command(*words: Any) -> str:
+    """A command line to copy: `kraq` and the words, quoted where a shell wants it."""
+    return shlex.join(["kraq", *map(str, words)])
+
+
+def short(text: str, length: int) -> Text:
+    """One line of at most `length` characters. Never read as markup, and without control characters."""
+    line = " ".join(printable(text).split())
+    return Text(line if len(line) <= length else line[: length - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
+def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
+    """Names and values. Numbers are grouped by thousands; nothing is read as markup."""
+    table = Table(title=Text(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.min_width = min(len(title), output.width)  # a title is not wrapped at the width of its rows
+    for name, value in rows.items():
+        table.add_row(Text(name, style="bold"), _cell(value))
+    return table
+
+
+def grid(title: str, headings: str, rows: Iterable[Sequence[Any]], **options: Any) -> Table:
+    """A table; `headings` with commas, those of right-aligned columns with ">" before them. No markup in cells."""
+    table = Table(title=Text(title) if title else None, title_justify="left", **options)
+    for heading in headings.split(","):
+        table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    return table
+
+
+def _cell(value: Any) -> Text:
+    if isinstance(value, Text):
+        return value
+    return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+
+
+def counted(number: int, what: str) -> str:
+    """1 as "1 call", 2 as "2 calls"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def compact(number: int) -> str:
+    """1234567 as "1.2M"."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def in_bytes(number: int) -> str:
+    """1234567 as "1.2 MB"."""
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} bytes"
+
+
+def in_time(seconds: float) -> str:
+    """5000 as "1 h 23 min"."""
+    if seconds >= 3600:
+        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.1f} s"

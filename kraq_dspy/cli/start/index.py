@@ -1,0 +1,67 @@
+"""`kraq index`: from a corpus to representative questions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.options import CorpusBuilds, Json, Limits, ProgramStates, RandomQuestions
+from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.terminal import command, say
+from kraq_dspy.errors import ConfigError
+
+
+def index(
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
+    builds: CorpusBuilds,
+    limits: Limits,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
+    ] = None,
+    random_questions: RandomQuestions = False,
+    program_state: ProgramStates = None,
+    json: Json = False,
+) -> None:
+    """Index CORPUS: graph, communities, summaries, and a question for each community.
+
+    Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
+    """
+    from kraq_dspy.indexing.build import build_index
+
+    settings = builds.settings()
+    out = out or index_beside(corpus)
+    with Bars(settings, quiet=json) as bars:
+        report = build_index(
+            corpus,
+            out,
+            settings=settings,
+            progress=bars,
+            random_questions=random_questions,
+            program_states=program_state or (),
+            limits=limits.of(settings),
+        )
+    show_report(report, json=json)
+    if not json:
+        say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
+
+
+def index_beside(corpus: Path) -> Path:
+    """Where the index of a corpus goes unless --out says: into the current folder, or beside a corpus that holds it.
+
+    Raises ConfigError where the index of another corpus lies there.
+    """
+    source = corpus.resolve()
+    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
+    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
+    if (out / "manifest.json").is_file():
+        from kraq_dspy.stores.index import Index
+
+        with Index.open(out) as there:
+            origin = there.manifest.origin.get("path")
+        if origin != str(source):
+            raise ConfigError(
+                f"{str(out)!r} is the index of {origin or 'something else'!r}. Name another folder with --out."
+            )
+    return out

@@ -1,0 +1,81 @@
+"""`kraq status`: what is in an index, at once and without loading any model."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from kraq_dspy.cli.shared.bars import has_tokens, label
+from kraq_dspy.cli.shared.options import IndexDir, Json
+from kraq_dspy.cli.shared.report import models_in_words, show_failures, usage_cells, usage_headings
+from kraq_dspy.cli.shared.terminal import command, counted, grid, note, output, print_json, two_columns
+from kraq_dspy.cli.start.watch import watch
+
+
+def status(
+    index_dir: IndexDir,
+    watched: Annotated[bool, typer.Option("--watch", help="Look again and again until the build is complete.")] = False,
+    every: Annotated[float, typer.Option("--every", min=0.1, metavar="SECONDS", help="How often.")] = 2.0,
+    json: Json = False,
+) -> None:
+    """What the index holds, what made it, what it took, and what failed."""
+    if watched:
+        watch(index_dir, every_s=every, as_json=json)
+        return
+    from kraq_dspy.catalogue.sources import count_answers
+    from kraq_dspy.corpus.redact import find_personal
+    from kraq_dspy.graph.communities import communities_at
+    from kraq_dspy.records import Community, Question
+    from kraq_dspy.stores.index import Index
+
+    with Index.open(index_dir) as index:
+        manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
+        usage = index.results.usage()
+        communities = list(index.all(Community))
+        questions = Counter(question.level for question in index.questions(source="kraq"))
+        personal = {question.id: kinds for question in index.all(Question) if (kinds := find_personal(question.text))}
+    answers = count_answers(index_dir)
+    depth = 1 + max((community.level for community in communities), default=-1)
+    levels = {level: len(communities_at(communities, level)) for level in range(depth)}
+    if json:
+        print_json(
+            {
+                "path": str(index_dir),
+                "complete": manifest.complete,
+                "manifest": manifest,
+                "counts": counts,
+                "partition_sizes": levels,
+                "questions_by_level": questions,
+                "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
+                "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
+                "answers": answers,
+                "failures": failures,
+            }
+        )
+        return
+    complete = Text("complete", style="green")
+    rows = {
+        "state": complete if manifest.complete else f"unfinished; go on: {command('resume', index_dir)}",
+        "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
+        "models": models_in_words(manifest.models),
+        "updated": manifest.updated_at,
+        **counts,
+    }
+    if answers:
+        rows["catalogue"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
+    output.print(two_columns(str(index_dir), rows))
+    if levels:
+        sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
+        output.print(grid("levels", ">level,>communities,>new questions", sizes))
+    if usage:
+        with_tokens = has_tokens(model for _, model in usage)
+        spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
+        output.print(grid("asked of models so far", "stage,model" + usage_headings(with_tokens), spent))
+    if personal:
+        note(
+            f" hold e-mail addresses, phone or card numbers: {command('questions', index_dir, '--personal')}. To keep "
+            "them out: kraq index --redact",
+            label=counted(len(personal), "question"),
+        )
+    show_failures(failures, command("status", index_dir, "--json"))

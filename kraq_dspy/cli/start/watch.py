@@ -1,0 +1,87 @@
+"""`kraq status --watch`: how far a build is, read beside the process that does it, until it is complete."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from kraq_dspy.cli.shared.bars import label
+from kraq_dspy.cli.shared.terminal import compact, grid, output, print_line, two_columns
+from kraq_dspy.records import Usage
+
+
+@dataclass(frozen=True)
+class Look:
+    """An index at one moment."""
+
+    time: str
+    complete: bool
+    counts: dict[str, int]
+    usage: dict[str, Usage]
+    failures: int
+
+
+def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Shows the index every `every_s` seconds; ends when it is complete, or when the process that worked on it is gone.
+
+    As JSON, one object a line.
+    """
+    before, then = look(index_dir), time.monotonic()
+    if as_json:
+        print_line(before)
+        while not before.complete and under_way(index_dir):
+            sleep(every_s)
+            before = look(index_dir)
+            print_line(before)
+        return
+    with Live(_shown(index_dir, before, before, 0), console=output) as live:
+        now = before
+        while not now.complete and under_way(index_dir):
+            sleep(every_s)
+            now = look(index_dir)
+            live.update(_shown(index_dir, before, now, time.monotonic() - then))
+            before, then = now, time.monotonic()
+
+
+def under_way(index_dir: Path) -> bool:
+    """Whether the process that last held the index's lock lives. True where that cannot be told."""
+    if os.name != "posix":  # there, signal 0 would end the process
+        return True
+    try:
+        os.kill(int(json.loads((index_dir / "lock").read_text())["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):  # another user's process, another system, or just being written
+        return True
+    return True
+
+
+def look(index_dir: Path) -> Look:
+    """Raises IndexStateError where there is no index."""
+    from kraq_dspy.stores.index import Index
+
+    with Index.open(index_dir) as index:
+        usage: dict[str, Usage] = {}
+        for (stage, _), used in index.results.usage().items():
+            usage[stage] = usage.get(stage, Usage()) + used
+        failures = len(index.results.failures())
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        return Look(moment, index.manifest.complete, index.counts(), usage, failures)
+
+
+def _shown(index_dir: Path, before: Look, now: Look, seconds: float) -> Group:
+    state = Text("complete", style="green") if now.complete else Text("under way, or interrupted")
+    rows = []
+    for stage, used in now.usage.items():
+        new = used.calls - before.usage.get(stage, Usage()).calls
+        rate = f"{new / seconds:.1f}" if seconds and new else ""
+        rows.append((label(stage), used.calls, rate, compact(used.prompt_tokens), compact(used.completion_tokens)))
+    table = grid("asked of models so far", "stage,>calls,>a second,>tokens in,>tokens out", rows)
+    return Group(two_columns(str(index_dir), {"state": state, "at": now.time, **now.counts}), table)

@@ -1,0 +1,20 @@
+"""Every extra that an error names is one that can be installed."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_every_extra_that_an_error_names_exists() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = {}
+    for path in (ROOT / "kraq_dspy").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "MissingExtraError":
+                extra = node.args[1]
+                if isinstance(extra, ast.Constant):
+                    named[extra.value] = path.name
+    assert {"embedded", "eval", "train"} <= named.keys()
+    assert {extra: file for extra, file in named.items() if extra not in extras} == {}
