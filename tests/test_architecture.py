@@ -12,6 +12,7 @@ ORDER = [
     {"records"},
     {"errors"},
     {"validation"},
+    {"concurrency"},
     {"ports"},
     {"config"},
     {"files"},

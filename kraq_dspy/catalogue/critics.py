@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
@@ -21,11 +22,10 @@ class WriteSyntheticPair(dspy.Module):
         super().__init__()
         self.write = FittingPredict(WriteFactoidPair, shorten="passage")
 
-    def forward(self, passage: str) -> dspy.Prediction:
-        return _stripped(self.write(passage=passage))
-
     async def aforward(self, passage: str) -> dspy.Prediction:
-        return _stripped(await self.write.acall(passage=passage))
+        return _stripped(await call(self.write, passage=passage))
+
+    forward = blocking(aforward)
 
 
 class RateSyntheticPair(dspy.Module):
@@ -51,21 +51,15 @@ class RateSyntheticPair(dspy.Module):
         self.relevance = dspy.Predict(RateRelevance)
         self.stand_alone = dspy.Predict(RateStandAlone)
 
-    def forward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+    async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
         ratings: dict[str, int] = {}
         for name, step, inputs in self._critics(question, answer, passage):
-            ratings[name] = rating(step(**inputs)[name])
+            ratings[name] = rating((await call(step, **inputs))[name])
             if ratings[name] < self.least:
                 return dspy.Prediction(ratings=ratings, rejected_by=name)
         return dspy.Prediction(ratings=ratings, rejected_by="")
 
-    async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
-        ratings: dict[str, int] = {}
-        for name, step, inputs in self._critics(question, answer, passage):
-            ratings[name] = rating((await step.acall(**inputs))[name])
-            if ratings[name] < self.least:
-                return dspy.Prediction(ratings=ratings, rejected_by=name)
-        return dspy.Prediction(ratings=ratings, rejected_by="")
+    forward = blocking(aforward)
 
     def _critics(self, question: str, answer: str, passage: str) -> Iterator[tuple[str, dspy.Module, dict[str, str]]]:
         """(name, step, inputs), the one that rejects most first."""

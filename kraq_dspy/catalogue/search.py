@@ -4,23 +4,23 @@ The paper's Algorithm 1, with three things of our own: candidates narrowed by em
 found, and a record of what the program behind it failed at.
 """
 
-import asyncio
 import logging
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import dspy
 from dspy import ContextWindowExceededError
-from dspy.utils.exceptions import AdapterParseError, DSPyError
+from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.catalogue.near_miss import contradiction
-from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure, raise_if_final
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
@@ -77,18 +77,6 @@ class CatalogueSearch:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """What the search wants to know next."""
-
-    step: dspy.Module
-    inputs: Mapping[str, Any]
-
-
-_Reply: TypeAlias = "dspy.Prediction | Exception | None"
-_Search: TypeAlias = Generator[_Ask, _Reply, CatalogueEntry | None]
-
-
 class QASearch(dspy.Module):
     """Looks the question up in a catalogue, and asks `program` where it is not there.
 
@@ -136,38 +124,23 @@ class QASearch(dspy.Module):
         self.find = dspy.Predict(FindSameQuestion)
         self.confirm = dspy.Predict(ConfirmSameQuestion)
 
-    def forward(self, question: str, **inputs: Any) -> dspy.Prediction:
-        with self._entered():
-            started = perf_counter()
-            found = CatalogueSearch()
-            entry = _drive(self._search(question, self._blocks(question, found), found))
-            found.seconds = perf_counter() - started
-            if entry is not None:
-                return _hit(entry, found)
-            try:
-                prediction = self.program(question=question, **inputs)
-            except (DSPyError, ModelError) as error:
-                self._note(question, None, found, error)
-                raise
-            self._note(question, prediction, found)
-            return _miss(prediction, found, perf_counter() - started)
-
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         with self._entered():
             started = perf_counter()
-            found = CatalogueSearch()
-            blocks = await asyncio.to_thread(self._blocks, question, found)
-            entry = await _adrive(self._search(question, blocks, found))
-            found.seconds = perf_counter() - started
+            search = CatalogueSearch()
+            entry = await self._look_up(question, search)
+            search.seconds = perf_counter() - started
             if entry is not None:
-                return _hit(entry, found)
+                return _hit(entry, search)
             try:
-                prediction = await self.program.acall(question=question, **inputs)
-            except (DSPyError, ModelError) as error:
-                await asyncio.to_thread(self._note, question, None, found, error)
+                prediction = await call(self.program, question=question, **inputs)
+            except CALL_ERRORS as error:
+                await call(self._note, question, None, search, error)
                 raise
-            await asyncio.to_thread(self._note, question, prediction, found)
-            return _miss(prediction, found, perf_counter() - started)
+            await call(self._note, question, prediction, search)
+            return _miss(prediction, search, perf_counter() - started)
+
+    forward = blocking(aforward)
 
     @contextmanager
     def _entered(self) -> Iterator[None]:
@@ -181,13 +154,44 @@ class QASearch(dspy.Module):
         finally:
             _asking.reset(token)
 
-    def _blocks(self, question: str, found: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
-        """What is to be asked about; the entry alone where the question is there word for word, noted in `found`."""
+    async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
+        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
+        blocks = await call(self._blocks, question, search)
+        if search.exact:
+            entry: CatalogueEntry = blocks[0][0]
+            return entry
+        again = False  # whether the next block is what was left of one after a rejection
+        while blocks:
+            block = blocks.pop(0)
+            search.blocks += not again
+            search.calls += 1
+            listed = [numbered(entry.number, entry.question) for entry in block]
+            reply = await _reply(self.find, question=question, catalogue=listed)
+            if isinstance(reply, ContextWindowExceededError) and len(block) > 1:
+                half = len(block) // 2
+                blocks[:0] = [block[:half], block[half:]]
+                search.blocks -= not again
+                continue
+            named = _named(reply, block, search)
+            if named is not None:
+                objection = await self._objection(question, named, search)
+                if objection is None:
+                    return named
+                search.rejected.append(Rejected(named, objection))
+                logger.info("Entry %d is no match: %s", named.number, objection)
+            left = [other for other in block if other is not named]
+            again = named is not None and not again and bool(left)
+            if again:
+                blocks.insert(0, left)
+        return None
+
+    def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
+        """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""
         if not question.strip():
             raise ValueError("The question is empty.")
         exact = self.answers.exact(question)
         if exact is not None:
-            found.exact = True
+            search.exact = True
             return [[exact]]
         if self.scan == "narrow":
             nearest = self.answers.nearest(question, self.block)
@@ -195,54 +199,22 @@ class QASearch(dspy.Module):
         entries = self.answers.entries()
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
 
-    def _search(self, question: str, blocks: list[Sequence[CatalogueEntry]], found: CatalogueSearch) -> _Search:
-        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
-        if found.exact:
-            return blocks[0][0]
-        again = False  # whether the next block is what was left of one after a rejection
-        while blocks:
-            block = blocks.pop(0)
-            found.blocks += not again
-            listed = [numbered(entry.number, entry.question) for entry in block]
-            found.calls += 1
-            reply = yield _Ask(self.find, {"question": question, "catalogue": listed})
-            if isinstance(reply, ContextWindowExceededError) and len(block) > 1:
-                half = len(block) // 2
-                blocks[:0] = [block[:half], block[half:]]
-                found.blocks -= not again
-                continue
-            entry = _named(reply, block, found)
-            reason = None
-            if entry is not None:
-                reason = yield from self._objection(question, entry, found)
-                if reason is None:
-                    return entry
-                found.rejected.append(Rejected(entry, reason))
-                logger.info("Entry %d is no match: %s", entry.number, reason)
-            left = [other for other in block if other is not entry]
-            again = entry is not None and not again and bool(left)
-            if again:
-                blocks.insert(0, left)
-        return None
-
-    def _objection(
-        self, question: str, entry: CatalogueEntry, found: CatalogueSearch
-    ) -> Generator[_Ask, _Reply, str | None]:
+    async def _objection(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> str | None:
         """Why the entry's answer would not do, None where it would."""
         if self.check == "none":
             return None
-        seen = contradiction(question, entry.question)
-        if seen is not None or self.check == "rules":
-            return seen
-        found.calls += 1
-        reply = yield _Ask(self.confirm, {"asked": question, "stored": entry.question})
-        if reply is None or isinstance(reply, Exception):
-            found.failed += 1
+        difference = contradiction(question, entry.question)
+        if difference is not None or self.check == "rules":
+            return difference
+        search.calls += 1
+        reply = await _reply(self.confirm, asked=question, stored=entry.question)
+        if isinstance(reply, Exception):
+            search.failed += 1
             return "the second look failed"
         return None if reply.same is True else "the model says that its answer would be another"
 
     def _note(
-        self, question: str, prediction: dspy.Prediction | None, found: CatalogueSearch, error: Exception | None = None
+        self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
     ) -> None:
         """Put a question that was not answered on the list for review."""
         if not self.collect or (prediction is not None and is_answered(prediction)):
@@ -253,7 +225,7 @@ class QASearch(dspy.Module):
         evidence = [AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits]
         given = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
         self.answers.collect(question, given, evidence)
-        found.collected = True
+        search.collected = True
 
 
 def is_answered(prediction: dspy.Prediction) -> bool:
@@ -263,24 +235,24 @@ def is_answered(prediction: dspy.Prediction) -> bool:
 
 
 def _named(
-    reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], found: CatalogueSearch
+    reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], search: CatalogueSearch
 ) -> CatalogueEntry | None:
     """The entry of the block that the reply names, None where it names none; counts what is no reply."""
     by_number = {entry.number: entry for entry in block}
     if isinstance(reply, AdapterParseError):
         number = number_in(str(reply.lm_response or ""), [*by_number, NO_MATCH])
         if number is None:
-            found.invalid += 1
+            search.invalid += 1
             return None
     elif isinstance(reply, Exception):
-        found.failed += 1
+        search.failed += 1
         return None
     else:
         number = reply.number
     if number == NO_MATCH:
         return None
     if number not in by_number:
-        found.invalid += 1
+        search.invalid += 1
     return by_number.get(number)
 
 
@@ -291,66 +263,36 @@ def numbered(number: int, question: str) -> str:
 
 def number_in(text: str, known: Sequence[int]) -> int | None:
     """The one number of `known` that prose speaks of; None where there is none, or more than one."""
-    said = {int(number) for number in re.findall(r"(?<![\w.])-?\d{1,9}(?![\w]|\.\d)", text)}
-    of_block = said.intersection(known)
+    numbers = {int(number) for number in re.findall(r"(?<![\w.])-?\d{1,9}(?![\w]|\.\d)", text)}
+    of_block = numbers.intersection(known)
     return of_block.pop() if len(of_block) == 1 else None
 
 
-def _drive(search: _Search) -> CatalogueEntry | None:
-    """Runs the search with calls that block."""
-    ask = _next(search, None)
-    while isinstance(ask, _Ask):
-        try:
-            reply: _Reply = ask.step(**ask.inputs)
-        except (DSPyError, ModelError) as error:
-            reply = _noted(error)
-        ask = _next(search, reply)
-    return ask
-
-
-async def _adrive(search: _Search) -> CatalogueEntry | None:
-    ask = _next(search, None)
-    while isinstance(ask, _Ask):
-        try:
-            reply: _Reply = await ask.step.acall(**ask.inputs)
-        except (DSPyError, ModelError) as error:
-            reply = _noted(error)
-        ask = _next(search, reply)
-    return ask
-
-
-def _next(search: _Search, reply: _Reply) -> _Ask | CatalogueEntry | None:
-    """What the search asks after the reply (None to begin), or, at its end, what it found."""
+async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Exception":
+    """The model's reply, or what went wrong with this call alone."""
     try:
-        return search.send(reply)
-    except StopIteration as end:
-        found: CatalogueEntry | None = end.value
-        return found
+        return await call(step, **inputs)
+    except CALL_ERRORS as error:
+        log_failure(logger, "A look into the catalogue failed", error)
+        return error
 
 
-def _noted(error: Exception) -> Exception:
-    """What went wrong with one call. Raises what ends a run: a spent budget, a server that is down."""
-    raise_if_final(error)
-    logger.warning("A look into the catalogue failed: %s", in_one_line(error))
-    return error
-
-
-def _hit(entry: CatalogueEntry, found: CatalogueSearch) -> dspy.Prediction:
+def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
     return dspy.Prediction(
         answer=entry.answer,
         hits=[],
         source="catalogue",
         entry=entry,
-        search=found,
-        timings={"catalogue": found.seconds, "wall": found.seconds},
+        search=search,
+        timings={"catalogue": search.seconds, "wall": search.seconds},
     )
 
 
-def _miss(prediction: dspy.Prediction, found: CatalogueSearch, wall: float) -> dspy.Prediction:
+def _miss(prediction: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
     """The program's prediction, with what came before it."""
     merged = dspy.Prediction(**dict(prediction.items()))
-    merged.source, merged.entry, merged.search = "program", None, found
+    merged.source, merged.entry, merged.search = "program", None, search
     inner = prediction.get("timings")
     if inner is None or isinstance(inner, Mapping):
-        merged.timings = {**(inner or {}), "catalogue": found.seconds, "wall": wall}
+        merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
     return merged

@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,6 +15,7 @@ import httpx
 import numpy as np
 
 from kraq_dspy.backoff import Backoff
+from kraq_dspy.concurrency import run_all
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Vectors
 
@@ -93,15 +93,7 @@ class EndpointEmbedder:
             return np.zeros((0, self.dimension), np.float32)
         full = [_sendable(prefix + text) for text in texts]
         batches = [full[start : start + self._batch_size] for start in range(0, len(full), self._batch_size)]
-        if len(batches) == 1:
-            return self._ask(batches[0])
-        with ThreadPoolExecutor(min(self._concurrency, len(batches))) as pool:
-            asked = [pool.submit(self._ask, batch) for batch in batches]
-            try:
-                return np.concatenate([future.result() for future in asked])
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        return np.concatenate(run_all(self._ask, batches, limit=self._concurrency))
 
     def _ask(self, texts: list[str]) -> Vectors:
         for attempt in itertools.count():

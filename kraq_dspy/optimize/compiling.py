@@ -15,6 +15,7 @@ from typing import Any
 import dspy
 import tqdm
 
+from kraq_dspy.concurrency import run_all
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import (
     BudgetExceededError,
@@ -37,7 +38,6 @@ from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
 from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of, thawed
 from kraq_dspy.records import Usage
-from kraq_dspy.steps.bounded import list_in_threads
 from kraq_dspy.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -326,7 +326,7 @@ class _Run:
                 return 0.0
             return float(self.metric(example, prediction))
 
-        scores = list_in_threads(score, self.split.dev, self.sizes.threads)
+        scores = run_all(score, self.split.dev, limit=self.sizes.threads)
         self.spending.check()
         if len(failures) == len(scores):
             raise ModelError(

@@ -15,6 +15,7 @@ from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
@@ -86,8 +87,10 @@ class SingleStep(dspy.Module):
         super().__init__()
         self.step = dspy.Predict(signature)
 
-    def forward(self, **inputs: Any) -> dspy.Prediction:
-        return self.step(**inputs)
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        return await call(self.step, **inputs)
+
+    forward = blocking(aforward)
 
 
 def make_target(

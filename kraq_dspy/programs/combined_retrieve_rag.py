@@ -1,11 +1,10 @@
 """Combined Retrieve RAG: evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
-import asyncio
-from time import perf_counter
-
 import dspy
 
 from kraq_dspy.ports import QuestionFinder, Retriever
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
 from kraq_dspy.signatures import AnswerQuestion
@@ -37,25 +36,17 @@ class CombinedRetrieveRAG(dspy.Module):
         self.k = k
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
-    def forward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        found = self.retrieve.search(question, self.k)
-        retrieved = perf_counter()
-        answer = self.answer(question=question, passages=[hit.chunk.passage for hit in found.hits]).answer
-        ended = perf_counter()
-        timings = {"retrieve": retrieved - started, "answer": ended - retrieved, "wall": ended - started}
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        combined = await call(self.retrieve.search, question, self.k)
+        clock.lap("retrieve")
+        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
+        clock.lap("answer")
         return dspy.Prediction(
-            answer=answer, hits=found.hits, auxiliary_questions=found.auxiliary_questions, timings=timings
+            answer=reply.answer,
+            hits=combined.hits,
+            auxiliary_questions=combined.auxiliary_questions,
+            timings=clock.timings(),
         )
 
-    async def aforward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        found = await asyncio.to_thread(self.retrieve.search, question, self.k)
-        retrieved = perf_counter()
-        passages = [hit.chunk.passage for hit in found.hits]
-        answer = (await self.answer.acall(question=question, passages=passages)).answer
-        ended = perf_counter()
-        timings = {"retrieve": retrieved - started, "answer": ended - retrieved, "wall": ended - started}
-        return dspy.Prediction(
-            answer=answer, hits=found.hits, auxiliary_questions=found.auxiliary_questions, timings=timings
-        )
+    forward = blocking(aforward)

@@ -7,6 +7,8 @@ from typing import Any
 import dspy
 from dspy import ContextWindowExceededError
 
+from kraq_dspy.programs.both_ways import blocking, is_blocking
+
 logger = logging.getLogger(__name__)
 
 BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragraph, line, sentence, word, anywhere
@@ -24,19 +26,14 @@ class FittingPredict(dspy.Predict):
         super().__init__(signature)
         self.shorten = (shorten, *then)
 
-    def forward(self, **inputs: Any) -> Any:
-        while True:
-            try:
-                return super().forward(**inputs)
-            except ContextWindowExceededError as error:
-                inputs = self._shorter(inputs, error)
-
     async def aforward(self, **inputs: Any) -> Any:
         while True:
             try:
-                return await super().aforward(**inputs)
+                return super().forward(**inputs) if await is_blocking() else await super().aforward(**inputs)
             except ContextWindowExceededError as error:
                 inputs = self._shorter(inputs, error)
+
+    forward = blocking(aforward)
 
     def _shorter(self, inputs: dict[str, Any], error: ContextWindowExceededError) -> dict[str, Any]:
         for name in self.shorten:
@@ -66,9 +63,9 @@ def halves(text: str) -> tuple[str, str]:
     text = text.strip()
     low, high = len(text) // 4, len(text) - len(text) // 4
     for pattern in BREAKS:
-        cuts = [found for found in re.finditer(pattern, text) if low <= found.end() <= high]
-        cuts = [found for found in cuts if found.start() > 0 and found.end() < len(text)]
+        cuts = [cut for cut in re.finditer(pattern, text) if low <= cut.end() <= high]
+        cuts = [cut for cut in cuts if cut.start() > 0 and cut.end() < len(text)]
         if cuts:
-            cut = min(cuts, key=lambda found: abs(found.end() - len(text) / 2))
+            cut = min(cuts, key=lambda cut: abs(cut.end() - len(text) / 2))
             return text[: cut.start()], text[cut.end() :]
     return "", text

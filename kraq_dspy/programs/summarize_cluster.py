@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.signatures import SummarizePassages
 
@@ -18,11 +19,10 @@ class SummarizeCluster(dspy.Module):
         super().__init__()
         self.summarize = FittingPredict(SummarizePassages, shorten="passages")
 
-    def forward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return _checked(self.summarize(passages=list(passages)).summary)
-
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return _checked((await self.summarize.acall(passages=list(passages))).summary)
+        return _checked((await call(self.summarize, passages=list(passages))).summary)
+
+    forward = blocking(aforward)
 
 
 def _checked(summary: str) -> dspy.Prediction:

@@ -1,11 +1,10 @@
 """Traditional RAG: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
-import asyncio
-from time import perf_counter
-
 import dspy
 
 from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -25,20 +24,12 @@ class TraditionalRAG(dspy.Module):
         self.k = k
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
-    def forward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        hits = self.retrieve(question, self.k)
-        retrieved = perf_counter()
-        answer = self.answer(question=question, passages=[hit.chunk.passage for hit in hits]).answer
-        ended = perf_counter()
-        timings = {"retrieve": retrieved - started, "answer": ended - retrieved, "wall": ended - started}
-        return dspy.Prediction(answer=answer, hits=hits, timings=timings)
-
     async def aforward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        hits = await asyncio.to_thread(self.retrieve, question, self.k)
-        retrieved = perf_counter()
-        answer = (await self.answer.acall(question=question, passages=[hit.chunk.passage for hit in hits])).answer
-        ended = perf_counter()
-        timings = {"retrieve": retrieved - started, "answer": ended - retrieved, "wall": ended - started}
-        return dspy.Prediction(answer=answer, hits=hits, timings=timings)
+        clock = Clock()
+        hits = await call(self.retrieve, question, self.k)
+        clock.lap("retrieve")
+        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
+        clock.lap("answer")
+        return dspy.Prediction(answer=reply.answer, hits=hits, timings=clock.timings())
+
+    forward = blocking(aforward)

@@ -1,11 +1,9 @@
-"""Maps work over items with a bounded number under way: as tasks, or in threads."""
+"""Maps work over items as tasks, with a bounded number under way."""
 
 import asyncio
-import contextvars
 import heapq
 import itertools
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
@@ -117,29 +115,3 @@ class ItemStream(Generic[T]):
     async def __aiter__(self) -> AsyncIterator[T]:
         while item := await self._items.get():
             yield item[0]
-
-
-def map_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:
-    """`work(item)` for every item, results as they come, each call with a copy of the context (`dspy.context`).
-
-    Items are drawn as threads become free. After the first exception, or when the caller leaves, nothing new begins.
-    """
-    source = iter(items)
-    running: set[Future[R]] = set()
-    with ThreadPoolExecutor(threads, thread_name_prefix="kraq") as pool:
-        while True:
-            for item in source:
-                running.add(pool.submit(contextvars.copy_context().run, work, item))
-                if len(running) >= threads:
-                    break
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-
-
-def list_in_threads(work: Callable[[T], R], items: Iterable[T], threads: int) -> list[R]:
-    """As `map_in_threads`, in the order of the items."""
-    numbered = map_in_threads(lambda pair: (pair[0], work(pair[1])), enumerate(items), threads)
-    return [result for _, result in sorted(numbered, key=lambda pair: pair[0])]

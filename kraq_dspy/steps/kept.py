@@ -6,7 +6,7 @@ spent budget, a server that is down) is a KraqError, and does. So a run that was
 started again with the same command, and asks only for what is missing.
 
 Where outcomes stay is a `Keeper`'s affair: the results of an index (`steps/stored.py`), a catalogue (`catalogue/`), a
-file of JSON lines. What runs in threads (the tables of `eval/`) shares `StageFailures` and `bounded.map_in_threads`.
+file of JSON lines. What runs in threads (the tables of `eval/`) shares `StageFailures` and `concurrency.as_done`.
 """
 
 import logging

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextvars import ContextVar
 
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.bounded import CallSlots, ItemStream, bounded_map, list_in_threads, map_in_threads
+from kraq_dspy.steps.bounded import CallSlots, ItemStream, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -159,31 +158,3 @@ def test_a_slot_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
         return waiting[2].exception() is None
 
     assert asyncio.run(leave())
-
-
-def test_threads_have_the_context_of_their_caller_and_no_more_than_the_bound_run_at_once() -> None:
-    voice: ContextVar[str] = ContextVar("voice", default="nobody")
-    voice.set("caller")
-    running: list[int] = []
-    most: list[int] = []
-
-    def work(item: int) -> tuple[int, str]:
-        running.append(item)
-        most.append(len(running))
-        running.remove(item)
-        return item, voice.get()
-
-    assert list_in_threads(work, range(50), 3) == [(item, "caller") for item in range(50)]
-    assert max(most) <= 3
-
-
-def test_after_an_exception_in_a_thread_nothing_new_begins() -> None:
-    begun: list[int] = []
-
-    def work(item: int) -> int:
-        begun.append(item)
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        list(map_in_threads(work, range(100), 2))
-    assert len(begun) <= 4

@@ -1,4 +1,4 @@
-"""Language models as judges. A reply that is no verdict is a failure with a reason, never a silent 0."""
+"""Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
+from kraq_dspy.concurrency import run_all
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.records import Failure
-from kraq_dspy.signatures.judging.check_response import CheckResponse
 from kraq_dspy.signatures.judging.grade_answer import GradeAnswer
 from kraq_dspy.signatures.judging.judge_answer import JudgeAnswer
 from kraq_dspy.signatures.judging.judge_list_answer import JudgeListAnswer
-from kraq_dspy.steps.bounded import list_in_threads
 
 STAGE = "judge"
 RIGHT_GRADE = 4
@@ -63,13 +63,16 @@ class BinaryJudge(dspy.Module):
         self.judge = dspy.Predict(JudgeAnswer)
         self.judge_list = dspy.Predict(JudgeListAnswer)
 
-    def forward(self, asked: AnsweredQuestion) -> Verdict:
+    async def aforward(self, asked: AnsweredQuestion) -> Verdict:
         if asked.answer_items:
             items = [list(synonyms) for synonyms in asked.answer_items]
-            reply = self.judge_list(question=asked.question, reference_items=items, answer=asked.answer)
+            reply = await call(self.judge_list, question=asked.question, reference_items=items, answer=asked.answer)
         else:
-            reply = self.judge(question=asked.question, reference_answers=list(asked.gold), answer=asked.answer)
+            gold = list(asked.gold)
+            reply = await call(self.judge, question=asked.question, reference_answers=gold, answer=asked.answer)
         return Verdict(asked.id, float(reply.correct))
+
+    forward = blocking(aforward)
 
 
 class RubricJudge(dspy.Module):
@@ -79,22 +82,12 @@ class RubricJudge(dspy.Module):
         super().__init__()
         self.grade = dspy.Predict(GradeAnswer)
 
-    def forward(self, asked: AnsweredQuestion) -> Verdict:
+    async def aforward(self, asked: AnsweredQuestion) -> Verdict:
         gold = list(asked.gold) or ["; ".join(" or ".join(synonyms) for synonyms in asked.answer_items)]
-        reply = self.grade(question=asked.question, reference_answers=gold, answer=asked.answer)
+        reply = await call(self.grade, question=asked.question, reference_answers=gold, answer=asked.answer)
         return Verdict(asked.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
 
-
-class ResponseControl(dspy.Module):
-    """Whether a response is right for its question and context; a reply other than yes or no raises
-    AdapterParseError, so that the caller decides what a missing verdict means."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.check = dspy.Predict(CheckResponse)
-
-    def forward(self, question: str, context: Sequence[str], response: str) -> bool:
-        return bool(self.check(question=question, context=list(context), response=response).valid == "yes")
+    forward = blocking(aforward)
 
 
 Judge = BinaryJudge | RubricJudge
@@ -107,11 +100,11 @@ def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrenc
     refused, becomes a failure. Raises EvaluationError for gold data that cannot be judged, or an id that occurs twice;
     budget and server-down errors end the run.
     """
-    seen: set[str] = set()
+    ids: set[str] = set()
     for question in asked:
-        if question.id in seen:
+        if question.id in ids:
             raise EvaluationError(f"Question {question.id!r} occurs twice.")
-        seen.add(question.id)
+        ids.add(question.id)
         try:
             check_prediction(question.answer)
             for references in question.answer_items or (question.gold,):
@@ -130,7 +123,7 @@ def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrenc
             return Failure(STAGE, question.id, f"the judge could not be asked: {error}")
         return verdict
 
-    outcomes = list_in_threads(verdict_on, asked, concurrency)
+    outcomes = run_all(verdict_on, asked, limit=concurrency)
     return Verdicts(
         tuple(outcome for outcome in outcomes if isinstance(outcome, Verdict)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),

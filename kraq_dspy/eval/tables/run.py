@@ -11,6 +11,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.concurrency import as_done
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import (
     BudgetExceededError,
@@ -34,7 +35,6 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import Usage
-from kraq_dspy.steps.bounded import map_in_threads
 from kraq_dspy.steps.kept import StageFailures
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import now, to_fields
@@ -229,7 +229,7 @@ class _Run:
         )
         if len(todo) < len(self.asked.examples):
             failures.succeed()
-        for row in map_in_threads(work, todo, at_once):
+        for row in as_done(work, todo, limit=at_once):
             writer.write(row)
             self.progress.advance(system.name)
             if row.failure is None:

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 
+from kraq_dspy.concurrency import run_all
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.adapter_name import with_adapter
@@ -62,8 +62,7 @@ class VLLMPromptScorer:
             return []
         # Whether a text begins the prompt matters: that one gets the model's first special token.
         texts = list({(text, place == 0): None for prompt in prompts for place, text in enumerate(prompt)})
-        with ThreadPoolExecutor(min(_AT_ONCE, len(texts))) as pool:
-            ids = dict(zip(texts, pool.map(self._tokens, texts), strict=True))
+        ids = dict(zip(texts, run_all(self._tokens, texts, limit=_AT_ONCE), strict=True))
         rows = [[ids[text, place == 0] for place, text in enumerate(prompt)] for prompt in prompts]
         body = {
             "model": self.model,

@@ -1,15 +1,14 @@
 """GraphRAG's global search: points from all reports of a level, rated, then one answer (Edge et al., 2024)."""
 
-import asyncio
 from collections.abc import Sequence
-from time import perf_counter
 
 import dspy
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -39,35 +38,22 @@ class GraphGlobalSearch(dspy.Module):
         self.rate = FittingPredict(RatePoints, shorten="reports")
         self.answer = FittingPredict(AnswerFromPoints, shorten="points")
 
-    def forward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        hits = self.retrieve(question, self.k)
-        batches = _batches(hits, self.tokens)
-        retrieved = perf_counter()
-        rated: list[dspy.Prediction] = []
-        for start in range(0, len(batches), AT_ONCE):
-            some = batches[start : start + AT_ONCE]
-            rated += run_all(lambda reports: self.rate(question=question, reports=reports), some)
-        points = _points(rated)
-        mapped = perf_counter()
-        shown = _shown(points, self.tokens)
-        answer = self.answer(question=question, points=shown).answer if shown else UNKNOWN
-        return _prediction(answer, hits, points, len(batches), started, retrieved, mapped)
-
     async def aforward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        hits = await asyncio.to_thread(self.retrieve, question, self.k)
+        async def rate(reports: list[str]) -> dspy.Prediction:
+            return await call(self.rate, question=question, reports=reports)
+
+        clock = Clock()
+        hits = await call(self.retrieve, question, self.k)
         batches = _batches(hits, self.tokens)
-        retrieved = perf_counter()
-        rated: list[dspy.Prediction] = []
-        for start in range(0, len(batches), AT_ONCE):
-            some = batches[start : start + AT_ONCE]
-            rated += await gather_all(lambda reports: self.rate.acall(question=question, reports=reports), some)
-        points = _points(rated)
-        mapped = perf_counter()
+        clock.lap("retrieve")
+        points = _points(await at_once(rate, batches, limit=AT_ONCE))
+        clock.lap("map")
         shown = _shown(points, self.tokens)
-        answer = (await self.answer.acall(question=question, points=shown)).answer if shown else UNKNOWN
-        return _prediction(answer, hits, points, len(batches), started, retrieved, mapped)
+        answer = (await call(self.answer, question=question, points=shown)).answer if shown else UNKNOWN
+        clock.lap("reduce")
+        return dspy.Prediction(answer=answer, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
+
+    forward = blocking(aforward)
 
 
 def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:
@@ -104,27 +90,3 @@ def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
             break
         shown.append(line)
     return shown
-
-
-def _prediction(
-    answer: str,
-    hits: list[Hit],
-    points: list[RatedPoint],
-    n_batches: int,
-    started: float,
-    retrieved: float,
-    mapped: float,
-) -> dspy.Prediction:
-    ended = perf_counter()
-    return dspy.Prediction(
-        answer=answer,
-        hits=hits,
-        points=points,
-        n_batches=n_batches,
-        timings={
-            "retrieve": retrieved - started,
-            "map": mapped - retrieved,
-            "reduce": ended - mapped,
-            "wall": ended - started,
-        },
-    )

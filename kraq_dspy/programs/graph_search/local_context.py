@@ -1,4 +1,4 @@
-"""What GraphRAG's local search shows the model: entities, their links, reports and passages, in a budget of tokens."""
+"""Gathers what GraphRAG's local search shows the model: entities, their links, reports, passages, in some tokens."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph_search.sources import GraphSource
+from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
+from kraq_dspy.programs.retrievers.hits import Retrieving
+from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 
 T = TypeVar("T")
@@ -27,21 +29,53 @@ class LocalContext:
     n_tokens: int
 
 
+class KnowledgeGraph(Retrieving):
+    """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
+    broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages."""
+
+    def __init__(
+        self,
+        nearest: NearestTexts,
+        graph: GraphSource,
+        *,
+        k: int = 10,
+        n_entities: int = 10,
+        level: int = 2,
+        tokens: int = 8000,
+    ) -> None:
+        for name, value in (("k", k), ("n_entities", n_entities), ("tokens", tokens)):
+            if value < 1:
+                raise ValueError(f"{name} is {value}; expected 1 or more.")
+        self.nearest = nearest
+        self.graph = graph
+        self.reports = EntityReportRetriever(nearest, graph, n_entities=n_entities, level=level)
+        self.k = k
+        self.n_entities = n_entities
+        self.tokens = tokens
+
+    def __call__(self, question: str) -> LocalContext:
+        scored = self.nearest(question, self.n_entities)
+        entities = self.graph.entities([entity_id for entity_id, _ in scored])
+        near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
+        reports = self.reports(question, self.n_entities)
+        return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
+
+
 def local_context(
     graph: GraphSource,
     question: str,
-    found: Sequence[tuple[Entity, float]],
+    near: Sequence[tuple[Entity, float]],
     reports: Sequence[Hit],
     *,
     tokens: int,
     k: int,
 ) -> LocalContext:
-    """`found` are the entities near the question with their cosines, best first; `reports` those of their communities.
+    """`near` are the entities near the question with their cosines, best first; `reports` those of their communities.
 
     Links between two of the entities come before links to others, of which those that several of them share are first.
     The passages are those of each entity in turn, first those that state the most of the chosen links; at most `k`.
     """
-    entities = [entity for entity, _ in found]
+    entities = [entity for entity, _ in near]
     links = _links(graph, entities)
     left = tokens
 
@@ -54,7 +88,7 @@ def local_context(
         links, [_link_line(link, names) for link in links], max(0, int(GRAPH_SHARE * tokens) - used)
     )
     left -= used
-    hits = _passages(graph, question, found, kept_links, k)
+    hits = _passages(graph, question, near, kept_links, k)
     kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
     left -= used
     shown = {
@@ -85,11 +119,11 @@ def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]
 
 
 def _passages(
-    graph: GraphSource, question: str, found: Sequence[tuple[Entity, float]], links: Sequence[Relationship], k: int
+    graph: GraphSource, question: str, near: Sequence[tuple[Entity, float]], links: Sequence[Relationship], k: int
 ) -> list[Hit]:
     stated = Counter(chunk_id for link in links for chunk_id in link.chunk_ids)
     led_by: dict[str, float] = {}
-    for entity, cosine in found:
+    for entity, cosine in near:
         for chunk_id in sorted(entity.chunk_ids, key=lambda chunk_id: -stated[chunk_id]):  # stable: reading order
             led_by.setdefault(chunk_id, cosine)
     chosen = list(led_by)[:k]

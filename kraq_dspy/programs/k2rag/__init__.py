@@ -1,6 +1,7 @@
 """KeyKnowledgeRAG (Markondapatnaikuni et al., 2025): a summarised corpus, a graph's account of it, sub-questions."""
 
-from kraq_dspy.programs.k2rag.knowledge_graph import KnowledgeGraph, NaiveGraphRAG
+from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
+from kraq_dspy.programs.k2rag.naive_graph_rag import NaiveGraphRAG
 from kraq_dspy.programs.k2rag.program import K2RAG
 from kraq_dspy.programs.k2rag.shorten import Shorten
 

@@ -1,23 +1,20 @@
 """K2RAG's questions to a summarised corpus (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
-from time import perf_counter
+from itertools import zip_longest
 from typing import ClassVar
 
 import dspy
-from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.clock import Clock
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
-from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
-from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -74,102 +71,62 @@ class K2RAG(dspy.Module):
         self.shorten = shorten
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
-    def forward(self, question: str) -> dspy.Prediction:
-        marks = [perf_counter()]
-        account = ""
-        if self.knowledge is not None:
-            account = self.tell(question=question, **self.knowledge(question).shown).account.strip()
-        summary = self._shorter(account)
-        marks.append(perf_counter())
-        asked = run_all(self._ask, split(account, PIECE_TOKENS, PIECE_OVERLAP))
-        sub_questions = _distinct(asked) or [question]
-        marks.append(perf_counter())
-        answered = run_all(self._answer, sub_questions)
-        found = [answer for answer in answered if answer is not None]
-        told = self._shorter("\n".join(answer.shortened for answer in found))
-        marks.append(perf_counter())
-        context = [text for text in (summary, told) if text]
-        answer = self.answer(question=question, passages=context).answer
-        marks.append(perf_counter())
-        return _prediction(answer, account, summary, asked, sub_questions, answered, context, marks)
-
     async def aforward(self, question: str) -> dspy.Prediction:
-        marks = [perf_counter()]
+        clock = Clock()
         account = ""
         if self.knowledge is not None:
-            shown = (await asyncio.to_thread(self.knowledge, question)).shown
-            account = (await self.tell.acall(question=question, **shown)).account.strip()
-        summary = await self._ashorter(account)
-        marks.append(perf_counter())
-        asked = await gather_all(self._aask, split(account, PIECE_TOKENS, PIECE_OVERLAP))
-        sub_questions = _distinct(asked) or [question]
-        marks.append(perf_counter())
-        answered = await gather_all(self._aanswer, sub_questions)
-        found = [answer for answer in answered if answer is not None]
-        told = await self._ashorter("\n".join(answer.shortened for answer in found))
-        marks.append(perf_counter())
-        context = [text for text in (summary, told) if text]
-        answer = (await self.answer.acall(question=question, passages=context)).answer
-        marks.append(perf_counter())
-        return _prediction(answer, account, summary, asked, sub_questions, answered, context, marks)
+            context = await call(self.knowledge, question)
+            account = (await call(self.tell, question=question, **context.shown)).account.strip()
+        summary = await self._shorter(account)
+        clock.lap("graph")
+        replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
+        sub_questions = list(dict.fromkeys(reply for reply in replies if reply)) or [question]
+        clock.lap("sub_questions")
+        outcomes = await at_once(self._sub_answer, sub_questions)
+        sub_answers = [outcome for outcome in outcomes if outcome is not None]
+        findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))
+        clock.lap("sub_answers")
+        passages = [text for text in (summary, findings) if text]
+        answer = (await call(self.answer, question=question, passages=passages)).answer
+        clock.lap("answer")
+        return dspy.Prediction(
+            answer=answer,
+            hits=_in_turn(sub_answers),
+            account=account,
+            account_summary=summary,
+            sub_questions=sub_questions,
+            sub_answers=sub_answers,
+            context=passages,
+            n_failed=sum(each is None for each in (*replies, *outcomes)),
+            timings=clock.timings(),
+        )
 
-    def _shorter(self, text: str) -> str:
+    forward = blocking(aforward)
+
+    async def _shorter(self, text: str) -> str:
         """The text itself where it cannot be shortened: what was found is worth more than its length."""
         try:
-            return str(self.shorten(text=text).shortened)
-        except (DSPyError, ModelError, ValueError) as error:
-            _note("A summary", error)
+            return str((await call(self.shorten, text=text)).shortened)
+        except (*CALL_ERRORS, ValueError) as error:
+            log_failure(logger, "A summary failed", error)
             return text
 
-    async def _ashorter(self, text: str) -> str:
+    async def _sub_question(self, piece: str) -> str | None:
         try:
-            return str((await self.shorten.acall(text=text)).shortened)
-        except (DSPyError, ModelError, ValueError) as error:
-            _note("A summary", error)
-            return text
-
-    def _ask(self, piece: str) -> str | None:
-        try:
-            return str(self.ask(information=piece).sub_question).strip()
-        except (DSPyError, ModelError) as error:
-            _note("A sub-question", error)
+            return str((await call(self.ask, information=piece)).sub_question).strip()
+        except CALL_ERRORS as error:
+            log_failure(logger, "A sub-question failed", error)
             return None
 
-    async def _aask(self, piece: str) -> str | None:
-        try:
-            return str((await self.ask.acall(information=piece)).sub_question).strip()
-        except (DSPyError, ModelError) as error:
-            _note("A sub-question", error)
-            return None
-
-    def _answer(self, question: str) -> SubAnswer | None:
-        hits = self.retrieve(question, self.k)
-        try:
-            answer = str(self.sub_answer(question=question, passages=[hit.chunk.passage for hit in hits]).answer)
-        except (DSPyError, ModelError) as error:
-            _note("A sub-answer", error)
-            return None
-        return SubAnswer(question, answer, self._shorter(answer), tuple(hits))
-
-    async def _aanswer(self, question: str) -> SubAnswer | None:
-        hits = await asyncio.to_thread(self.retrieve, question, self.k)
+    async def _sub_answer(self, question: str) -> SubAnswer | None:
+        hits = await call(self.retrieve, question, self.k)
         passages = [hit.chunk.passage for hit in hits]
         try:
-            answer = str((await self.sub_answer.acall(question=question, passages=passages)).answer)
-        except (DSPyError, ModelError) as error:
-            _note("A sub-answer", error)
+            answer = str((await call(self.sub_answer, question=question, passages=passages)).answer)
+        except CALL_ERRORS as error:
+            log_failure(logger, "A sub-answer failed", error)
             return None
-        return SubAnswer(question, answer, await self._ashorter(answer), tuple(hits))
-
-
-def _note(what: str, error: Exception) -> None:
-    """Raises what ends a run: a spent budget, a server that is down."""
-    raise_if_final(error)
-    logger.warning("%s failed: %s", what, in_one_line(error))
-
-
-def _distinct(asked: Sequence[str | None]) -> list[str]:
-    return list(dict.fromkeys(question for question in asked if question))
+        return SubAnswer(question, answer, await self._shorter(answer), tuple(hits))
 
 
 def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:
@@ -180,29 +137,3 @@ def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:
             if hit is not None:
                 by_chunk.setdefault(hit.chunk.id, hit)
     return list(by_chunk.values())
-
-
-def _prediction(
-    answer: str,
-    account: str,
-    summary: str,
-    asked: Sequence[str | None],
-    sub_questions: Sequence[str],
-    answered: Sequence[SubAnswer | None],
-    context: Sequence[str],
-    marks: Sequence[float],
-) -> dspy.Prediction:
-    found = [each for each in answered if each is not None]
-    stages = ("graph", "sub_questions", "sub_answers", "answer")
-    seconds = dict(zip(stages, (end - start for start, end in pairwise(marks)), strict=True))
-    return dspy.Prediction(
-        answer=answer,
-        hits=_in_turn(found),
-        account=account,
-        account_summary=summary,
-        sub_questions=list(sub_questions),
-        sub_answers=found,
-        context=list(context),
-        n_failed=sum(each is None for each in (*asked, *answered)),
-        timings={**seconds, "wall": marks[-1] - marks[0]},
-    )

@@ -1,6 +1,5 @@
 """K2RAG's summaries: of documents before they are indexed, and of what was found for a question."""
 
-import asyncio
 from typing import Any, ClassVar
 
 import dspy
@@ -9,6 +8,7 @@ from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import ShortenText
@@ -39,26 +39,18 @@ class Shorten(dspy.Module):
         if summariser is None:
             self.shorten = FittingPredict(ShortenText, shorten="text")
 
-    def forward(self, text: str) -> dspy.Prediction:
-        words = self._words(text)
-        if words is None:
-            return dspy.Prediction(shortened=text)
-        if self.summariser is not None:
-            return _checked(text, self.summariser(text, words))
-        pieces = _pieces(text)
-        share = max(1, words // len(pieces))
-        return _checked(text, "\n".join(self.shorten(text=piece, words=share).shortened.strip() for piece in pieces))
-
     async def aforward(self, text: str) -> dspy.Prediction:
         words = self._words(text)
         if words is None:
             return dspy.Prediction(shortened=text)
         if self.summariser is not None:
-            return _checked(text, await asyncio.to_thread(self.summariser, text, words))
+            return _checked(text, await call(self.summariser, text, words))
         pieces = _pieces(text)
         share = max(1, words // len(pieces))
-        told = [(await self.shorten.acall(text=piece, words=share)).shortened.strip() for piece in pieces]
-        return _checked(text, "\n".join(told))
+        shortened = [(await call(self.shorten, text=piece, words=share)).shortened.strip() for piece in pieces]
+        return _checked(text, "\n".join(shortened))
+
+    forward = blocking(aforward)
 
     def _words(self, text: str) -> int | None:
         """How many to ask for; None for a text that is short enough."""

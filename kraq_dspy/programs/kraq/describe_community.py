@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
@@ -19,11 +20,10 @@ class DescribeCommunity(dspy.Module):
         super().__init__()
         self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
-    def forward(self, elements: Sequence[str]) -> dspy.Prediction:
-        return _summary(self.summarize(elements=list(elements)))
-
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
-        return _summary(await self.summarize.acall(elements=list(elements)))
+        return _summary(await call(self.summarize, elements=list(elements)))
+
+    forward = blocking(aforward)
 
 
 class AskQuestion(dspy.Module):
@@ -38,11 +38,10 @@ class AskQuestion(dspy.Module):
         super().__init__()
         self.generate = FittingPredict(GenerateQuestion, shorten="summary")
 
-    def forward(self, summary: str) -> dspy.Prediction:
-        return _question(self.generate(summary=summary))
-
     async def aforward(self, summary: str) -> dspy.Prediction:
-        return _question(await self.generate.acall(summary=summary))
+        return _question(await call(self.generate, summary=summary))
+
+    forward = blocking(aforward)
 
 
 class AskRandomQuestion(dspy.Module):
@@ -54,11 +53,10 @@ class AskRandomQuestion(dspy.Module):
         super().__init__()
         self.ask = FittingPredict(AskAboutPassages, shorten="passages")
 
-    def forward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return _question(self.ask(passages=list(passages)))
-
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return _question(await self.ask.acall(passages=list(passages)))
+        return _question(await call(self.ask, passages=list(passages)))
+
+    forward = blocking(aforward)
 
 
 def _summary(answer: dspy.Prediction) -> dspy.Prediction:

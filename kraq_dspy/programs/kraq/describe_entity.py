@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import dspy
 from dspy import ContextWindowExceededError
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
 
@@ -18,11 +19,10 @@ class ConfirmSame(dspy.Module):
         super().__init__()
         self.confirm = dspy.Predict(ConfirmSameEntity)
 
-    def forward(self, first: str, second: str) -> dspy.Prediction:
-        return dspy.Prediction(same=self.confirm(first=first, second=second).same)
-
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
-        return dspy.Prediction(same=(await self.confirm.acall(first=first, second=second)).same)
+        return dspy.Prediction(same=(await call(self.confirm, first=first, second=second)).same)
+
+    forward = blocking(aforward)
 
 
 class DescribeEntity(dspy.Module):
@@ -34,25 +34,17 @@ class DescribeEntity(dspy.Module):
         super().__init__()
         self.merge = dspy.Predict(MergeDescriptions)
 
-    def forward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
+    async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
         try:
-            answer = self.merge(name=name, descriptions=list(descriptions))
+            answer = await call(self.merge, name=name, descriptions=list(descriptions))
         except ContextWindowExceededError:
             if len(descriptions) < 3:  # two halves give two descriptions: no progress
                 raise
-            merged = [self(name=name, descriptions=half).description for half in _halves(descriptions)]
-            return self(name=name, descriptions=merged)
+            merged = [(await call(self, name=name, descriptions=half)).description for half in _halves(descriptions)]
+            return await call(self, name=name, descriptions=merged)
         return dspy.Prediction(description=answer.description)
 
-    async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
-        try:
-            answer = await self.merge.acall(name=name, descriptions=list(descriptions))
-        except ContextWindowExceededError:
-            if len(descriptions) < 3:
-                raise
-            merged = [(await self.acall(name=name, descriptions=half)).description for half in _halves(descriptions)]
-            return await self.acall(name=name, descriptions=merged)
-        return dspy.Prediction(description=answer.description)
+    forward = blocking(aforward)
 
 
 def _halves(descriptions: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

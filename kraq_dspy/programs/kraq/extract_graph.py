@@ -1,11 +1,11 @@
 """KRAQ stage 1 as a program: read a passage, then look again for what was missed."""
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import dspy
 from dspy import ContextWindowExceededError
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
@@ -32,33 +32,23 @@ class ExtractGraph(dspy.Module):
         self.extract = dspy.Predict(ExtractElements)
         self.glean = dspy.Predict(FindMissedElements)
 
-    def forward(self, passage: str) -> dspy.Prediction:
-        found = _Found()
-        try:
-            found.add(self.extract(passage=passage))
-            for _ in range(self.gleanings):
-                if not found.add(self.glean(passage=passage, found=found.outline())):
-                    break
-        except ContextWindowExceededError as error:
-            for half in _parts(passage, found, error):
-                found.add(self(passage=half))
-        return found.prediction()
-
     async def aforward(self, passage: str) -> dspy.Prediction:
-        found = _Found()
+        elements = _Elements()
         try:
-            found.add(await self.extract.acall(passage=passage))
+            elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):
-                if not found.add(await self.glean.acall(passage=passage, found=found.outline())):
+                if not elements.add(await call(self.glean, passage=passage, found=elements.outline())):
                     break
         except ContextWindowExceededError as error:
-            for half in _parts(passage, found, error):
-                found.add(await self.acall(passage=half))
-        return found.prediction()
+            for half in _parts(passage, elements, error):
+                elements.add(await call(self, passage=half))
+        return elements.prediction()
+
+    forward = blocking(aforward)
 
 
-class _Found:
-    """What the rounds found so far, without repeats."""
+class _Elements:
+    """Entities, relationships and claims of all rounds so far, without repeats."""
 
     def __init__(self) -> None:
         self.entities: dict[str, ExtractedEntity] = {}
@@ -89,19 +79,16 @@ class _Found:
         )
 
     def prediction(self) -> dspy.Prediction:
-        def kept(records: Iterable[Any]) -> tuple[Any, ...]:
-            return tuple(records)
-
         return dspy.Prediction(
-            entities=kept(self.entities.values()),
-            relationships=kept(self.relationships.values()),
-            claims=kept(self.claims.values()),
+            entities=tuple(self.entities.values()),
+            relationships=tuple(self.relationships.values()),
+            claims=tuple(self.claims.values()),
         )
 
 
-def _parts(passage: str, found: _Found, error: ContextWindowExceededError) -> tuple[str, ...]:
+def _parts(passage: str, elements: _Elements, error: ContextWindowExceededError) -> tuple[str, ...]:
     """What is still to be read after a prompt was too long: nothing where only the list of what was found was."""
-    if found.entities:
+    if elements.entities:
         return ()
     first, second = halves(passage)
     if not first:

@@ -1,11 +1,13 @@
 """KRAQ: from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import dspy
 
+from kraq_dspy.concurrency import as_done
 from kraq_dspy.config import Settings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
@@ -28,7 +30,7 @@ RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both
 
 
 class KRAQ(SavedInFull):
-    """The five stages as one program: `await kraq.acall(chunks=...)` in memory, or stage by stage over a store.
+    """The five stages as one program: `kraq(chunks=...)` in memory, or stage by stage over a store.
 
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
     replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
@@ -51,8 +53,8 @@ class KRAQ(SavedInFull):
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""
         steps = DirectSteps(self.settings.run.concurrency)
         order = {chunk.id: number for number, chunk in enumerate(chunks)}
-        found = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
-        extractions = sorted(found, key=lambda extraction: order[extraction.chunk_id])
+        extractions = [extraction async for extraction in self.extractions(chunks, steps, total=len(chunks))]
+        extractions.sort(key=lambda extraction: order[extraction.chunk_id])
         graph = await self.graph(extractions, steps)
         communities = find_communities(
             graph.entities, graph.relationships, self.settings.communities, chunk_order=list(order)
@@ -67,6 +69,11 @@ class KRAQ(SavedInFull):
             summaries=list(summaries.values()),
             questions=self.without_repeats(in_reading_order(questions, communities)),
         )
+
+    def forward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
+        """As `aforward`, in a thread with an event loop of its own: the stages hand items on to each other."""
+        [prediction] = as_done(asyncio.run, [self.aforward(chunks)], limit=1)
+        return prediction
 
     async def extractions(
         self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None

@@ -1,21 +1,18 @@
 """QA-RAG: questions and passages are put into question-answer form before the answer (Roy et al., 2024)."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any
 
 import dspy
-from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.clock import Clock
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
-from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
-from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
 
@@ -76,76 +73,43 @@ class QARAG(dspy.Module):
         if variant == "type2":
             self.check = FittingPredict(CheckResponse, shorten="context")
 
-    def forward(self, question: str) -> dspy.Prediction:
-        clock = _Clock()
-        hits = self.retrieve(question, self.k)
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        hits = await call(self.retrieve, question, self.k)
         clock.lap("retrieve")
         if self.variant == "v":
-            response = self.answer(question=question, passages=[hit.chunk.passage for hit in hits]).answer
+            reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
             clock.lap("answer")
-            return _prediction(response, None, hits, None, clock)
-        ready = self._ready(hits)
+            return _prediction(reply.answer, None, hits, None, clock)
+        ready = await call(self._ready, hits)
         missing = [hit for hit in hits if hit.chunk.id not in ready]
-        made = run_all(lambda passage: self._plug_in(question, passage), [None, *(h.chunk.passage for h in missing)])
+
+        async def plug_in(passage: str | None) -> dspy.Prediction | None:
+            """The passage's pairs, or, for None, the question's parts. None where the call failed."""
+            try:
+                if passage is None:
+                    return await call(self.decompose, question=question)
+                return await call(self.write_pairs, passage=passage)
+            except CALL_ERRORS as error:
+                log_failure(logger, "A plug-in failed", error)
+                return None
+
+        made = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
         paired = _paired(question, hits, ready, missing, made)
         clock.lap("plug_ins")
-        response = self.answer(**_answer_inputs(question, paired)).answer
+        sub_questions, pairs = list(paired.sub_questions), list(paired.context)
+        response = (await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)).answer
         clock.lap("answer")
         valid = None
         if self.variant == "type2":
-            valid = self.check(question=question, context=list(paired.context), response=response).valid == "yes"
+            valid = (await call(self.check, question=question, context=pairs, response=response)).valid == "yes"
             clock.lap("check")
         return _prediction(response, valid, hits, paired, clock)
 
-    async def aforward(self, question: str) -> dspy.Prediction:
-        clock = _Clock()
-        hits = await asyncio.to_thread(self.retrieve, question, self.k)
-        clock.lap("retrieve")
-        if self.variant == "v":
-            passages = [hit.chunk.passage for hit in hits]
-            response = (await self.answer.acall(question=question, passages=passages)).answer
-            clock.lap("answer")
-            return _prediction(response, None, hits, None, clock)
-        ready = self._ready(hits)
-        missing = [hit for hit in hits if hit.chunk.id not in ready]
-        texts = [None, *(hit.chunk.passage for hit in missing)]
-        made = await gather_all(lambda passage: self._aplug_in(question, passage), texts)
-        paired = _paired(question, hits, ready, missing, made)
-        clock.lap("plug_ins")
-        response = (await self.answer.acall(**_answer_inputs(question, paired))).answer
-        clock.lap("answer")
-        valid = None
-        if self.variant == "type2":
-            checked = await self.check.acall(question=question, context=list(paired.context), response=response)
-            valid = checked.valid == "yes"
-            clock.lap("check")
-        return _prediction(response, valid, hits, paired, clock)
+    forward = blocking(aforward)
 
     def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
         return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
-
-    def _plug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
-        """The passage's pairs, or, for None, the question's parts. None where the call failed."""
-        try:
-            return self.decompose(question=question) if passage is None else self.write_pairs(passage=passage)
-        except (DSPyError, ModelError) as error:
-            _note(error)
-            return None
-
-    async def _aplug_in(self, question: str, passage: str | None) -> dspy.Prediction | None:
-        try:
-            if passage is None:
-                return await self.decompose.acall(question=question)
-            return await self.write_pairs.acall(passage=passage)
-        except (DSPyError, ModelError) as error:
-            _note(error)
-            return None
-
-
-def _note(error: Exception) -> None:
-    """What went wrong with one plug-in's call. Raises what ends a run: a spent budget, a server that is down."""
-    raise_if_final(error)
-    logger.warning("A plug-in failed: %s", in_one_line(error))
 
 
 def _paired(
@@ -173,12 +137,8 @@ def _paired(
     )
 
 
-def _answer_inputs(question: str, paired: PairedPassages) -> dict[str, Any]:
-    return {"question": question, "sub_questions": list(paired.sub_questions), "pairs": list(paired.context)}
-
-
 def _prediction(
-    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages | None, clock: "_Clock"
+    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages | None, clock: Clock
 ) -> dspy.Prediction:
     return dspy.Prediction(
         answer=UNKNOWN if valid is False else response,
@@ -192,19 +152,3 @@ def _prediction(
         valid=valid,
         timings=clock.timings(),
     )
-
-
-class _Clock:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self._started = self._last = perf_counter()
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = perf_counter()
-        self._laps[name] = now - self._last
-        self._last = now
-
-    def timings(self) -> dict[str, float]:
-        return {**self._laps, "wall": perf_counter() - self._started}

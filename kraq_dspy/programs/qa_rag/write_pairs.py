@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 import dspy
 
+from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import WriteQAPairs
@@ -26,11 +27,10 @@ class WritePairs(dspy.Module):
         super().__init__()
         self.write = FittingPredict(WriteQAPairs, shorten="passage")
 
-    def forward(self, passage: str) -> dspy.Prediction:
-        return _kept(self.write(passage=passage).pairs)
-
     async def aforward(self, passage: str) -> dspy.Prediction:
-        return _kept((await self.write.acall(passage=passage)).pairs)
+        return _kept((await call(self.write, passage=passage)).pairs)
+
+    forward = blocking(aforward)
 
 
 def _kept(pairs: Sequence[QAPair]) -> dspy.Prediction:

@@ -1,11 +1,10 @@
-"""A question as several searches: what the rewriting retrievers ask a model for."""
+"""Asks a model for other searches than the question: one module for each way of rewriting."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import dspy
 
-from kraq_dspy.programs.speculative.concurrently import run_all
+from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.signatures import (
     ChooseRewritings,
     CondenseQuestion,
@@ -23,8 +22,11 @@ class Clarify(dspy.Module):
         super().__init__()
         self.rewrite = dspy.Predict(RewriteQuestion)
 
-    def forward(self, question: str) -> dspy.Prediction:
-        return dspy.Prediction(searches=_others(question, [self.rewrite(question=question).rewritten]))
+    async def aforward(self, question: str) -> dspy.Prediction:
+        reply = await call(self.rewrite, question=question)
+        return dspy.Prediction(searches=_others(question, [reply.rewritten]))
+
+    forward = blocking(aforward)
 
 
 class Vary(dspy.Module):
@@ -37,9 +39,11 @@ class Vary(dspy.Module):
         self.count = count
         self.vary = dspy.Predict(VaryQuestion)
 
-    def forward(self, question: str) -> dspy.Prediction:
-        searches = self.vary(question=question, count=self.count).searches or ()
-        return dspy.Prediction(searches=_others(question, searches)[: self.count])
+    async def aforward(self, question: str) -> dspy.Prediction:
+        reply = await call(self.vary, question=question, count=self.count)
+        return dspy.Prediction(searches=_others(question, reply.searches or ())[: self.count])
+
+    forward = blocking(aforward)
 
 
 class Diversify(dspy.Module):
@@ -59,24 +63,33 @@ class Diversify(dspy.Module):
         if adaptive:
             self.choose = dspy.Predict(ChooseRewritings)
 
-    def forward(self, question: str) -> dspy.Prediction:
-        steps: dict[str, Callable[[], Any]] = {
-            "rewrite": lambda: self.rewrite(question=question).rewritten,
-            "keywords": lambda: " ".join(self.keywords(question=question).keywords),
-            "answer": lambda: self.guess(question=question).guess,
-            "core": lambda: self.condense(question=question).core,
+    async def aforward(self, question: str) -> dspy.Prediction:
+        steps: dict[str, tuple[dspy.Module, str]] = {
+            "rewrite": (self.rewrite, "rewritten"),
+            "keywords": (self.keywords, "keywords"),
+            "answer": (self.guess, "guess"),
+            "core": (self.condense, "core"),
         }
-        chosen = list(dict.fromkeys(self.choose(question=question).rewritings)) if self.adaptive else list(steps)
-        searches = run_all(lambda name: str(steps[name]()), chosen)
-        return dspy.Prediction(searches=_others(question, searches), rewritings=chosen)
+
+        async def search(name: str) -> str:
+            step, field = steps[name]
+            text = (await call(step, question=question))[field]
+            return " ".join(text) if name == "keywords" else str(text)
+
+        names = list(steps)
+        if self.adaptive:
+            names = list(dict.fromkeys((await call(self.choose, question=question)).rewritings))
+        return dspy.Prediction(searches=_others(question, await at_once(search, names)), rewritings=names)
+
+    forward = blocking(aforward)
 
 
 def _others(question: str, searches: Iterable[str]) -> list[str]:
     """Each once, none that is empty or the question itself."""
-    found: dict[str, str] = {}
+    by_words: dict[str, str] = {}
     for search in searches:
-        found.setdefault(_plain(search), search.strip())
-    return [search for key, search in found.items() if key and key != _plain(question)]
+        by_words.setdefault(_plain(search), search.strip())
+    return [search for words, search in by_words.items() if words and words != _plain(question)]
 
 
 def _plain(text: str) -> str:

@@ -4,12 +4,11 @@ import logging
 from collections.abc import Collection
 
 import dspy
-from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Filters, Retriever, Vectors
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.retrievers.hits import best_first, check_request
-from kraq_dspy.programs.speculative.drafts import in_one_line, raise_if_final
 from kraq_dspy.records import Chunk, Hit
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class RewrittenRetriever(dspy.Module):
         self.pool = pool
         self.constant = constant
 
-    def __call__(  # what ports.Retriever asks for; hits are no Prediction
+    async def aforward(
         self,
         question: str,
         k: int,
@@ -46,22 +45,26 @@ class RewrittenRetriever(dspy.Module):
         size = max(k, self.pool)
         chunks: dict[str, Chunk] = {}
         scores: dict[str, float] = {}
-        for place, search in enumerate([question, *self.searches(question)]):
-            found = self.retrieve(search, size, exclude=exclude, filters=filters, vector=vector if place == 0 else None)
-            for rank, hit in enumerate(found, start=1):
+        for place, search in enumerate([question, *await self._searches(question)]):
+            known = vector if place == 0 else None
+            hits = await call(self.retrieve, search, size, exclude=exclude, filters=filters, vector=known)
+            for rank, hit in enumerate(hits, start=1):
                 chunks[hit.chunk.id] = hit.chunk
                 scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + 1 / (self.constant + rank)
         return [Hit(chunks[chunk_id], score, question, "rewritten") for chunk_id, score in best_first(scores, k)]
 
-    def searches(self, question: str) -> list[str]:
+    forward = blocking(aforward)
+
+    async def _searches(self, question: str) -> list[str]:
         """What is searched with besides the question; none where the model fails.
 
         Raises the errors that end a run: a spent budget, a server that is down.
         """
         try:
-            searches: list[str] = self.rewrite(question=question).searches
-        except (DSPyError, ModelError) as error:
-            raise_if_final(error)
-            logger.warning("The question is not rewritten: %s", in_one_line(error))
+            searches: list[str] = (await call(self.rewrite, question=question)).searches
+        except CALL_ERRORS as error:
+            log_failure(logger, "The question is not rewritten", error)
             return []
         return searches
+
+    searches = blocking(_searches)

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 import dspy
-from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
 from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
+from kraq_dspy.programs.both_ways import call
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,50 +48,19 @@ class DraftTask:
     wanted_by: str | None
 
 
-def write_draft(predict: dspy.Module, question: str, task: DraftTask) -> Draft | FailedDraft:
-    """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft.
+async def write_draft(predict: dspy.Module, question: str, task: DraftTask) -> Draft | FailedDraft:
+    """Ask the drafter. What goes wrong with this draft alone becomes a FailedDraft; cancelling cancels the request.
 
     Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
     """
     started = perf_counter()
-    try:
-        prediction = predict(**_inputs(question, task))
-    except (DSPyError, ModelError) as error:
-        return _failed(task, error, started)
-    return _draft(prediction, task, perf_counter() - started)
-
-
-async def awrite_draft(predict: dspy.Module, question: str, task: DraftTask) -> Draft | FailedDraft:
-    """As `write_draft`; cancelling it cancels the request."""
-    started = perf_counter()
-    try:
-        prediction = await predict.acall(**_inputs(question, task))
-    except (DSPyError, ModelError) as error:
-        return _failed(task, error, started)
-    return _draft(prediction, task, perf_counter() - started)
-
-
-def raise_if_final(error: BaseException) -> None:
-    """Raise what lies behind a model error if no other call can succeed either."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, BudgetExceededError | ServerDownError):
-            raise cause
-        cause = cause.__cause__
-
-
-def in_one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def _inputs(question: str, task: DraftTask) -> Mapping[str, Any]:
     config = {"logprobs": True} if task.wanted_by else {}
-    return {"question": question, "passages": list(task.texts), "config": config}
-
-
-def _failed(task: DraftTask, error: Exception, started: float) -> FailedDraft:
-    raise_if_final(error)
-    return FailedDraft(task.number, task.passages, in_one_line(error), perf_counter() - started)
+    try:
+        prediction = await call(predict, question=question, passages=list(task.texts), config=config)
+    except CALL_ERRORS as error:
+        raise_if_final(error)
+        return FailedDraft(task.number, task.passages, in_one_line(error), perf_counter() - started)
+    return _draft(prediction, task, perf_counter() - started)
 
 
 def _draft(prediction: dspy.Prediction, task: DraftTask, seconds: float) -> Draft | FailedDraft:

@@ -8,23 +8,20 @@
 - `VoteScore`: how many drafts give the same response. Needs none.
 """
 
-import asyncio
 import math
 import re
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import dspy
-from dspy.utils.exceptions import DSPyError
 
-from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
-from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
-from kraq_dspy.programs.speculative.drafts import Draft, in_one_line, raise_if_final
+from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.signatures import VerifyDraft
 
 
@@ -46,18 +43,13 @@ class FailedScore:
 
 
 class Scorer(dspy.Module):
-    """Scores drafts of one question. A module, so that its predictors take models, demos and saved states."""
+    """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
+
+    `aforward(question, drafts)` (or `forward`) gives one Score or FailedScore for each draft, in their order.
+    """
 
     name: str
     needs_logprobs: bool  # of the drafter
-
-    @abstractmethod
-    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        """One entry for each draft, in their order."""
-
-    @abstractmethod
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        """As `forward`."""
 
 
 class KraqScore(Scorer):
@@ -74,27 +66,25 @@ class KraqScore(Scorer):
         super().__init__()
         self.verify = dspy.Predict(VerifyDraft)
 
-    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        def judge(draft: Draft) -> Score | FailedScore:
-            started = perf_counter()
-            try:
-                verdict = self.verify(**_to_verify(question, draft))
-            except (DSPyError, ModelError) as error:
-                return _failed(error, started)
-            return _judged(verdict, draft, perf_counter() - started)
-
-        return run_all(judge, drafts)
-
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        async def judge(draft: Draft) -> Score | FailedScore:
+        async def verify(draft: Draft) -> Score | FailedScore:
             started = perf_counter()
             try:
-                verdict = await self.verify.acall(**_to_verify(question, draft))
-            except (DSPyError, ModelError) as error:
-                return _failed(error, started)
+                verdict = await call(
+                    self.verify,
+                    question=question,
+                    response=draft.response,
+                    rationale=draft.rationale,
+                    config={"logprobs": True},
+                )
+            except CALL_ERRORS as error:
+                raise_if_final(error)
+                return FailedScore(in_one_line(error), perf_counter() - started)
             return _judged(verdict, draft, perf_counter() - started)
 
-        return await gather_all(judge, drafts)
+        return await at_once(verify, drafts)
+
+    forward = blocking(aforward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,34 +120,30 @@ class WangScore(Scorer):
         self.prompt = prompt or ReflectionPrompt()
         self.per_token = per_token
 
-    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         if not drafts:
             return []
         started = perf_counter()
         asked = self.prompt.question.format(question=question)
-        answers = self.verifier.prompt_logprobs(
-            [
-                (
-                    asked,
-                    f" {draft.response}",
-                    self.prompt.rationale,
-                    f" {draft.rationale}",
-                    self.prompt.statement,
-                    self.prompt.yes,
-                )
-                for draft in drafts
-            ]
-        )
+        prompts = [
+            (
+                asked,
+                f" {draft.response}",
+                self.prompt.rationale,
+                f" {draft.rationale}",
+                self.prompt.statement,
+                self.prompt.yes,
+            )
+            for draft in drafts
+        ]
+        logprobs = await call(self.verifier.prompt_logprobs, prompts)
         seconds = perf_counter() - started
         return [
-            wang_score(
-                draft, response=said[1], rationale=said[3], yes=said[5], per_token=self.per_token, seconds=seconds
-            )
-            for draft, said in zip(drafts, answers, strict=True)
+            wang_score(draft, response=row[1], rationale=row[3], yes=row[5], per_token=self.per_token, seconds=seconds)
+            for draft, row in zip(drafts, logprobs, strict=True)
         ]
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        return await asyncio.to_thread(self.forward, question, drafts)
+    forward = blocking(aforward)
 
 
 class DrafterScore(Scorer):
@@ -166,12 +152,11 @@ class DrafterScore(Scorer):
     name = "drafter_only"
     needs_logprobs = True
 
-    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         parts = [{"draft": _sum_of_confidences(draft)} for draft in drafts]
         return [Score(part["draft"], part) for part in parts]
 
-    async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        return self.forward(question, drafts)
+    forward = blocking(aforward)
 
 
 class VoteScore(Scorer):
@@ -181,22 +166,21 @@ class VoteScore(Scorer):
     name = "vote"
     needs_logprobs = False
 
-    def forward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        said = [_normalised(draft.response) for draft in drafts]
-        votes = Counter(said)
-        return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in said]
-
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
-        return self.forward(question, drafts)
+        responses = [_normalised(draft.response) for draft in drafts]
+        votes = Counter(responses)
+        return [Score(math.log(votes[response]), {"votes": math.log(votes[response])}) for response in responses]
+
+    forward = blocking(aforward)
 
 
 def kraq_score(draft: Draft, *, supported: bool, verdict: Sequence[float], seconds: float = 0.0) -> Score:
     """`verdict` are the log-probabilities of the verifier's answer, Yes (`supported`) or No."""
-    said = mean_logprob(verdict)
+    confidence = mean_logprob(verdict)
     return _product(
         draft=_sum_of_confidences(draft),
         self_contain=mean_logprob(draft.rationale_logprobs + draft.response_logprobs),
-        self_reflect=said if supported else _log_of_rest(said),
+        self_reflect=confidence if supported else _log_of_rest(confidence),
         seconds=seconds,
     )
 
@@ -256,20 +240,6 @@ def _log_of_rest(a: float) -> float:
 
 def _normalised(response: str) -> str:
     return " ".join(re.findall(r"\w+", response.casefold())) or response.casefold().strip()
-
-
-def _to_verify(question: str, draft: Draft) -> dict[str, object]:
-    return {
-        "question": question,
-        "response": draft.response,
-        "rationale": draft.rationale,
-        "config": {"logprobs": True},
-    }
-
-
-def _failed(error: Exception, started: float) -> FailedScore:
-    raise_if_final(error)
-    return FailedScore(in_one_line(error), perf_counter() - started)
 
 
 def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | FailedScore:

@@ -1,6 +1,5 @@
 """Speculative RAG: several drafts from different evidence, and a verifier that chooses (Wang et al., 2024)."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -10,9 +9,9 @@ import dspy
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, Retriever, Vectors
+from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.speculative.concurrently import gather_all, run_all
-from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, awrite_draft, write_draft
+from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.programs.speculative.timings import StageSeconds
@@ -81,21 +80,15 @@ class SpeculativeRAG(dspy.Module):
         for predictor in self.scorer.predictors():
             predictor.lm = verifier
 
-    def forward(self, question: str) -> dspy.Prediction:
-        started = perf_counter()
-        evidence = self._gather(question)
-        outcomes = run_all(lambda task: write_draft(self.draft, question, task), self._tasks(evidence))
-        drafts = [draft for draft in outcomes if isinstance(draft, Draft)]
-        scores = self.scorer(question=question, drafts=drafts) if drafts else []
-        return self._choose(evidence, outcomes, drafts, scores, started)
-
     async def aforward(self, question: str) -> dspy.Prediction:
         started = perf_counter()
-        evidence = await asyncio.to_thread(self._gather, question)
-        outcomes = await gather_all(lambda task: awrite_draft(self.draft, question, task), self._tasks(evidence))
+        evidence = await call(self._gather, question)
+        outcomes = await at_once(lambda task: write_draft(self.draft, question, task), self._tasks(evidence))
         drafts = [draft for draft in outcomes if isinstance(draft, Draft)]
-        scores = await self.scorer.acall(question=question, drafts=drafts) if drafts else []
+        scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
         return self._choose(evidence, outcomes, drafts, scores, started)
+
+    forward = blocking(aforward)
 
     def find(self, question: str) -> tuple[list[Hit], Vectors | None]:
         """The hits, and the question's embedding where it was made on the way."""
@@ -111,12 +104,12 @@ class SpeculativeRAG(dspy.Module):
         """All that comes before the language models."""
         started = perf_counter()
         hits, vector = self.find(question)
-        found = perf_counter()
+        retrieved = perf_counter()
         seen = self.see(question, hits, vector)
         clustering = perf_counter()
         clusters = cluster(seen.vectors, self.k, seed=self.seed, n_init=self.n_init)
         subsets = draw_subsets(clusters, self.m, seed=self.seed)
-        seconds = {**seen.seconds, "retrieve": found - started, "cluster": perf_counter() - clustering}
+        seconds = {**seen.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
         return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, seen.facts)
 
     def _tasks(self, evidence: _Evidence) -> list[DraftTask]:

@@ -3,10 +3,9 @@ from typing import Any
 import dspy
 import pytest
 from dspy.utils.dummies import DummyLM
-from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, ResponseControl, RubricJudge, judge_answers
+from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge, judge_answers
 
 
 def asked(number: int, answer: str = "Oslo", **more: Any) -> AnsweredQuestion:
@@ -105,12 +104,3 @@ def test_gold_data_that_cannot_be_judged_names_the_question() -> None:
         judge_answers(BinaryJudge(), [AnsweredQuestion("q1", "?", (), "Oslo")])
     with pytest.raises(EvaluationError, match="'q1' occurs twice"):
         judge_answers(BinaryJudge(), [asked(1), asked(1)])
-
-
-def test_response_control_says_yes_or_no_and_nothing_else() -> None:
-    with dspy.context(lm=DummyLM([{"valid": "yes"}, {"valid": "no"}])):
-        control = ResponseControl()
-        assert control(question="?", context=["c"], response="r") is True
-        assert control(question="?", context=["c"], response="r") is False
-    with dspy.context(lm=DummyLM([{"valid": "perhaps"}] * 2)), pytest.raises(AdapterParseError):
-        ResponseControl()(question="?", context=["c"], response="r")

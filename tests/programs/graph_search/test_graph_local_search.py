@@ -63,7 +63,7 @@ def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Any
     assert (waited.answer, waited.hits, waited.entities) == (called.answer, called.hits, called.entities)
     program.save(tmp_path / "program.json")
     search(town).load(tmp_path / "program.json")
-    assert program.deepcopy().graph is program.graph
+    assert program.deepcopy().context is program.context
 
 
 def test_bad_settings_are_refused(town: Any) -> None:

@@ -1,0 +1,64 @@
+"""Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from itertools import islice
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def run_all(work: Callable[[Item], Result], items: Sequence[Item], *, limit: int | None = None) -> list[Result]:
+    """`work` of every item in threads, at most `limit` at a time (None: all), in the order of `items`.
+
+    After an exception nothing new begins; it is raised when what is under way has ended.
+    """
+    if len(items) < 2:
+        return [work(item) for item in items]
+    numbered = as_done(lambda pair: (pair[0], work(pair[1])), enumerate(items), limit=limit or len(items))
+    results = dict(numbered)
+    return [results[number] for number in range(len(items))]
+
+
+def as_done(work: Callable[[Item], Result], items: Iterable[Item], *, limit: int) -> Iterator[Result]:
+    """Results as they come, at most `limit` in flight, so that items may be an endless stream.
+
+    Each thread has a copy of the caller's context: a raw pool would lose `dspy.context`, the meter and the journal.
+    `dspy.Parallel` has it, but asks slow items twice and turns every error into a bare Exception.
+    """
+    source = iter(items)
+    running: set[Future[Result]] = set()
+    with ThreadPoolExecutor(limit, thread_name_prefix="kraq") as pool:
+        while True:
+            for item in islice(source, limit - len(running)):
+                running.add(pool.submit(copy_context().run, work, item))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+
+
+async def gather_all(
+    work: Callable[[Item], Awaitable[Result]], items: Sequence[Item], *, limit: int | None = None
+) -> list[Result]:
+    """`await work` of every item, at most `limit` at a time (None: all), in the order of `items`.
+
+    The first exception, or the caller's own cancellation, cancels the others: their requests end on the server too.
+    """
+    places = asyncio.Semaphore(limit or max(1, len(items)))
+
+    async def in_turn(item: Item) -> Result:
+        async with places:
+            return await work(item)
+
+    running = [asyncio.ensure_future(in_turn(item)) for item in items]
+    try:
+        return list(await asyncio.gather(*running))
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,36 @@
+"""K2RAG's baseline over a graph: an answer from the graph's account of the question alone."""
+
+import dspy
+
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.clock import Clock
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
+from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
+
+
+class NaiveGraphRAG(dspy.Module):
+    """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
+
+    The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
+    "retrieve", "tell", "answer" and "wall".
+    """
+
+    def __init__(self, knowledge: KnowledgeGraph) -> None:
+        super().__init__()
+        self.knowledge = knowledge
+        self.k = knowledge.k
+        self.tell = FittingPredict(TellFromGraph, shorten="passages")
+        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        context = await call(self.knowledge, question)
+        clock.lap("retrieve")
+        account = (await call(self.tell, question=question, **context.shown)).account.strip()
+        clock.lap("tell")
+        reply = await call(self.answer, question=question, passages=[account] if account else [])
+        clock.lap("answer")
+        return dspy.Prediction(answer=reply.answer, hits=list(context.hits), account=account, timings=clock.timings())
+
+    forward = blocking(aforward)

@@ -1,0 +1,300 @@
+"""One body, two forms: how it is driven, and that every module of the package gives the same answer in both."""
+
+import asyncio
+import importlib
+import inspect
+import math
+import pkgutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+import dspy
+import numpy as np
+import pytest
+from dspy.utils import DummyLM
+from numpy.typing import NDArray
+
+import kraq_dspy
+from kraq_dspy.catalogue.critics import RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.catalogue.search import QASearch
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.optimize.targets import SingleStep
+from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch
+from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.graph_search.local_context import LocalContext
+from kraq_dspy.programs.k2rag import K2RAG, NaiveGraphRAG, Shorten
+from kraq_dspy.programs.kraq import KRAQ
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
+from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.qa_rag import QARAG
+from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.retrievers import DenseRetriever, NearestQuestions, RewrittenRetriever
+from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, VoteScore, WangScore
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.summarize_cluster import SummarizeCluster
+from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.signatures import AnswerQuestion
+
+QUESTION = "Which castle has music?"
+PASSAGE = "The Rhine is a river in Germany. Cologne stands on the Rhine. Its cathedral was finished in 1880."
+
+
+class Doubling(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.Predict("question -> answer")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        first = await call(self.answer, question=question)
+        answers = await at_once(self._ask, [f"{first.answer}?"] * 2)
+        return dspy.Prediction(answers=answers, thread=await call(threading.get_ident))
+
+    forward = blocking(aforward)
+
+    async def _ask(self, question: str) -> str:
+        return str((await call(self.answer, question=question)).answer)
+
+
+def test_both_forms_call_the_predictors_by_dspys_own_ways_so_that_traces_and_callbacks_are_there() -> None:
+    started: list[str] = []
+
+    class Watch(dspy.utils.BaseCallback):  # type: ignore[misc]
+        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            started.append(type(instance).__name__)
+
+    for form in (Doubling(), lambda **inputs: asyncio.run(Doubling().acall(**inputs))):
+        started.clear()
+        lm = DummyLM([{"answer": "x"}] * 3)
+        with dspy.context(lm=lm, callbacks=[Watch()], trace=[]):
+            assert form(question="q").answers == ["x", "x"]
+            assert len(dspy.settings.trace) == 3
+        assert started == ["Doubling", "Predict", "Predict", "Predict"]
+        assert len(lm.history) == 3
+
+
+def test_work_that_computes_leaves_the_loop_free_and_stays_in_the_thread_of_a_synchronous_call() -> None:
+    with dspy.context(lm=DummyLM([{"answer": "x"}] * 6)):
+        assert Doubling()(question="q").thread == threading.get_ident()
+        assert asyncio.run(Doubling().acall(question="q")).thread != threading.get_ident()
+
+
+def test_the_synchronous_form_works_inside_a_running_loop_as_in_a_notebook() -> None:
+    async def cell() -> list[str]:
+        answers: list[str] = Doubling()(question="q").answers
+        return answers
+
+    with dspy.context(lm=DummyLM([{"answer": "x"}] * 3)):
+        assert asyncio.run(cell()) == ["x", "x"]
+
+
+def test_a_module_without_an_asynchronous_form_runs_in_a_thread() -> None:
+    class Old(dspy.Module):
+        def forward(self, question: str) -> tuple[str, int]:
+            return question, threading.get_ident()
+
+    question, thread = asyncio.run(call(Old(), question="q"))
+    assert question == "q"
+    assert thread != threading.get_ident()
+
+
+def test_a_body_that_waits_for_an_event_loop_itself_says_so() -> None:
+    @blocking
+    async def asleep() -> None:
+        await asyncio.sleep(1)
+
+    with pytest.raises(RuntimeError, match=r"event loop|only an event loop can do"):
+        asleep()
+
+
+def test_the_signature_of_a_program_is_read_from_either_form() -> None:
+    assert str(inspect.signature(TraditionalRAG.forward)) == str(inspect.signature(TraditionalRAG.aforward))
+    assert TraditionalRAG.forward.__name__ == "forward"
+    assert not inspect.iscoroutinefunction(TraditionalRAG.forward)
+
+
+# --- every module of the package -------------------------------------------------------------------------------------
+
+
+def knowledge(question: str) -> LocalContext:
+    shown = {"reports": ["A town."], "entities": ["Keep: a castle"], "relationships": [], "passages": ["Music."]}
+    return LocalContext((), (), (), (), shown, 10)
+
+
+class Uniform:
+    """A PromptScorer for which every text is one token of probability 1/2."""
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
+        return [[(math.log(0.5),) for _ in prompt] for prompt in prompts]
+
+
+class NoAnswers:
+    """A catalogue that holds no question."""
+
+    def exact(self, question: str) -> None:
+        return None
+
+    def entries(self) -> list[Any]:
+        return []
+
+    def nearest(self, question: str, k: int) -> list[Any]:
+        return []
+
+    def collect(self, question: str, given: str, evidence: Sequence[Any]) -> None:
+        return
+
+
+class NothingStored:
+    """No embedding was made in advance."""
+
+    def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        return np.zeros((len(chunk_ids), 5), np.float32), np.zeros(len(chunk_ids), np.bool_)
+
+
+def graph_local(library: Any) -> GraphLocalSearch:
+    program = GraphLocalSearch(nearest=lambda *_, **__: [], graph=Any)  # type: ignore[arg-type]
+    program.context = knowledge  # type: ignore[assignment]
+    return program
+
+
+def dense(library: Any) -> DenseRetriever:
+    return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+
+
+def nearest(library: Any) -> NearestQuestions:
+    return NearestQuestions(library.records, library.question_vectors, library.embedder)
+
+
+class QuestionIgnored:
+    """A passage embedder as an instructed one."""
+
+    def __init__(self, library: Any) -> None:
+        self.embedder = library.embedder
+        self.name, self.dimension = self.embedder.name, self.embedder.dimension
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        vectors: Vectors = self.embedder.encode_passages(passages)
+        return vectors
+
+
+DRAFTS = [
+    Draft(number, (0,), "Music is played there.", response, 0.0, (math.log(0.5),), (math.log(0.25),))
+    for number, response in enumerate(["the hall", "the hall", "the keep"])
+]
+ANSWERED = AnsweredQuestion("q1", QUESTION, ("the hall",), "the hall")
+ASKED = {"question": QUESTION}
+SCORED = {"question": QUESTION, "drafts": DRAFTS}
+
+MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str, Any]]] = {
+    AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
+    AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
+    BinaryJudge: (lambda library: BinaryJudge(), {"asked": ANSWERED}),
+    Clarify: (lambda library: Clarify(), ASKED),
+    CombinedRetrieveRAG: (lambda library: CombinedRetrieveRAG(dense(library), nearest(library), k=4), ASKED),
+    ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
+    DescribeCommunity: (lambda library: DescribeCommunity(), {"elements": ["Rhine (river): a river in Germany"]}),
+    DescribeEntity: (lambda library: DescribeEntity(), {"name": "Rhine", "descriptions": ["A river.", "It is long."]}),
+    Diversify: (lambda library: Diversify(adaptive=False), ASKED),
+    DrafterScore: (lambda library: DrafterScore(), SCORED),
+    EfficientSpeculativeRAG: (
+        lambda library: EfficientSpeculativeRAG(
+            dense(library), nearest(library), NothingStored(), QuestionIgnored(library), n=4
+        ),
+        ASKED,
+    ),
+    ExtractGraph: (lambda library: ExtractGraph(), {"passage": PASSAGE}),
+    FittingPredict: (
+        lambda library: FittingPredict(AnswerQuestion, shorten="passages"),
+        {"question": QUESTION, "passages": ["Music in the castle."]},
+    ),
+    GraphGlobalSearch: (lambda library: GraphGlobalSearch(dense(library), k=4, tokens=10), ASKED),
+    GraphLocalSearch: (graph_local, ASKED),
+    K2RAG: (lambda library: K2RAG(knowledge, dense(library), Shorten(), k=2), ASKED),
+    KRAQ: (lambda library: KRAQ(), {}),
+    KraqScore: (lambda library: KraqScore(), SCORED),
+    NaiveGraphRAG: (lambda library: NaiveGraphRAG(Knowledge()), ASKED),  # type: ignore[arg-type]
+    QARAG: (lambda library: QARAG(dense(library), k=3), ASKED),
+    QASearch: (lambda library: QASearch(TraditionalRAG(dense(library)), NoAnswers()), ASKED),
+    RateSyntheticPair: (
+        lambda library: RateSyntheticPair("travellers"),
+        {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
+    ),
+    RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library), Vary()), {"question": QUESTION, "k": 4}),
+    RubricJudge: (lambda library: RubricJudge(), {"asked": ANSWERED}),
+    Shorten: (lambda library: Shorten(least_tokens=5), {"text": " ".join([PASSAGE] * 3)}),
+    SingleStep: (lambda library: SingleStep(AnswerQuestion), {"question": QUESTION, "passages": [PASSAGE]}),
+    SpeculativeRAG: (lambda library: SpeculativeRAG(dense(library), QuestionIgnored(library), n=4), ASKED),
+    SummarizeCluster: (lambda library: SummarizeCluster(), {"passages": [PASSAGE]}),
+    TraditionalRAG: (lambda library: TraditionalRAG(dense(library), k=3), ASKED),
+    Vary: (lambda library: Vary(), ASKED),
+    VoteScore: (lambda library: VoteScore(), SCORED),
+    WangScore: (lambda library: WangScore(Uniform()), SCORED),
+    WritePairs: (lambda library: WritePairs(), {"passage": PASSAGE}),
+    WriteSyntheticPair: (lambda library: WriteSyntheticPair(), {"passage": PASSAGE}),
+}  # fmt: skip
+
+
+class Knowledge:
+    k = 3
+
+    def __call__(self, question: str) -> LocalContext:
+        return knowledge(question)
+
+
+def modules() -> Iterator[type[dspy.Module]]:
+    """The package's own, but for the command line's."""
+    for found in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
+        if found.name.split(".")[1] in ("__main__", "cli"):
+            continue
+        room = importlib.import_module(found.name)
+        for value in vars(room).values():
+            if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == found.name:
+                yield value
+
+
+def test_no_module_overrides_call_and_every_one_has_both_forms_or_none_of_its_own() -> None:
+    forms = {"__call__", "acall", "forward", "aforward"}
+    own = {module.__name__: forms & vars(module).keys() for module in modules()}
+    assert {name: names for name, names in own.items() if names and names != {"forward", "aforward"}} == {}
+
+
+def test_the_table_below_has_every_module_that_has_a_body() -> None:
+    bodies = {module for module in modules() if not module.__name__.startswith("_") and hasattr(module, "aforward")}
+    predictors = {module for module in bodies if issubclass(module, dspy.Predict)} - {FittingPredict}
+    assert {module.__name__ for module in bodies - predictors} == {module.__name__ for module in MODULES}
+
+
+def timeless(value: Any) -> Any:
+    """The same without the seconds that it took."""
+    if isinstance(value, dspy.Prediction):
+        return {name: timeless(item) for name, item in value.items() if name != "timings"}
+    if isinstance(value, list | tuple):
+        return [timeless(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: timeless(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type) and hasattr(value, "seconds"):
+        return replace(value, seconds=0.0)  # type: ignore[type-var]
+    return value
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Any) -> None:
+    make, inputs = MODULES[module]
+    if module is KRAQ:
+        inputs = {"chunks": list(library.records.chunks.values())}
+    program = make(library)
+    with dspy.context(lm=make_lm(RoleSettings(model="embedded"))):
+        called = program(**inputs)
+        awaited = asyncio.run(program.acall(**inputs))
+    assert timeless(called) == timeless(awaited)

@@ -1,0 +1,90 @@
+import asyncio
+import threading
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.concurrency import as_done, gather_all, run_all
+
+
+def test_results_come_in_the_order_of_the_items_although_the_last_ends_first() -> None:
+    ended = [threading.Event() for _ in range(3)]
+
+    def work(number: int) -> int:
+        if number < 2:
+            assert ended[number + 1].wait(10)
+        ended[number].set()
+        return 10 * number
+
+    assert run_all(work, [0, 1, 2]) == [0, 10, 20]
+    assert run_all(work, []) == []
+
+
+def test_no_more_than_the_limit_are_in_flight_in_threads_or_as_tasks() -> None:
+    lock = threading.Lock()
+    in_flight: set[int] = set()
+    most: list[int] = []
+
+    def begin(item: int) -> None:
+        with lock:
+            in_flight.add(item)
+            most.append(len(in_flight))
+
+    def work(item: int) -> int:
+        begin(item)
+        with lock:
+            in_flight.discard(item)
+        return item
+
+    async def wait(item: int) -> int:
+        begin(item)
+        await asyncio.sleep(0)
+        in_flight.discard(item)
+        return item
+
+    assert run_all(work, range(50), limit=3) == list(range(50))
+    assert sorted(as_done(work, iter(range(50)), limit=3)) == list(range(50))
+    assert max(most) <= 3
+    most.clear()
+    assert asyncio.run(gather_all(wait, range(50), limit=3)) == list(range(50))
+    assert max(most) == 3
+
+
+def test_after_an_error_nothing_new_begins() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        raise ValueError(f"item {number}")
+
+    with pytest.raises(ValueError, match=r"item [01]"):
+        run_all(work, range(100), limit=2)
+    assert len(begun) <= 4
+
+
+def test_threads_see_the_model_of_the_surrounding_context() -> None:
+    lm = DummyLM([{"answer": "x"}])
+    with dspy.context(lm=lm):
+        assert run_all(lambda _: dspy.settings.lm, range(3)) == [lm, lm, lm]
+
+
+def test_a_cancelled_caller_cancels_what_is_under_way() -> None:
+    cancelled: list[int] = []
+
+    async def work(item: int) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(item)
+            raise
+
+    async def main() -> None:
+        task = asyncio.ensure_future(gather_all(work, range(3)))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert sorted(cancelled) == [0, 1, 2]
