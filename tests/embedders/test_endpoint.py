@@ -294,4 +294,4 @@ def test_a_faulty_server_embeds_a_corpus_in_the_end(stand_in: Any) -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(again, vectors[777])
     assert stats["faults"]["embed_429"] > 0
-    assert stats["embeddings"]["max_concurrency"] == 4
+    assert 1 < stats["embeddings"]["max_concurrency"] <= 4
