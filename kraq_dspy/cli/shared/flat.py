@@ -16,8 +16,8 @@ WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what h
 def flat(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the fields of its option groups as parameters of its own.
 
-    An option group is a dataclass whose fields are typer options; its `PANEL` heads them in help. The command is handed
-    the dataclass.
+    An option group is a dataclass whose fields are typer options with defaults; its `PANEL` heads them in help. The
+    command is handed the dataclass.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {
@@ -25,17 +25,17 @@ def flat(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, parameter in signature.parameters.items()
         if dataclasses.is_dataclass(parameter.annotation)
     }
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in signature.parameters.items():
-        if name in groups:
-            hints = get_type_hints(groups[name], include_extras=True)
-            panel = getattr(groups[name], "PANEL", None)
-            for field in dataclasses.fields(groups[name]):
-                required = field.default is dataclasses.MISSING
-                default = inspect.Parameter.empty if required else field.default
-                parameters.append(_parameter(field.name, default, hints[field.name], panel))
-        else:
-            parameters.append(_parameter(name, parameter.default, parameter.annotation, None))
+    parameters = [
+        _parameter(name, parameter.default, parameter.annotation, None)
+        for name, parameter in signature.parameters.items()
+        if name not in groups
+    ]
+    for group in groups.values():
+        hints = get_type_hints(group, include_extras=True)
+        panel = getattr(group, "PANEL", None)
+        parameters += [
+            _parameter(field.name, field.default, hints[field.name], panel) for field in dataclasses.fields(group)
+        ]
 
     @functools.wraps(command)
     def with_groups(**values: Any) -> Any:

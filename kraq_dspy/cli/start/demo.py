@@ -1,4 +1,4 @@
-"""`kraq demo`: the whole way on bundled passages, with the embedded model, in a minute or two."""
+"""`kraq demo`: the whole way on bundled passages, with the embedded model,."""
 
 import json as json_lines
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -24,30 +23,43 @@ if TYPE_CHECKING:
 PROGRAMS = ("traditional", "combined")
 BUDGET = 10  # passages for each question
 SHOWN = 3  # questions answered on the screen
+FEW = 10  # questions of --quick
 
 
 def demo(
     models: Models,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the index goes.")] = Path("demo.kraq"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Index the bundled passages, show the questions that stand for them, answer, and measure."""
+    """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.corpus.load import load_documents
     from kraq_dspy.indexing.build import build_index
     from kraq_dspy.workspace import Workspace
 
     example = _example_folder()
     settings = models.settings()
+    lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
+    questions = [json_lines.loads(line) for line in lines[: FEW if quick else None]]
+    corpus: Any = example / "corpus.jsonl"
+    if quick:
+        shown_with_them = {id for question in questions for id in question["context_ids"]}
+        corpus = [document for document in load_documents(corpus) if getattr(document, "id", None) in shown_with_them]
+    out = out or Path("demo-quick.kraq" if quick else "demo.kraq")
     if not json:
-        output.print(f"[bold]1. Index[/] {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
+        say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
     with Bars(settings, quiet=json) as bars:
-        report = build_index(example / "corpus.jsonl", out, settings=settings, progress=bars)
-    questions = [json_lines.loads(line) for line in (example / "questions.jsonl").read_text("utf-8").splitlines()]
+        report = build_index(corpus, out, settings=settings, progress=bars)
     with Workspace.open(out, settings=settings) as space:
         if not json:
             show_report(report, json=False)
-            output.print("\n[bold]2. The broadest communities, their questions, and the questions inside them[/]")
+            say("\n2. The broadest communities, their questions, and the questions inside them", style="bold")
             output.print(_tree(space))
-            output.print(f"\n[bold]3. {SHOWN} questions, answered by both programs from {BUDGET} passages[/]")
         programs = {name: space.program(name, k=BUDGET) for name in PROGRAMS}
         model = space.models["answerer"].model
         answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
@@ -57,7 +69,7 @@ def demo(
                 for name, program in programs.items():
                     answers[name].append(space.ask(program, question["question"]))
                     bars.advance("answer")
-        measured = {name: _measured(questions, given) for name, given in answers.items()}
+        measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
         if json:
             shown = [
                 answer_fields(question["question"], name, model, answers[name][place])
@@ -66,18 +78,21 @@ def demo(
             ]
             print_json({"report": report, "answers": shown, "measured": measured})
             return
+        say(f"\n3. {SHOWN} questions, answered by both programs from {BUDGET} passages", style="bold")
         for place, question in enumerate(questions[:SHOWN]):
             for name in PROGRAMS:
-                show_answer(question["question"], name, model, answers[name][place], evidence=5)
-            output.print(Text(f"  gold answer: {', '.join(question['answers'])}\n", style="green"))
-    output.print(f"[bold]4. All {len(questions)} questions[/], model {model}, encoder {space.embedder.name}")
-    output.print(_table(measured))
+                show_answer(question["question"], name, model, answers[name][place], evidence=2)
+            say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
+    say((f"4. All {len(questions)} questions", "bold"), f", model {model}, encoder {space.embedder.name}")
+    headings = ["program", *(f">{name}" for name in measured[PROGRAMS[0]])]
+    rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
+    output.print(grid("", ",".join(headings), rows))
     say(f"The index stays in {out}. Try: {command('ask', out, questions[SHOWN]['question'])}")
 
 
 def _example_folder() -> Path:
     package = Path(__file__).resolve().parents[2]
-    for folder in (package / "examples", package.parent / "examples"):
+    for folder in (package / "examples", package.parent / "examples"):  # in a wheel, in a checkout
         if (folder / "hotpotqa-mini").is_dir():
             return folder / "hotpotqa-mini"
     raise CorpusError("The bundled example hotpotqa-mini is missing; reinstall kraq-dspy.")
@@ -91,9 +106,8 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
 
     def label(community: Community) -> Text:
         question = questions.get(community.id)
-        asked = short(question.text, 90) if question else Text("no question")
-        size = f"  {len(community.entity_ids)} entities, {len(community.chunk_ids)} passages"
-        return asked + Text(size, style="dim")
+        text = short(question.text, 160) if question else Text("no question")
+        return text + Text(f" ({len(community.chunk_ids)} passages)", style="dim")
 
     tree = Tree(f"{len(communities):,} communities")
     broadest = [community for community in communities.values() if community.level == 0]
@@ -125,13 +139,7 @@ def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> di
     return {
         f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
         f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
-        "exact match": mean(
+        "gold in answer": mean(
             exact_match(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
         ),
     }
-
-
-def _table(measured: dict[str, dict[str, float]]) -> Table:
-    headings = ["program", *(f">{name}" for name in next(iter(measured.values())))]
-    rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
-    return grid("", ",".join(headings), rows)
