@@ -21,7 +21,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document

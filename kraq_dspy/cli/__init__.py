@@ -1,5 +1,18 @@
 """The program `kraq`: one file a command, in the folders of its help; heavy imports wait until a command runs."""
 
-from kraq_dspy.cli.main import main
+import sys
+
+from kraq_dspy.cli.shared.interrupt import INTERRUPTED, on_interrupt
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Runs the program; listens to Ctrl-C before anything slow is imported."""
+    on_interrupt()
+    try:
+        from kraq_dspy.cli.program import run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

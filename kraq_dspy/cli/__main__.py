@@ -1,5 +1,5 @@
 """`python -m kraq_dspy.cli` is `kraq`."""
 
-from kraq_dspy.cli.main import main
+from kraq_dspy.cli import main
 
 main()

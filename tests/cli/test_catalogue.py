@@ -12,7 +12,7 @@ import typer
 
 from kraq_dspy.catalogue.sources import flag_stale
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document

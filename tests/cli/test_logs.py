@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.cli.shared.logs import JsonFormatter, set_up_logs
 
 

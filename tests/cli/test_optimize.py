@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 from kraq_dspy import build_index
-from kraq_dspy.cli.main import main
+from kraq_dspy.cli import main
 from kraq_dspy.programs.state import save_state, state_of
 from kraq_dspy.signatures import AnswerQuestion
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.systems import make_program
 from kraq_dspy.eval.tables.table import System

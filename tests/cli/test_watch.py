@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.cli.start.watch import look
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError

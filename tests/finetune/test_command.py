@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.cli.main import main
+from kraq_dspy.cli import main
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.lms.adapter_name import weights_hash
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.config import RedactSettings, Settings
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.build import build_index

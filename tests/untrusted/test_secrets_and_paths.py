@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.main import app
+from kraq_dspy.cli.program import app
 from kraq_dspy.config import RoleSettings, read_settings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.indexing.build import build_index

@@ -88,13 +88,14 @@ def _embed(index_dir: Path, calls: Calls, top_n: str, int8: bool, source: str, *
             precision="int8" if int8 else "float16",
             source=None if source == "all" else source,
         )
+        kept = "What was embedded is kept; the same command goes on from there."
         try:
-            expected = job.estimate()
-            if estimate:
-                print_json(expected) if json else output.print(_in_words(expected))
-                return
-            errors.print(_in_words(expected))
-            with Bars(quiet=json, kept="What was embedded is kept; the same command goes on from there.") as bars:
+            with Bars(quiet=json, kept=kept) as bars:
+                expected = job.estimate()
+                if estimate:
+                    print_json(expected) if json else output.print(_in_words(expected))
+                    return
+                errors.print(_in_words(expected))
                 report = job.run(bars)
         finally:
             job.store.close()

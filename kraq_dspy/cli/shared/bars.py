@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.progress import (
     BarColumn,
@@ -16,7 +17,9 @@ from rich.progress import (
 )
 
 from kraq_dspy.cli.shared.terminal import compact, errors
-from kraq_dspy.config import Settings
+
+if TYPE_CHECKING:
+    from kraq_dspy.config import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +45,7 @@ class Bars:
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: "Settings | None" = None,
         *,
         quiet: bool = False,
         kept: str = "What was done is kept; the same command goes on from there.",

@@ -3,35 +3,48 @@
 import json
 import os
 import signal
-from types import FrameType
-
-from kraq_dspy.cli.shared.terminal import errors
+import sys
+import threading
+import time
 
 INTERRUPTED = 130
+_APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
 
 def on_interrupt() -> None:
-    """The first SIGINT raises KeyboardInterrupt, as ever, after a word; the next one ends the process, with 130.
+    """Listens for SIGINT in a thread, told by the system itself, so also while the main thread is deep in C code.
 
-    What is kept is committed as it is made, so an end at once loses what is in flight and no more.
+    Python's own handling stays: KeyboardInterrupt, or the end of asyncio's tasks. What is kept is committed as it is
+    made, so an end at once loses what is in flight and no more.
     """
-    signal.signal(signal.SIGINT, _first)
+    if sys.platform == "win32":  # wants a socket there
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(reading,), name="interrupts", daemon=True).start()
 
 
-def _first(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, _second)
-    _say("Stopping; Ctrl-C again ends at once.")
-    signal.default_int_handler(number, frame)
-
-
-def _second(number: int, frame: FrameType | None) -> None:
-    if errors.is_terminal:
-        os.write(2, b"\x1b[?25h")  # the bars hide the cursor
-    _say("Ended.")
-    os._exit(INTERRUPTED)
+def _listen(reading: int) -> None:
+    first = None
+    while number := os.read(reading, 1):
+        if number[0] != signal.SIGINT:
+            continue
+        if first is None:
+            first = time.monotonic()
+            _say("Stopping; Ctrl-C again ends at once.")
+        elif time.monotonic() - first > _APART_S:
+            if os.isatty(2):
+                os.write(2, b"\x1b[?25h")  # the bars hide the cursor
+            _say("Ended.")
+            os._exit(INTERRUPTED)
 
 
 def _say(message: str) -> None:
-    """By the system call: a signal may come while something else is being printed."""
-    line = json.dumps({"level": "warning", "logger": __name__, "message": message}) if errors.quiet else message
-    os.write(2, f"\n{line}\n".encode() if not errors.quiet else f"{line}\n".encode())
+    """By the system call: the main thread may be printing."""
+    terminal = sys.modules.get("kraq_dspy.cli.shared.terminal")
+    if terminal is not None and terminal.errors.quiet:  # --log-json
+        entry = {"level": "warning", "logger": __name__, "message": message}
+        os.write(2, f"{json.dumps(entry)}\n".encode())
+    else:
+        os.write(2, f"\n{message}\n".encode())

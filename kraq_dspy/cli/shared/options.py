@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from kraq_dspy.config import RedactSettings, RoleSettings, Settings, read_settings
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
+    from kraq_dspy.config import Settings
     from kraq_dspy.lms.meter import Limits as MeterLimits
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
@@ -36,8 +36,10 @@ class Config:
         typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
     ] = None
 
-    def settings(self, base: Settings | None = None) -> Settings:
+    def settings(self, base: "Settings | None" = None) -> "Settings":
         """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError."""
+        from kraq_dspy.config import read_settings  # some hundred milliseconds, which help need not wait for
+
         here = Path("kraq.toml")
         file = self.config or (here if base is None and here.is_file() else None)
         if file is None and base is not None:
@@ -47,7 +49,7 @@ class Config:
         except OSError as error:
             raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
 
-    def settings_of(self, index_dir: Path) -> Settings:
+    def settings_of(self, index_dir: Path) -> "Settings":
         """The settings with which the index was made, and the command line's words over them."""
         from kraq_dspy.stores.index import Index
 
@@ -66,12 +68,14 @@ class Models(Config):
         typer.Option("--api-base", metavar="URL", help="Where the model is served, e.g. http://localhost:8000/v1"),
     ] = None
 
-    def settings(self, base: Settings | None = None) -> Settings:
+    def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.lm is None:
             if self.api_base is not None:
                 raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
             return settings
+        from kraq_dspy.config import RoleSettings
+
         role = dataclasses.replace(settings.role("default"), model=self.lm, api_base=self.api_base)
         return dataclasses.replace(settings, roles={"default": role if self.lm != "embedded" else RoleSettings()})
 
@@ -82,7 +86,7 @@ class Calls(Models):
         None
     )
 
-    def settings(self, base: Settings | None = None) -> Settings:
+    def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.concurrency is None:
             return settings
@@ -99,7 +103,7 @@ class Builds(Calls):
         typer.Option("--encoder-api-base", metavar="URL", help="Where an OpenAI-compatible encoder is served."),
     ] = None
 
-    def settings(self, base: Settings | None = None) -> Settings:
+    def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.encoder is None and self.encoder_api_base is None:
             return settings
@@ -124,11 +128,13 @@ class CorpusBuilds(Builds):
         ),
     ] = False
 
-    def settings(self, base: Settings | None = None) -> Settings:
+    def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.runner is not None:
             settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
         if self.redact:
+            from kraq_dspy.config import RedactSettings
+
             settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
         return settings
 
@@ -150,7 +156,7 @@ class Limits:
         ),
     ] = None
 
-    def of(self, settings: Settings) -> "MeterLimits | None":
+    def of(self, settings: "Settings") -> "MeterLimits | None":
         """With the prices that the settings give; None where nothing is limited."""
         from kraq_dspy.lms.meter import Limits as MeterLimits
         from kraq_dspy.lms.meter import prices_of

@@ -10,7 +10,6 @@ import typer
 from rich.text import Text
 
 from kraq_dspy.cli.commands import add_commands
-from kraq_dspy.cli.shared.interrupt import on_interrupt
 from kraq_dspy.cli.shared.logs import set_up_logs, set_up_spans
 from kraq_dspy.cli.shared.terminal import errors, printable
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
@@ -60,9 +59,8 @@ def _root(
 add_commands(app)
 
 
-def main() -> None:
+def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
-    on_interrupt()
     try:
         app()
     except ConfigError as error:
