@@ -14,8 +14,8 @@ import sys, time
 import kraq_dspy.cli.program as program
 from kraq_dspy.cli import main
 def run():
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     finally:
         if STUBBORN:
