@@ -196,6 +196,9 @@ class RoleSettings:
     """The same for a million tokens of a reply."""
     adapter: str | None = None
     """The folder of a LoRA adapter for a "transformers/..." or "hosted_vllm/..." model."""
+    structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
+    """Whether the server holds replies with typed fields to a JSON schema ("json_schema") or not ("none"); "auto"
+    finds out."""
 
 
 @checked("run")

@@ -19,6 +19,7 @@ from kraq_dspy.errors import ConfigError, KraqError, MissingExtraError
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.journal import Answer, TappedJournal
 from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
+from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.steps.bounded import bounded_map
@@ -71,7 +72,7 @@ class RaySteps(StoredSteps):
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             model = model_of(program) or settings.model  # without making the model: its key may be elsewhere
-        keeper = StageResults(self.results, stage, program, model)
+        keeper = StageResults(self.results, stage, program, model, None)
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
@@ -81,7 +82,7 @@ class RaySteps(StoredSteps):
             for item in waiting:
                 stored = keeper.find(item)
                 if stored is None:
-                    missing.append({"item": json.dumps([item.id, keeper.fingerprint(item), dict(item.inputs)])})
+                    missing.append({"item": json.dumps([item.id, keeper.fingerprints(item), dict(item.inputs)])})
                     if len(missing) == WAVE:
                         break
                     continue
@@ -215,9 +216,9 @@ class Actor:
         outcomes = [json.dumps(row) async for row in bounded_map(self._work, items, len(items))]
         yield pa.table({"outcome": outcomes})
 
-    async def _work(self, item: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
-        item_id, fingerprint, inputs = item
-        row: dict[str, Any] = {"id": item_id, "fingerprint": fingerprint, "output": None}
+    async def _work(self, item: tuple[str, dict[str, str], dict[str, Any]]) -> dict[str, Any]:
+        item_id, fingerprints, inputs = item
+        row: dict[str, Any] = {"id": item_id, "output": None}
         answers: list[Answer] = []
         async with self.slots:
             try:
@@ -225,6 +226,7 @@ class Actor:
                     self.program, self._ready(), self.stage, item_id, inputs, TappedJournal(answers.append)
                 )
                 row["output"] = encoded(self.program, prediction)
+                row["fingerprint"] = fingerprints[possible_forms(self.program, self._lm)[0]]
             except KraqError as error:  # ends the run, but not before the driver has what is done
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)

@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.steps.direct import Done, Item, Items, model_of
@@ -36,7 +36,7 @@ class StoredSteps(ProgramRunner):
         if total is not None:
             self.progress.start(stage, total)
         lm = self.models[role]
-        keeper = StageResults(self.results, stage, program, model_of(program, lm))
+        keeper = StageResults(self.results, stage, program, model_of(program, lm), lm)
         async for done in self.ask(stage, lm, program, items, keeper, journal=self.results):
             yield done
 
@@ -44,23 +44,32 @@ class StoredSteps(ProgramRunner):
 class StageResults:
     """The results of one stage in an index: a `Keeper`."""
 
-    def __init__(self, results: ResultStore, stage: str, program: dspy.Module, model: str) -> None:
+    def __init__(
+        self, results: ResultStore, stage: str, program: dspy.Module, model: str, lm: dspy.BaseLM | None
+    ) -> None:
         self._results = results
         self._stage = stage
         self._program: Any = program
         self._model = model
-        self._key = content_id(stage, program_key(program), model, KraqAdapter.__name__)
+        self._lm = lm
+        self._key = stage, program_key(program), model
 
-    def fingerprint(self, item: Item) -> str:
-        """Changes with whatever the item's result depends on."""
-        return content_id(self._key, json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str))
+    def fingerprints(self, item: Item) -> dict[str, str]:
+        """By the form in which the model may be asked: one, where that is known, as it is once it was asked. They
+        change with whatever the item's result depends on."""
+        inputs = json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str)
+        forms = possible_forms(self._program, self._lm)
+        return {form: content_id(content_id(*self._key, form), inputs) for form in forms}
 
     def find(self, item: Item) -> Done | None:
-        output = self._results.find(self._stage, item.id, self.fingerprint(item))
+        """Where only a call would tell the form, a result of either will do."""
+        kept = (self._results.find(self._stage, item.id, one) for one in self.fingerprints(item).values())
+        output = next((output for output in kept if output is not None), None)
         return None if output is None else self.done(item.id, output)
 
     async def keep(self, item: Item, outcome: Done) -> None:
-        self.save(item.id, self.fingerprint(item), encoded(self._program, outcome.prediction))
+        [fingerprint, *_] = self.fingerprints(item).values()
+        self.save(item.id, fingerprint, encoded(self._program, outcome.prediction))
 
     def fail(self, item_id: str, reason: str) -> None:
         self._results.fail(self._stage, item_id, reason)

@@ -142,7 +142,11 @@ def served(url: str, concurrency: int = 4) -> Settings:
     return settings(
         encoder=EncoderSettings(name="stand-in", api_base=url),
         run=RunSettings(concurrency=concurrency),
-        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, retries=0, timeout_s=20)},
+        roles={
+            "default": RoleSettings(
+                model="hosted_vllm/stand-in", api_base=url, structured="json_schema", retries=0, timeout_s=20
+            )
+        },
     )
 
 

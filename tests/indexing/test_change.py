@@ -138,7 +138,11 @@ def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path
         chosen = small(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
             run=RunSettings(concurrency=2),
-            roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url, prompt_price=2.0)},
+            roles={
+                "default": RoleSettings(
+                    model="hosted_vllm/stand-in", api_base=server.url, structured="json_schema", prompt_price=2.0
+                )
+            },
         )
         build_index(documents, tmp_path / "whole.kraq", settings=chosen)
         whole = server.stats()["requests"]

@@ -52,7 +52,7 @@ def test_once_extracted_the_calls_of_the_other_stages_are_exact(tmp_path: Path, 
         settings = Settings(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
             resolve=ResolveSettings(semantic=False),
-            roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
+            roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url, structured="none")},
         )
         with pytest.raises(BudgetExceededError):
             build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings, limits=Limits(max_calls=24))

@@ -47,7 +47,7 @@ def server(stand_in: Any) -> Iterator[Any]:
 @pytest.fixture
 def lm(server: Any) -> dspy.LM:
     server.reset()
-    return make_lm(RoleSettings(model="hosted_vllm/small", api_base=server.url))
+    return make_lm(RoleSettings(model="hosted_vllm/small", api_base=server.url, structured="none"))
 
 
 def test_a_passage_that_is_too_long_is_read_in_parts_and_nothing_is_lost(server: Any, lm: dspy.LM) -> None:

@@ -73,7 +73,10 @@ def test_any_reply_is_read_in_full_or_refused_by_one_kind_of_error(name: str, re
 
 
 @settings(deadline=None)
-@given(st.lists(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1), max_size=6), st.data())
+@given(
+    st.lists(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1), max_size=6, unique=True),
+    st.data(),
+)
 def test_a_list_that_is_cut_off_keeps_its_complete_items_in_order(items: list[str], data: Any) -> None:
     class Names(dspy.Signature):
         """List the names."""

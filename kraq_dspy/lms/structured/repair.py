@@ -1,26 +1,28 @@
 """Reads what models really write, so that a second call is not paid for a slip of form.
 
 Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
-markers, one JSON object instead of the fields, "TRUE" and "yes." for a truth value, `0.7 (high)` for a number, labels
-in another case or with words around them, Python literals, a list that was cut off (its complete items are kept), one
-object where a list of objects was asked for, and items that lack a description. An object that lacks anything else, or
-a string where an object was asked for, is dropped. Nothing is made up: what remains unreadable stays missing.
+markers, one JSON object instead of the fields, also inside another object, a field's name before its value, "TRUE" and
+"yes." for a truth value, `0.7 (high)` for a number, labels in another case or with words around them, Python literals,
+a reply that was cut off (its complete items are kept), one object where a list of objects was asked for, items that
+lack a description, and a bare name for a record that needs nothing else. What repeats is dropped. An object that lacks
+anything else, or holds the placeholders or the schema of the prompt, is dropped too. Nothing is made up: what remains
+unreadable stays missing.
 """
 
 import ast
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 import json_repair
 from dspy.adapters.types.reasoning import Reasoning
 from dspy.adapters.utils import parse_value
 from pydantic import TypeAdapter, ValidationError
 
-from kraq_dspy.lms.structured.schemas import choices
+from kraq_dspy.lms.structured.schemas import choices, record_fields
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
@@ -30,6 +32,9 @@ FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTAL
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+BLANKS, REPEATED = 200, 40
+TORN = "torn"
+PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*", re.IGNORECASE)
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
 """Keys of text about a thing; the thing itself is named by others."""
 
@@ -51,7 +56,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
         if name not in sections:
             continue
         try:
-            values[name] = coerced(sections[name], annotation)
+            values[name] = coerced(_unnamed(sections[name], name), annotation)
         except (ValueError, TypeError, SyntaxError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     cut_off = "completed" not in sections
@@ -78,7 +83,8 @@ def coerced(text: Any, annotation: Any) -> Any:
     if choices(annotation):
         return parse_value(_choice(text, annotation), annotation)
     if get_origin(annotation) in (list, dict, tuple, set) or annotation in (list, dict) or _is_record(annotation):
-        return _fitted(_data(text), annotation)
+        item = (get_args(annotation) or (str,))[0]
+        return _fitted(_data(text, lines=not _is_record(annotation) and not _is_record(item)), annotation)
     return parse_value(text, annotation)
 
 
@@ -105,13 +111,30 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:
-    """One JSON object with the fields as keys, as JSONAdapter asks for it."""
+    """One JSON object with the fields as keys, as JSONAdapter asks for it; it may lie inside others."""
     if "{" not in reply:
         return {}
-    found = json_repair.loads(reply[reply.index("{") :])
-    if not isinstance(found, dict):
-        return {}
-    return {wanted[key.casefold()]: value for key, value in found.items() if str(key).casefold() in wanted}
+    value = json_repair.loads(without_torn_end(reply[reply.index("{") :]))
+    for _ in range(3):
+        if not isinstance(value, dict):
+            return {}
+        fields = {wanted[key]: part for name, part in value.items() if (key := str(name).casefold()) in wanted}
+        if fields:
+            return fields
+        value = next((part for part in value.values() if isinstance(part, dict)), None)
+    return {}
+
+
+def _unnamed(value: Any, name: str) -> Any:
+    """The value without the field's own name, where that was written before it or around it."""
+    if isinstance(value, dict) and len(value) == 1 and str(next(iter(value))).casefold() == name.casefold():
+        return next(iter(value.values()))
+    if not isinstance(value, str):
+        return value
+    text = _unfenced(value).strip()
+    if text.startswith("{") and text.endswith("}") and (inner := _json_values(text)) and isinstance(inner[0], dict):
+        return _unnamed(inner[0], name) if len(inner) == 1 and len(inner[0]) == 1 else value
+    return re.sub(rf"^[\"'*`]*{re.escape(name)}[\"'*`]*\s*[:=]\s*", "", value, flags=re.IGNORECASE)
 
 
 def _from_bare_value(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,21 +194,24 @@ def _choice(text: str, annotation: Any) -> Any:
     return named[0]
 
 
-def _data(text: str) -> Any:
-    """The JSON or Python value in the text; of a list that was cut off, the complete items."""
+def _data(text: str, *, lines: bool = True) -> Any:
+    """The JSON or Python value in the text; of a list that was cut off, the complete items. Without any, its lines."""
     start = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
     if start < 0:
         if NOTHING.match(text):
             return []
-        lines = [line.strip(" \t-*•") for line in text.splitlines()]
-        return [line for line in lines if line]
+        if not lines:
+            raise UnreadableError(f"{text[:60]!r} holds no list")
+        entries = [line.strip(" \t-*•") for line in text.splitlines()]
+        return [entry for entry in entries if entry]
     body = text[start:]
     values = _json_values(body)
     if values:
         return values[0] if len(values) == 1 else values
-    end, last_item_end = _extent(body)
-    if end is None and body.startswith("["):
-        return json_repair.loads(body[:last_item_end] + "]") if last_item_end else []
+    end = _end(body)
+    if end is None:
+        torn = without_torn_end(body)
+        return json_repair.loads(torn) if torn != body else []
     body = body[:end]
     try:
         return ast.literal_eval(body)
@@ -208,34 +234,85 @@ def _json_values(body: str) -> list[Any]:
             return values
 
 
-def _extent(body: str) -> tuple[int | None, int]:
-    """Where the bracket that begins `body` closes (None: never), and where its last complete item ends."""
-    depth, quote, last_item_end = 0, "", 0
-    previous = ""
+def without_torn_end(body: str) -> str:
+    """JSON or a Python literal that breaks off, ended after its last complete item; other text as it is.
+
+    Complete is what a list holds whole, and what the outermost object holds whole. A text that breaks off in the
+    outermost object keeps what there is of it.
+    """
+    closers: list[str] = []
+    is_value, kept = False, ""
+    for place, sign in _signs(body):
+        if sign in "[{":
+            closers.append("]" if sign == "[" else "}")
+            is_value = False
+            continue
+        if sign in "]}":
+            closers = closers[:-1]
+            if not closers:
+                return body
+            is_value = closers[-1] == "}"
+        elif sign == ":":
+            is_value = True
+        elif sign == TORN:
+            return f"{body.rstrip(chr(92))}{body[place]}}}" if closers == ["}"] and is_value else kept or body
+        if sign != ":" and ((closers == ["}"] and is_value) or closers[-1:] == ["]"]):
+            kept = body[: place + (sign != ",")] + "".join(reversed(closers))
+        is_value = is_value and sign != ","
+    return kept or body
+
+
+def _end(body: str) -> int | None:
+    """Where the bracket that begins `body` closes; None: never."""
+    depth = 0
+    for place, sign in _signs(body):
+        depth += (sign in "[{") - (sign in "]}")
+        if depth == 0:
+            return place + 1
+    return None
+
+
+def _signs(body: str) -> Iterator[tuple[int, str]]:
+    """Brackets, colons and commas outside quoted texts, and the last quote of each; TORN at the first quote of a text
+    that does not end."""
+    quote, opened, previous = "", 0, ""
     for place, letter in enumerate(body):
         if quote:
             if letter == quote and previous != "\\":
                 quote = ""
-                last_item_end = place + 1 if depth == 1 else last_item_end
+                yield place, letter
         elif letter == '"' or (letter == "'" and previous in "[{,: \n"):
-            quote = letter
-        elif letter in "[{":
-            depth += 1
-        elif letter in "]}":
-            depth -= 1
-            if depth == 0:
-                return place + 1, place
-            last_item_end = place + 1 if depth == 1 else last_item_end
+            quote, opened = letter, place
+        elif letter in "[]{}:,":
+            yield place, letter
         previous = "" if previous == "\\" else letter
-    return None, last_item_end
+    if quote:
+        yield opened, TORN
+
+
+def ends_in_blanks(reply: str) -> bool:
+    """Whether the reply's end is nothing but white space: a model held to a schema may write blanks until it is cut."""
+    return len(reply) - len(reply.rstrip()) > BLANKS
+
+
+def repeats_itself(reply: str) -> bool:
+    """Whether the reply's last words stand in it three times or more."""
+    last = reply.rstrip()[-REPEATED:]
+    return len(last) == REPEATED and reply.count(last) > 2
 
 
 def _fitted(value: Any, annotation: Any) -> Any:
-    """A JSON value as the type; lists item by item."""
+    """A JSON value as the type; lists item by item, each once."""
+    if _is_schema(value):
+        raise UnreadableError("the schema was copied instead of data")
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
         items = _as_list(value, arguments[0])
-        kept = [fitted for item in items if (fitted := _item(item, arguments[0])) is not _DROPPED]
+        kept: list[Any] = []
+        for item in items:
+            fitted = _item(item, arguments[0])
+            if fitted is not _DROPPED and fitted not in kept:
+                kept.append(fitted)
         if items and not kept:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")
         return origin(kept)
@@ -244,6 +321,14 @@ def _fitted(value: Any, annotation: Any) -> Any:
             value = value[0]
         return _adapter(annotation).validate_python(_completed(value, annotation))
     return _adapter(annotation).validate_python(value)
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether this is a JSON schema, as a model copies it from a prompt."""
+    if not isinstance(value, dict):
+        return False
+    inner = value.get("items", value.get("properties"))
+    return "$defs" in value or (value.get("type") in ("array", "object") and isinstance(inner, dict))
 
 
 _DROPPED = object()
@@ -257,14 +342,22 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 def _item(value: Any, annotation: Any) -> Any:
     if annotation is str:
         if isinstance(value, str):
-            return value
+            return _DROPPED if _is_placeholder(value) else value
         return str(value) if isinstance(value, int | float) else _DROPPED
+    if _is_schema(value):
+        return _DROPPED
     try:
         if _is_record(annotation):
             value = _completed(value, annotation)
+            if isinstance(value, dict) and any(_is_placeholder(value.get(name)) for name in record_fields(annotation)):
+                return _DROPPED
         return _adapter(annotation).validate_python(value)
     except ValidationError:
         return _DROPPED
+
+
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, str) and PLACEHOLDER.fullmatch(value) is not None
 
 
 def _as_list(value: Any, item: Any) -> list[Any]:
@@ -272,15 +365,18 @@ def _as_list(value: Any, item: Any) -> list[Any]:
         return list(value)
     if isinstance(value, dict):
         inside = [entry for entry in value.values() if isinstance(entry, list)]
-        is_item = _is_record(item) and any(name in _keys(value) for name in _record_fields(item))
+        is_item = _is_record(item) and any(name in _keys(value) for name in record_fields(item))
         return inside[0] if len(inside) == 1 and not is_item else [value]
     return [value] if value not in (None, "") else []
 
 
 def _completed(value: Any, annotation: Any) -> Any:
     """An object with the record's own keys: case folded, numbers as text where text is wanted, a list taken as the
-    fields in order, and "" for a missing description."""
-    hints = _record_fields(annotation)
+    fields in order, a text as the only field that must not be empty, and "" for a missing description."""
+    hints = record_fields(annotation)
+    needed = [name for name in hints if name not in MAY_BE_EMPTY]
+    if isinstance(value, str) and value.strip() and len(needed) == 1 and hints[needed[0]] is str:
+        value = {needed[0]: value}
     if isinstance(value, list | tuple) and len(value) == len(hints):
         value = dict(zip(hints, value, strict=True))
     if not isinstance(value, dict):
@@ -302,8 +398,3 @@ def _keys(value: dict[Any, Any]) -> dict[str, Any]:
 
 def _is_record(annotation: Any) -> bool:
     return dataclasses.is_dataclass(annotation)
-
-
-def _record_fields(annotation: Any) -> dict[str, Any]:
-    hints = get_type_hints(annotation)
-    return {field.name: hints[field.name] for field in dataclasses.fields(annotation)}

@@ -4,12 +4,17 @@ import dataclasses
 import enum
 import inspect
 import json
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pydantic
 from dspy.adapters.types.reasoning import Reasoning
 
 PLAIN = {str: "str", bool: "bool", int: "int", float: "float", Reasoning: "str"}
+ITEMS, ITEM_TEXT, TEXT = 60, 300, 1200
+"""Most entries of a list, and characters of a text inside a list and outside: servers compile small bounds only."""
+
+_JSON_TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number"}
 
 
 def kind(annotation: Any) -> str:
@@ -46,6 +51,42 @@ def requirement(annotation: Any) -> str:
     return f"has the JSON schema: {compact_schema(annotation)}"
 
 
+def reply_schema(fields: Mapping[str, Any], *, bounded: bool = True) -> dict[str, Any] | None:
+    """The JSON schema of a reply with these `fields` (annotations by name): one flat object, every field required.
+
+    With `bounded`, counts and lengths have a limit, so that no small model repeats itself for ever. None where a type
+    has no such schema (open mappings, types that contain themselves, DSPy's own types).
+    """
+    try:
+        return _object({name: _reply_part(annotation, bounded, TEXT) for name, annotation in fields.items()})
+    except _NoSchemaError:
+        return None
+
+
+def shape(annotation: Any) -> str:
+    """The value as JSON with a placeholder for each part."""
+    if annotation in (str, Reasoning):
+        return '"..."'
+    if annotation is bool:
+        return "true or false"
+    if annotation in (int, float):
+        return "a number"
+    if options := choices(annotation):
+        return " or ".join(json.dumps(option, ensure_ascii=False) for option in options)
+    if get_origin(annotation) in (list, set, tuple):
+        return f"[{shape(get_args(annotation)[0])}, ...]"
+    if dataclasses.is_dataclass(annotation):
+        parts = (f'"{name}": {shape(part)}' for name, part in record_fields(annotation).items())
+        return f"{{{', '.join(parts)}}}"
+    return compact_schema(annotation)
+
+
+def record_fields(annotation: Any) -> dict[str, Any]:
+    """The types of a dataclass's fields by name."""
+    hints = get_type_hints(annotation)
+    return {field.name: hints[field.name] for field in dataclasses.fields(annotation)}
+
+
 def about(annotation: Any) -> str:
     """What the record, or the record that a list is made of, says about itself: its docstring's first line."""
     if get_origin(annotation) is list:
@@ -62,6 +103,33 @@ def compact_schema(annotation: Any) -> str:
     schema = pydantic.TypeAdapter(annotation).json_schema()
     definitions = {name: {**part, "description": None} for name, part in schema.pop("$defs", {}).items()}
     return json.dumps(_compacted(schema, definitions, ()), ensure_ascii=False, separators=(",", ":"))
+
+
+class _NoSchemaError(Exception):
+    pass
+
+
+def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, ...] = ()) -> dict[str, Any]:
+    if annotation in (str, Reasoning):
+        return {"type": "string", "maxLength": length} if bounded else {"type": "string"}
+    if annotation in _JSON_TYPES:
+        return {"type": _JSON_TYPES[annotation]}
+    if options := choices(annotation):
+        return {"type": _JSON_TYPES.get(type(options[0]), "string"), "enum": list(options)}
+    arguments = get_args(annotation)
+    if get_origin(annotation) in (list, set, tuple) and arguments and arguments[1:] in ((), (...,)):
+        items = {"type": "array", "items": _reply_part(arguments[0], bounded, ITEM_TEXT, inside)}
+        return {**items, "maxItems": ITEMS} if bounded else items
+    if dataclasses.is_dataclass(annotation) and annotation not in inside:
+        parts = record_fields(annotation)
+        return _object(
+            {name: _reply_part(part, bounded, ITEM_TEXT, (*inside, annotation)) for name, part in parts.items()}
+        )
+    raise _NoSchemaError
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _compacted(part: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:

@@ -41,11 +41,13 @@ def server(stand_in: Any) -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(params=["embedded", "http"])
+@pytest.fixture(params=["embedded", "http", "http with schemas"])
 def settings(request: pytest.FixtureRequest) -> RoleSettings:
     if request.param == "embedded":
         return RoleSettings()
-    return RoleSettings(model="hosted_vllm/stand-in", api_base=request.getfixturevalue("server").url)
+    structured = "none" if request.param == "http" else "json_schema"
+    url = request.getfixturevalue("server").url
+    return RoleSettings(model="hosted_vllm/stand-in", api_base=url, structured=structured)
 
 
 @pytest.fixture

@@ -149,7 +149,9 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(scripted: Any
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
     assert len(scripted.requests) == 2
-    assert "and nothing else" in scripted.requests[1]["messages"][-1]["content"]
+    *_, reply_shown, complaint = scripted.requests[1]["messages"]
+    assert reply_shown == {"role": "assistant", "content": "no idea"}
+    assert "answer: missing" in complaint["content"]
     scripted.replies = [reply("no idea")]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()), pytest.raises(AdapterParseError):
         dspy.Predict("question -> answer")(question="?")

@@ -11,6 +11,7 @@ from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelation
 ENTITIES = list[ExtractedEntity]
 ANNA = '{"name": "Anna", "type": "person", "description": "A nurse."}'
 A = ExtractedEntity("Anna", "person", "A nurse.")
+BERT = ExtractedEntity("Bert", "", "")
 WHOLE = f"[[ ## entities ## ]]\n[{ANNA}]\n\n[[ ## relationships ## ]]\n[]\n\n[[ ## claims ## ]]\n[]"
 FIELDS = {"entities": ENTITIES, "relationships": list[ExtractedRelationship], "claims": list[ExtractedClaim]}
 
@@ -54,9 +55,10 @@ class Colour(enum.Enum):
         (f"```json\n[{ANNA}, {{", ENTITIES, [A]),
         ("[{'name': 'Anna', 'type': 'person', 'description': 'A nurse.'}]", ENTITIES, [A]),
         (ANNA, ENTITIES, [A]),
-        (f"{ANNA}\n{ANNA}", ENTITIES, [A, A]),
+        (f"{ANNA}\n{ANNA}", ENTITIES, [A]),
         (f'{{"entities": [{ANNA}]}}', ENTITIES, [A]),
-        (f'[{ANNA}, "Bert", {{"type": "person"}}]', ENTITIES, [A]),
+        (f'[{ANNA}, "Bert", {{"type": "person"}}]', ENTITIES, [A, BERT]),
+        ('["Anna", "Bert"]', ENTITIES, [ExtractedEntity("Anna", "", ""), BERT]),
         ('[{"name": "Anna", "type": "person"}]', ENTITIES, [ExtractedEntity("Anna", "person", "")]),
         ('[{"Name": "Anna", "Type": null, "Description": "x"}]', ENTITIES, [ExtractedEntity("Anna", "", "x")]),
         ('[["Anna", "person", "A nurse."]]', ENTITIES, [A]),
@@ -89,7 +91,7 @@ def test_what_is_read(text: str, annotation: Any, value: Any) -> None:
         ("3.5", int),
         ("a or b", Literal["a", "b"]),
         ("something else", Literal["a", "b"]),
-        ('["Anna", "Bert"]', ENTITIES),
+        ('["Anna", "Bert"]', list[ExtractedRelationship]),
         ('[{"type": "person", "description": "nameless"}]', ENTITIES),
         ("I could not find any.", ENTITIES),
     ],

@@ -41,6 +41,8 @@ Step = Callable[["EmbeddedEngine", Task], dict[str, Any]]
 class EmbeddedEngine:
     """Safe for threads when the embedder is; it keeps nothing between calls."""
 
+    supports_response_schema = False
+
     def __init__(self, embedder: Embedder | None = None) -> None:
         self.embedder = embedder
 
