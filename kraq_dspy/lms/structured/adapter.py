@@ -215,8 +215,10 @@ class KraqAdapter(dspy.ChatAdapter):
 
 
 def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
-    """The forms in which a KraqAdapter may ask the program's steps: a part of what a result depends on. More than one where
-    only a call will tell what the model's server can."""
+    """The forms in which a KraqAdapter may ask the program's steps: a part of what a result depends on.
+
+    More than one where only a call will tell what the model's server can.
+    """
     name = KraqAdapter.__name__
     steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
     held = [
