@@ -42,11 +42,12 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
 from kraq_dspy.prepare.calibrate import agreement, calibrate
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Chunk, Question
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.speculative import make_speculative, preset_of
+from kraq_dspy.workspace.speculative import make_speculative
 
 TOP_N = (100, 300, 1000)
 SOURCES = ("kraq", "random")
@@ -179,13 +180,15 @@ def measure(
     rows: dict[str, list[Outcome]] = {key: [] for key in (ONLINE, RESEEDED, UNASKED, *SOURCES)}
     thresholds: dict[str, float] = {}
     with Workspace.open(made.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
-        sizes = preset_of("hotpotqa", None, None, None)
+        chosen = SpeculativeOptions(preset="hotpotqa")
+        sizes = chosen.sizes
         seen_from = Remembering(load_instructed_embedder(settings.instructed))
-        sized: dict[str, Any] = {"n": sizes.n, "k": sizes.k, "m": sizes.m}
         dense = space.retriever("dense")
-        plain = make_speculative(dense, space.models, embedder=seen_from, **sized)
-        again = make_speculative(dense, space.models, embedder=seen_from, seed=1, **sized)
-        unasked = make_speculative(dense, space.models, embedder=Unasked(embedder), **sized)
+        plain = make_speculative(settings, dense, chosen, embedder=seen_from)
+        again = make_speculative(settings, dense, dataclasses.replace(chosen, seed=1), embedder=seen_from)
+        unasked = make_speculative(settings, dense, chosen, embedder=Unasked(embedder))
+        for program in (plain, again, unasked):
+            program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
         proxied = {source: efficient(space, plain, source) for source in SOURCES}
         for number, example in enumerate(asked.examples, start=1):
             print(f"{name}: question {number} of {len(asked.examples)}", file=sys.stderr)

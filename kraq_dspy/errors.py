@@ -1,5 +1,8 @@
 """The whole error tree on one page. Every message says what was found, what was expected and what to do next."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class KraqError(Exception):
     """Anything that this library raises on purpose."""
@@ -80,3 +83,9 @@ class MissingExtraError(KraqError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """ " (did you mean 'dense'?)" for a name near a known one, else nothing: the middle of a message."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -38,7 +38,7 @@ async def ask_all(
     items: Iterable[Item],
     store: Callable[[str, dspy.Prediction], None],
     *,
-    lm: dspy.BaseLM,
+    lm: dspy.BaseLM | None = None,
     models: LanguageModels,
     progress: Progress,
 ) -> tuple[Failure, ...]:

@@ -11,6 +11,7 @@ from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import present_sources
 from kraq_dspy.catalogue.store import Catalogue, NewEntry, question_key
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.lms.defaults import fill_in
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import AnswerEvidence, Failure
@@ -67,10 +68,11 @@ def seed_answers(
 
     async def run() -> tuple[Failure, ...]:
         try:
-            return await ask_all(STAGE, program, items, keep, lm=models["answerer"], models=models, progress=progress)
+            return await ask_all(STAGE, program, items, keep, models=models, progress=progress)
         finally:
             await models.aclose()
 
+    fill_in(program, models)
     calls = models.meter.total().calls
     progress.start(STAGE, len(items))
     failures = asyncio.run(run())

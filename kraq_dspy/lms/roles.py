@@ -99,6 +99,7 @@ class LanguageModels:
         self._embedder = embedder
         self._backoff = backoff
         self._made: dict[RoleSettings, KraqLM] = {}
+        self.told_of_default = False  # that nothing is configured is said once
 
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""

@@ -27,6 +27,7 @@ from kraq_dspy.errors import (
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.eval.statistics import Comparison, compare
+from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
@@ -83,7 +84,7 @@ def compile_program(
     settings: Settings | None = None,
     models: LanguageModels | Mapping[str, dspy.LM] | None = None,
     embedder: Embedder | None = None,
-    retriever: str = "dense",
+    retriever: str | None = None,
     arguments: Mapping[str, Any] | None = None,
     scorer: BertScorer | None = None,
     sizes: Sizes | None = None,
@@ -233,7 +234,8 @@ class _Run:
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
         self.student = target.program.deepcopy()
-        own = {name: predictor.lm for name, predictor in self.student.named_predictors() if predictor.lm is not None}
+        asked = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
+        own = {name: lm for name, lm in asked.items() if lm is not None}
         self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}
         if optimizer.one_model and len({lm.model for lm in self.models.values()}) > 1:
             raise ConfigError(

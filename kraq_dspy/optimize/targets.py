@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.catalogue.search import NO_MATCH, numbered
-from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.for_dspy import EXACT_MATCH, Metric
 from kraq_dspy.eval.metrics.references import check_references
@@ -18,7 +18,6 @@ from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -35,7 +34,9 @@ from kraq_dspy.signatures import (
     JudgeAnswer,
     VerifyDraft,
 )
-from kraq_dspy.workspace.workspace import PROGRAMS, Workspace
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.programs import PROGRAMS
 
 STEPS = (
     "extraction",
@@ -97,7 +98,7 @@ def make_target(
     name: str,
     space: Workspace | None = None,
     *,
-    retriever: str = "dense",
+    retriever: str | None = None,
     scorer: BertScorer | None = None,
     gleanings: int = 1,
     arguments: Mapping[str, Any] | None = None,
@@ -126,7 +127,8 @@ def make_target(
             raise ConfigError(f"The program {name!r} needs an index: --index DIR.")
         return _program(name, space, retriever, arguments or {})
     raise ConfigError(
-        f"There is no step or program {name!r}; steps: {', '.join(STEPS)}; programs: {', '.join(PROGRAMS)}."
+        f"There is no step or program {name!r}{did_you_mean(name, [*STEPS, *PROGRAMS.names()])}; "
+        f"steps: {', '.join(STEPS)}; programs: {', '.join(PROGRAMS.names())}."
     )
 
 
@@ -136,7 +138,7 @@ _DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in
 class _Source:
     """What an index adds to rows that name its records."""
 
-    def __init__(self, space: Workspace | None, retriever: str) -> None:
+    def __init__(self, space: Workspace | None, retriever: str | None) -> None:
         self._space = space
         self._retriever = retriever
 
@@ -288,20 +290,19 @@ def _confirmation() -> Target:
     return Target("confirmation", step, rows, {"agreement": agreement}, "answerer", labelled=True)
 
 
-def _program(name: str, space: Workspace, retriever: str, arguments: Mapping[str, Any]) -> Target:
+def _program(name: str, space: Workspace, retriever: str | None, arguments: Mapping[str, Any]) -> Target:
     def example(row: Row) -> dspy.Example:
         return _example(row, {"question": _text(row, "question")}, _answers(row))
 
-    own: dict[str, Any] = {"collect": False} if name == "qa-search" else {}  # what is tried here is nobody's question
-    program = space.program(name, retriever, **own, **arguments)
-    speculative = isinstance(program, SpeculativeRAG)
+    choice = choose_program(name, retriever, arguments, measured=True)
+    program = space.make_program(choice)
     return Target(
         name,
         program,
         RowKind(QUESTION_FIELDS, example),
         {EXACT_MATCH.name: EXACT_MATCH, **step_metrics.ANSWER_METRICS},
-        "drafter" if speculative else "answerer",
-        calls=2 * program.m if isinstance(program, SpeculativeRAG) else len(program.predictors()),
+        choice.role,
+        calls=choice.most_calls(program),
     )
 
 

@@ -1,23 +1,25 @@
-"""The settings with which the papers ran on each data set (KRAQ paper, section 3.1; thesis, chapter 4)."""
+"""Holds the options of Combined Retrieve RAG, and those with which the paper ran on each data set (section 3.1)."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+from kraq_dspy.programs.options import option
 
 
-@dataclass(frozen=True, slots=True)
-class CombinedPreset:
-    """`k` passages in all (M in the paper), `n` auxiliary questions, the share `alpha` for the user's own question.
+@dataclass(frozen=True)
+class CombinedOptions:
+    """How many passages are retrieved, and how they are shared between the question and its nearest stored ones."""
 
-    `CombinedRetrieveRAG(retrieve, questions, **dataclasses.asdict(preset))`; TraditionalRAG takes the same `k`.
-    """
-
-    k: int = 15
-    n: int = 2
-    alpha: float = 0.5
+    k: int = option(15, "Passages in all (the papers' M).", least=1)
+    n: int = option(2, "Auxiliary questions.", least=1)
+    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
+    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 
 COMBINED_PRESETS = {
-    "triviaqa": CombinedPreset(),
-    "hotpotqa": CombinedPreset(),
-    "bioasq": CombinedPreset(),
-    "pubhealth": CombinedPreset(k=10),
+    "triviaqa": CombinedOptions(),
+    "hotpotqa": CombinedOptions(),
+    "bioasq": CombinedOptions(),
+    "pubhealth": CombinedOptions(k=10),
 }

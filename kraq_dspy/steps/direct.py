@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import dspy
 
+from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.steps.bounded import bounded_map
@@ -69,6 +70,8 @@ class DirectSteps:
 
 def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:
     """The name of the model that the program would ask now, where it has none of its own `lm`; "" for none."""
-    models = [predictor.lm for _, predictor in program.named_predictors() if predictor.lm is not None]
+    models = [predictor.lm for predictor in program.predictors() if predictor.lm is not None]
+    if not models and lm is None:
+        models = [model for predictor in program.predictors() if (model := lm_in_program(predictor)) is not None]
     model = models[0] if models else lm or dspy.settings.lm
     return "" if model is None else str(model.model)

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms import spans
+from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.journal import Answer, Journal, TappedJournal, working_on
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -137,7 +138,7 @@ class ProgramRunner:
     async def ask(
         self,
         stage: str,
-        lm: dspy.BaseLM,
+        lm: dspy.BaseLM | None,
         program: dspy.Module,
         items: Items,
         keeper: Keeper[Done],
@@ -145,7 +146,8 @@ class ProgramRunner:
         journal: Journal | None = None,
         plural: str = "",
     ) -> AsyncIterator[Done]:
-        """`map_kept` with a program. Its steps without a model of their own ask `lm`.
+        """`map_kept` with a program. Its steps without a model of their own ask `lm`; where that is None, the model of
+        `dspy.context` or of their role (`lms.defaults.fill_in`).
 
         `journal` keeps the single answers of unfinished items; `plural` says in messages what the items are.
         """
@@ -181,9 +183,9 @@ class ProgramRunner:
             answer.stage, 0, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
         )
 
-    def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM) -> int:
+    def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM | None) -> int:
         """Twice as many as calls, where the engine itself takes a slot for a call."""
-        models = [predictor.lm or lm for _, predictor in program.named_predictors()]
+        models = [(predictor.lm or lm) if lm else lm_in_program(predictor) for predictor in program.predictors()]
         return self.concurrency * (2 if all(isinstance(model, KraqLM) for model in models) else 1)
 
     def close(self) -> None:
@@ -191,11 +193,12 @@ class ProgramRunner:
 
 
 async def run_program(
-    program: Any, lm: dspy.BaseLM, stage: str, item_id: str, inputs: Mapping[str, Any], journal: Journal
+    program: Any, lm: dspy.BaseLM | None, stage: str, item_id: str, inputs: Mapping[str, Any], journal: Journal
 ) -> dspy.Prediction:
     """What the program makes of an item. Raises ValueError where an output that it declares is missing or of another
     type."""
-    alone = dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True, trace=None)
+    its_model = {} if lm is None else {"lm": lm}
+    alone = dspy.context(adapter=KraqAdapter(), disable_history=True, trace=None, **its_model)
     with working_on(stage, item_id, journal), alone:
         prediction: dspy.Prediction = await program.acall(**inputs)
     declared = getattr(program, "outputs", {})

@@ -1,18 +1,18 @@
-"""Speculative RAG and Efficient Speculative RAG over an index, from settings and names."""
+"""Makes Speculative RAG, its efficient form, and what that looks up, from an index and settings."""
 
+import dataclasses
 import logging
 from collections.abc import Sequence
 
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
-from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import InstructedEmbedder, Progress, QuestionFinder, Retriever
 from kraq_dspy.prepare.calibrate import Calibration, calibrate
 from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.presets import SPECULATIVE_PRESETS, SpeculativePreset
+from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore, WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Question
@@ -21,92 +21,64 @@ from kraq_dspy.stores.instructed import INSTRUCTED, InstructedStore, Precision
 
 logger = logging.getLogger(__name__)
 
-SCORERS = ("kraq", "wang2024", "drafter_only", "vote")
-
 
 def make_scorer(name: str, settings: Settings) -> Scorer:
-    """One of SCORERS. Raises ConfigError for another name, ModelError for a verifier that cannot do "wang2024"."""
+    """By its name in `SpeculativeOptions`. Raises ModelError for a verifier that cannot do "wang2024"."""
     if name == "wang2024":
         return WangScore(make_prompt_scorer(settings.role("verifier")))
-    plain: dict[str, type[Scorer]] = {"kraq": KraqScore, "drafter_only": DrafterScore, "vote": VoteScore}
-    if name not in plain:
-        raise ConfigError(f"There is no scorer {name!r}; there are: {', '.join(SCORERS)}.")
-    return plain[name]()
+    return {"kraq": KraqScore, "drafter_only": DrafterScore, "vote": VoteScore}[name]()
 
 
 def make_speculative(
+    settings: Settings,
     retrieve: Retriever,
-    models: LanguageModels,
+    options: SpeculativeOptions | None = None,
     *,
     embedder: InstructedEmbedder | None = None,
-    preset: str | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    m: int | None = None,
-    scorer: str = "kraq",
-    seed: int = 0,
 ) -> SpeculativeRAG:
-    """The program with the models of the roles "drafter" and "verifier".
-
-    `preset` names a data set of the papers; `n`, `k` and `m` override it. Without `embedder`, the one of the settings'
-    section [instructed]. Raises ConfigError for an unknown preset or scorer.
-    """
-    sizes = preset_of(preset, n, k, m)
-    program = SpeculativeRAG(
+    """Without `embedder`, the one of the settings' section [instructed]."""
+    options = options or SpeculativeOptions()
+    return SpeculativeRAG(
         retrieve,
-        embedder or load_instructed_embedder(models.settings.instructed),
-        n=sizes.n,
-        k=sizes.k,
-        m=sizes.m,
-        scorer=make_scorer(scorer, models.settings),
-        seed=seed,
+        embedder or load_instructed_embedder(settings.instructed),
+        **dataclasses.asdict(options.sizes),
+        scorer=make_scorer(options.scorer, settings),
+        seed=options.seed,
     )
-    program.set_models(drafter=models["drafter"], verifier=models["verifier"])
-    return program
 
 
 def make_efficient(
     index: Index,
+    settings: Settings,
     retrieve: Retriever,
     questions: QuestionFinder,
-    models: LanguageModels,
+    options: EfficientOptions | None = None,
     *,
     embedder: InstructedEmbedder | None = None,
-    min_similarity: float | None = None,
-    preset: str | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    m: int | None = None,
-    scorer: str = "kraq",
-    seed: int = 0,
 ) -> EfficientSpeculativeRAG:
     """As `make_speculative`, over what `kraq precompute` stored.
 
-    Without `min_similarity`, the threshold that `kraq calibrate` found; where it was not run, every proxy is used.
-    Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
-    another encoder made them; each names the command that mends it.
+    Without the option `min_similarity`, the threshold that `kraq calibrate` found; where it was not run, every proxy is
+    used. Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError
+    if another encoder made them; each names the command that mends it.
     """
     if index.count(Question) == 0:
         raise IndexStateError(
             f"{str(index.path)!r} has no questions that could stand in for yours. Finish the build "
             f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}"
         )
-    embedder = embedder or load_instructed_embedder(models.settings.instructed)
-    sizes = preset_of(preset, n, k, m)
-    program = EfficientSpeculativeRAG(
+    options = options or EfficientOptions()
+    embedder = embedder or load_instructed_embedder(settings.instructed)
+    return EfficientSpeculativeRAG(
         retrieve,
         questions,
         InstructedStore.open(index.path / INSTRUCTED, embedder=embedder),
         embedder,
-        min_similarity=_threshold(index, embedder) if min_similarity is None else min_similarity,
-        n=sizes.n,
-        k=sizes.k,
-        m=sizes.m,
-        scorer=make_scorer(scorer, models.settings),
-        seed=seed,
+        min_similarity=_threshold(index, embedder) if options.min_similarity is None else options.min_similarity,
+        **dataclasses.asdict(options.sizes),
+        scorer=make_scorer(options.scorer, settings),
+        seed=options.seed,
     )
-    program.set_models(drafter=models["drafter"], verifier=models["verifier"])
-    return program
 
 
 def make_precomputation(
@@ -152,14 +124,6 @@ def calibrate_index(
     )
     index.update_manifest(proxy=found.to_dict())
     return found
-
-
-def preset_of(preset: str | None, n: int | None, k: int | None, m: int | None) -> SpeculativePreset:
-    """The preset with what is given over it; TriviaQA's without one. Raises ConfigError for an unknown name."""
-    if preset is not None and preset not in SPECULATIVE_PRESETS:
-        raise ConfigError(f"There is no preset {preset!r}; there are: {', '.join(SPECULATIVE_PRESETS)}.")
-    base = SPECULATIVE_PRESETS[preset or "triviaqa"]
-    return SpeculativePreset(n=base.n if n is None else n, k=base.k if k is None else k, m=base.m if m is None else m)
 
 
 def _threshold(index: Index, embedder: InstructedEmbedder) -> float:

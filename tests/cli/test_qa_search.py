@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.cli.program import app
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.tables.systems import make_program
+from kraq_dspy.eval.tables.systems import make_program, program_of
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.optimize.targets import make_target
@@ -82,7 +82,8 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
 def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
     asked = "Zyxxy hgulp?"
     with Workspace.open(index) as space:
-        in_table = make_program(space, System("search", "qa-search", {"over": "traditional"}))
+        system = System("search", "qa-search", {"over": "traditional"})
+        in_table = make_program(space, system, program_of(system))
         in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
         for program in (in_table, in_optimizer):
             assert space.ask(program, asked).search.collected is False
@@ -94,8 +95,8 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
     [
         (["-p", "combined", "--scan", "full"], "--scan is no option of the program 'combined'"),
         (["-p", "combined", "--over", "k2rag"], "--over is no option"),
-        (["-p", "qa-search", "--scan", "wide"], "no scan 'wide' of QA search; there are: narrow, full"),
-        (["-p", "qa-search", "--check", "twice"], "there are: model, rules, none"),
+        (["-p", "qa-search", "--scan", "wide"], "'scan' is 'wide'; expected one of narrow, full"),
+        (["-p", "qa-search", "--check", "twice"], "expected one of model, rules, none"),
         (["-p", "qa-search", "--over", "qa-search"], "not of itself"),
         (["-p", "qa-search", "--over", "magic"], "no program 'magic'"),
         (["-p", "qa-search", "--drafts", "2"], "--drafts is no option"),

@@ -8,7 +8,6 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.cli.prepare.precompute import KINDS
 from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.indexing.build import build_index
@@ -17,7 +16,9 @@ from kraq_dspy.ports import SilentProgress
 from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
-from kraq_dspy.workspace.workspace import PROGRAMS, Workspace
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.preparations import PREPARATIONS
+from kraq_dspy.workspace.programs import PROGRAMS
 
 ORDER = "PWNED"
 QUESTION = "What stands near the mill?"
@@ -95,11 +96,11 @@ def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obey
         embedder = load_instructed_embedder(index.manifest.settings.instructed)
         Precomputation.of(index, embedder, top_n=10).run()
     with Workspace.open(attacked, write=True) as space:
-        for prepare in KINDS.values():
-            prepare(space, SilentProgress())
+        for preparation in PREPARATIONS:
+            preparation.make(space, preparation.options(), SilentProgress())
     assert obeying.obeyed == []
     with Workspace.open(attacked) as space:
-        for name in PROGRAMS:
+        for name in PROGRAMS.names():
             before = obeying.asked
             answer = str(space.ask(space.program(name), QUESTION).answer)
             assert obeying.asked > before, name

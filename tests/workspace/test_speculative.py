@@ -7,12 +7,13 @@ import pytest
 
 from kraq_dspy.config import InstructedSettings, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
-from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, InstructedRow, InstructedStore
-from kraq_dspy.workspace.speculative import make_efficient, make_scorer, make_speculative, preset_of
+from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.speculative import make_efficient, make_scorer, make_speculative
 
 QUESTION = Question(content_id("q"), "what?", "kraq", None, 0, (), ())
 
@@ -46,11 +47,6 @@ def index(tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
-@pytest.fixture
-def models() -> LanguageModels:
-    return LanguageModels(Settings())
-
-
 def store(index: Index, encoder_name: str = "lengths") -> None:
     made = InstructedStore.create(index.path / INSTRUCTED, encoder_name=encoder_name, dimension=2)
     made.add([InstructedRow(QUESTION.id, (content_id("c"),), np.array([[1, 0]], dtype=np.float32))])
@@ -58,21 +54,12 @@ def store(index: Index, encoder_name: str = "lengths") -> None:
 
 
 def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:
-    assert preset_of("bioasq", None, None, None) == preset_of(None, 18, 5, 10)
-    assert preset_of("bioasq", 20, None, 3) == preset_of(None, 20, 5, 3)
-    with pytest.raises(ConfigError, match="no preset 'squad'; there are: bioasq"):
-        preset_of("squad", None, None, None)
-
-
-def test_drafter_and_verifier_get_the_models_of_their_roles() -> None:
-    roles = {
-        "default": RoleSettings(),
-        "drafter": RoleSettings(model="hosted_vllm/small", api_base="http://localhost:1/v1"),
-        "verifier": RoleSettings(model="hosted_vllm/large", api_base="http://localhost:2/v1"),
-    }
-    program = make_speculative(retrieve, LanguageModels(Settings(roles=roles)), embedder=Encoder())
-    assert program.draft.lm.model == "hosted_vllm/small"
-    assert program.scorer.verify.lm.model == "hosted_vllm/large"
+    assert SpeculativeOptions(preset="bioasq").sizes == SpeculativeOptions(18, 5, 10).sizes
+    assert SpeculativeOptions(20, None, 3, preset="bioasq").sizes == SpeculativeOptions(20, 5, 3).sizes
+    with pytest.raises(ConfigError, match="'preset' is 'squad'; expected one of bioasq, hotpotqa"):
+        choose_program("speculative", options={"preset": "squad"})
+    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, wang2024"):
+        choose_program("speculative", options={"scorer": "best"})
 
 
 def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
@@ -81,8 +68,6 @@ def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
         "drafter_only": "drafter_only",
         "vote": "vote",
     }
-    with pytest.raises(ConfigError, match="no scorer 'best'"):
-        make_scorer("best", Settings())
     with pytest.raises(ModelError, match="cannot score prompts"):
         make_scorer("wang2024", Settings())
     served = RoleSettings(model="hosted_vllm/large", api_base="http://localhost:2/v1")
@@ -90,10 +75,10 @@ def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
 
 
 def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_the_command(
-    index: Index, models: LanguageModels
+    index: Index,
 ) -> None:
     def make() -> Any:
-        return make_efficient(index, retrieve, Finder(), models, embedder=Encoder())
+        return make_efficient(index, Settings(), retrieve, Finder(), embedder=Encoder())
 
     with pytest.raises(IndexStateError, match=r"no pre-computed embeddings. Run: kraq precompute .*a\.kraq"):
         make()
@@ -106,12 +91,12 @@ def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_th
 
 
 def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
-    index: Index, models: LanguageModels
+    index: Index,
 ) -> None:
     store(index)
 
     def threshold(**options: Any) -> float:
-        program = make_efficient(index, retrieve, Finder(), models, embedder=Encoder(), **options)
+        program = make_efficient(index, Settings(), retrieve, Finder(), EfficientOptions(**options), embedder=Encoder())
         assert isinstance(program.precomputed, InstructedStore)
         program.precomputed.close()
         return program.min_similarity
@@ -126,5 +111,5 @@ def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
 
 def test_the_settings_choose_the_instructed_encoder() -> None:
     settings = Settings(instructed=InstructedSettings(max_tokens=64))
-    program = make_speculative(retrieve, LanguageModels(settings))
+    program = make_speculative(settings, retrieve)
     assert program.embedder.name == "pair:minilm@64"

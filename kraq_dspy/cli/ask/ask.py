@@ -10,22 +10,20 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.cli.ask.show_graph_search import show_graph_search
-from kraq_dspy.cli.ask.show_k2rag import show_k2rag
-from kraq_dspy.cli.ask.show_qa_rag import show_plug_ins
-from kraq_dspy.cli.ask.show_qa_search import show_catalogue_search
-from kraq_dspy.cli.ask.show_speculative import show_speculation
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Json, Models
 from kraq_dspy.cli.shared.terminal import output, print_json, printable, short
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.options import words_of
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, by_flags, choose_program
+from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.retrievers import RETRIEVERS
 
 if TYPE_CHECKING:
     import dspy
 
     from kraq_dspy.records import Hit
-
-SPECULATIVE = ("speculative", "efficient")
+    from kraq_dspy.workspace.specs import ProgramChoice
 
 
 def ask(
@@ -37,21 +35,25 @@ def ask(
         typer.Option(
             "--program",
             "-p",
-            help="traditional, combined, speculative, efficient, qa-rag, k2rag (and its baselines "
-            "naive-semantic, naive-keyword, naive-hybrid, naive-graph), graph-local, graph-global, or qa-search "
-            "(prepared answers first).",
+            help=f"{', '.join(PROGRAMS.own)}, or one that another package registered.",
         ),
-    ] = "combined",
+    ] = DEFAULT_PROGRAM,
     retriever: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--retriever",
-            help="What finds the passages: dense, bm25, hybrid, fusion, mmr, combined, bridge, pagerank, adaptive (the "
-            "best by our figures), sentence-window, metadata-filter, reranked, cross-encoder:MODEL; by a model's "
-            "rewritings of the question: qr-fusion, rag-fusion, dmqr; with summaries: raptor, raptor-traversal; "
-            "reports of communities: graph-local, graph-global.",
+            help=f"What finds the passages: {', '.join(map(str, RETRIEVERS.own.values()))}.",
+            show_default="adaptive; dense where the index has no graph",
         ),
-    ] = "dense",
+    ] = None,
+    program_option: Annotated[
+        list[str] | None,
+        typer.Option("-P", "--program-option", metavar="NAME=VALUE", help="Any option of the program; repeatable."),
+    ] = None,
+    retriever_option: Annotated[
+        list[str] | None,
+        typer.Option("--retriever-option", metavar="NAME=VALUE", help="Any option of the retriever; repeatable."),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="Passages in all (the papers' M).")] = None,
     n: Annotated[int | None, typer.Option("--n", min=0, help="Auxiliary questions of combined retrieval.")] = None,
     alpha: Annotated[
@@ -101,25 +103,28 @@ def ask(
     """Answer QUESTION from the index, and show what the answer rests on."""
     if not question.strip():
         raise ConfigError("The question is empty.")
-    behind = (over or "combined") if program == "qa-search" else program
-    single: dict[str, Any] = {"k": k, "n": n, "alpha": alpha, "variant": variant, "level": level}
-    speculative = {"preset": preset, "passages": passages, "clusters": clusters, "drafts": drafts, "scorer": scorer}
-    search = {"over": over, "block": block, "scan": scan, "check": check, "collect": collect}
-    others = single if behind in SPECULATIVE else speculative
-    for name, value in (others if program == "qa-search" else {**others, **search}).items():
-        if value is not None:
-            raise ConfigError(f"--{name} is no option of the program {program!r}; see kraq ask --help.")
-    renamed = {"passages": "n", "clusters": "k", "drafts": "m"}
-    chosen = {renamed.get(name, name): value for name, value in speculative.items()}
-    arguments = {**(chosen if behind in SPECULATIVE else single), **search}
-    arguments = {name: value for name, value in arguments.items() if value is not None}
+    flags = {
+        "--k": k, "--n": n, "--alpha": alpha, "--preset": preset, "--passages": passages, "--clusters": clusters,
+        "--drafts": drafts, "--scorer": scorer, "--level": level, "--variant": variant, "--over": over,
+        "--block": block, "--scan": scan, "--check": check, "--collect": collect,
+    }  # fmt: skip
+    options = by_flags(program, {flag: value for flag, value in flags.items() if value is not None})
+    choice = choose_program(
+        program,
+        retriever,
+        {**options, **words_of("--program-option", program_option or ())},
+        retriever_options=words_of("--retriever-option", retriever_option or ()),
+    )
     with opened(index_dir, models) as space:
-        answer = space.ask(space.program(program, retriever, state=program_state, **arguments), question)
-        model = space.models["drafter" if behind in SPECULATIVE else "answerer"].model
+        rag = space.make_program(choice)
+        if program_state is not None:
+            space.load_state(rag, program_state)
+        answer = space.ask(rag, question)
+        model = space.models[choice.role].model
     if json:
         print_json(answer_fields(question, program, model, answer))
     else:
-        show_answer(question, program, model, answer)
+        show_answer(question, choice, model, answer)
 
 
 def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
@@ -127,23 +132,15 @@ def answer_fields(question: str, program: str, model: str, answer: "dspy.Predict
     return {"question": question, "program": program, "model": model, **answer.toDict()}
 
 
-def show_answer(question: str, program: str, model: str, answer: "dspy.Prediction", evidence: int = 15) -> None:
-    """The answer, the auxiliary questions, and the best `evidence` passages of all queries in turn."""
+def show_answer(
+    question: str, choice: "ProgramChoice", model: str, answer: "dspy.Prediction", evidence: int = 15
+) -> None:
+    """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn."""
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
-    output.print(Panel(text, subtitle=f"{program}, {model}", subtitle_align="left"))
-    if "search" in answer:
-        show_catalogue_search(answer)
-    if "drafts" in answer:
-        show_speculation(answer)
-    if "points" in answer or "relationships" in answer:
-        show_graph_search(answer)
-    if "sub_answers" in answer:
-        show_k2rag(answer)
-    elif answer.get("sub_questions"):
-        show_plug_ins(answer)
-    for auxiliary in answer.get("auxiliary_questions") or ():
-        output.print(Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160))
+    output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
+    for line in choice.lines(answer):
+        output.print(line)
     table = Table(box=None, padding=(0, 1, 0, 0), expand=True)
     for heading in ("", "score", "found by"):
         table.add_column(heading, justify="left" if heading == "found by" else "right", no_wrap=True)

@@ -1,7 +1,7 @@
 """`kraq precompute`: what programs look up, made offline once."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +12,10 @@ from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import errors, in_bytes, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.workspace.preparations import PREPARATIONS
 
 if TYPE_CHECKING:
-    from kraq_dspy.ports import Progress
     from kraq_dspy.prepare.instructed import PrecomputeEstimate
-    from kraq_dspy.workspace import Workspace
 
 SOURCES = ("kraq", "random", "all")
 
@@ -124,11 +123,13 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
-    """Each of `kinds`, names of KINDS, and what was done."""
+    """Each of `kinds`, names of PREPARATIONS, and what was done."""
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for name in kinds:
-            reports[name] = dataclasses.asdict(KINDS[name](space, bars))
+        for preparation in PREPARATIONS:
+            if preparation.name in kinds:
+                report = preparation.make(space, preparation.options(), bars)
+                reports[preparation.name] = dataclasses.asdict(report)
     if json:
         print_json(reports)
         return
@@ -136,35 +137,3 @@ def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *
         seconds = report.pop("seconds")
         rows = {field.replace("_", " "): value for field, value in report.items()}
         output.print(two_columns(f"{name}: {seconds:.1f} s", rows))
-
-
-def _qa_pairs(space: "Workspace", progress: "Progress") -> Any:
-    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
-
-    return make_qa_pairs(space.index, space.models, progress=progress)
-
-
-def _graph(space: "Workspace", progress: "Progress") -> Any:
-    from kraq_dspy.prepare.graph import embed_graph
-
-    return embed_graph(space.index, space.embedder, progress)
-
-
-def _raptor(space: "Workspace", progress: "Progress") -> Any:
-    from kraq_dspy.prepare.raptor import build_tree
-
-    return build_tree(space.index, space.embedder, space.models, progress=progress)
-
-
-def _k2rag(space: "Workspace", progress: "Progress") -> Any:
-    from kraq_dspy.prepare.k2rag import build_summarised
-
-    return build_summarised(space.index, space.embedder, space.models, progress=progress)
-
-
-KINDS: dict[str, Callable[["Workspace", "Progress"], Any]] = {
-    "qa-pairs": _qa_pairs,
-    "graph": _graph,
-    "raptor": _raptor,
-    "k2rag": _k2rag,
-}

@@ -61,7 +61,9 @@ def optimize(
         Path | None, typer.Option("--start", metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Save the result even if it is worse.")] = False,
-    retriever: Annotated[str, typer.Option("--retriever", help="What finds passages, where rows give none.")] = "dense",
+    retriever: Annotated[
+        str | None, typer.Option("--retriever", help="What finds passages, where rows give none.")
+    ] = None,
     bertscore: Annotated[
         str,
         typer.Option(

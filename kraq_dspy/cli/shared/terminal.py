@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kraq_dspy.workspace.shown import printable as printable
+from kraq_dspy.workspace.shown import short as short
+
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
@@ -49,17 +52,6 @@ def _part(part: Any) -> Any:
 def command(*words: Any) -> str:
     """A command line to copy: `kraq` and the words, quoted where a shell wants it."""
     return shlex.join(["kraq", *map(str, words)])
-
-
-def short(text: str, length: int) -> Text:
-    """One line of at most `length` characters. Never read as markup, and without control characters."""
-    line = " ".join(printable(text).split())
-    return Text(line if len(line) <= length else line[: length - 1] + "…")
-
-
-def printable(text: str) -> str:
-    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
-    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 
 def two_columns(title: str, rows: Mapping[str, Any]) -> Table:

@@ -16,6 +16,7 @@ from kraq_dspy.cli.shared.report import show_report
 from kraq_dspy.cli.shared.terminal import command, grid, output, print_json, say, short
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Community, Question
+from kraq_dspy.workspace.choices import choose_program
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
@@ -60,7 +61,8 @@ def demo(
             show_report(report, json=False)
             say("\n2. The broadest communities, their questions, and the questions inside them", style="bold")
             output.print(_tree(space))
-        programs = {name: space.program(name, k=BUDGET) for name in PROGRAMS}
+        choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
+        programs = {name: space.make_program(choice) for name, choice in choices.items()}
         model = space.models["answerer"].model
         answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
         with Bars(quiet=json) as bars:
@@ -81,7 +83,7 @@ def demo(
         say(f"\n3. {SHOWN} questions, answered by both programs from {BUDGET} passages", style="bold")
         for place, question in enumerate(questions[:SHOWN]):
             for name in PROGRAMS:
-                show_answer(question["question"], name, model, answers[name][place], evidence=2)
+                show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
             say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
     say((f"4. All {len(questions)} questions", "bold"), f", model {model}, encoder {space.embedder.name}")
     headings = ["program", *(f">{name}" for name in measured[PROGRAMS[0]])]

@@ -39,6 +39,7 @@ from kraq_dspy.steps.kept import StageFailures
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import now, to_fields
 from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.specs import ProgramChoice
 
 logger = logging.getLogger(__name__)
 
@@ -114,18 +115,9 @@ class _Run:
     def systems(self, folder: Path) -> None:
         """Programs or retrievers."""
         index = self._index(self.settings)
-        if any(system.use == "efficient" for system in self.table.systems):
-            with Index.open(index.path, write=True) as opened:
-                systems.prepare_speculation(opened, self.table, self.settings, self.progress)
         models = self.options.models(self.settings, self.embedder) if self.options.models else None
-        if systems.parts_of(self.table) & systems.LOOK_UP:
-            with Index.open(index.path, write=True) as opened:
-                makers = models or LanguageModels(self.settings, embedder=self.embedder)
-                systems.prepare_lookups(opened, self.table, self.embedder, makers, self.progress)
-        if any(system.use == "k2rag" for system in self.table.systems):
-            with Index.open(index.path, write=True) as opened:
-                makers = models or LanguageModels(self.settings, embedder=self.embedder)
-                systems.prepare_summarised(opened, self.embedder, makers, self.progress)
+        if needed := systems.needed(self.table):
+            systems.prepare(index.path, needed, self.settings, self.embedder, models, self.progress)
         with (
             Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space,
             self._writer(folder, index, {}) as writer,
@@ -191,7 +183,9 @@ class _Run:
         }
         if bertscore:
             models["bertscore"] = bertscore
-        if any(system.use in systems.SPECULATIVE for system in self.table.systems):
+        if self.table.kind == "answers" and any(
+            "instructed" in systems.program_of(each).settings for each in self.table.systems
+        ):
             models["instructed"] = f"{self.settings.instructed.kind}, {self.settings.instructed.name}"
         header = RunHeader(
             name=self.table.name,
@@ -242,14 +236,14 @@ class _Run:
         """The system, what it does with a question, and how many of them at once."""
         if self.table.kind == "retrievers":
             return system, self._finder(space, system, scorer), self.concurrency
-        program = systems.make_program(space, system, seed=self.options.seed)
-        at_once = max(1, self.concurrency // systems.calls_at_once(program))
-        return system, self._answerer(space, system, program, scorer), at_once
+        choice = systems.program_of(system, seed=self.options.seed)
+        program = systems.make_program(space, system, choice)
+        at_once = max(1, self.concurrency // choice.calls_at_once)
+        return system, self._answerer(space, system, choice, program, scorer), at_once
 
     def _answerer(
-        self, space: Workspace, system: System, program: dspy.Module, scorer: Scorer
+        self, space: Workspace, system: System, choice: ProgramChoice, program: dspy.Module, scorer: Scorer
     ) -> Callable[[Example], Row]:
-        budget = systems.budget_of(program, system)
 
         def answer(example: Example) -> Row:
             spent = _Spent()
@@ -262,7 +256,7 @@ class _Run:
             except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
                 return Row(example.id, system.name, failure=_reason(error), extra={**facts, "usage": spent.to_dict()})
             try:
-                scores = scorer(example, prediction, budget)
+                scores = scorer(example, prediction, choice.budget)
             except _ENDS_THE_RUN:
                 raise
             except Exception as error:  # noqa: BLE001
@@ -273,7 +267,7 @@ class _Run:
                 answer=str(prediction.answer),
                 metrics=scores.values,
                 failed_metrics=scores.failed,
-                timings=systems.timings_of(prediction),
+                timings=systems.timings_of(choice, prediction),
                 hit_ids=tuple(hit.chunk.id for hit in prediction.hits),
                 extra={**facts, "undefined": scores.undefined, "usage": spent.to_dict()},
             )
@@ -282,7 +276,7 @@ class _Run:
 
     def _finder(self, space: Workspace, system: System, scorer: Scorer) -> Callable[[Example], Row]:
         """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
-        retrieve = systems.make_retriever(space, system)
+        retrieve = space.retriever(system.use, **system.options)
         of_budget = {
             budget: Scorer([name for name in scorer.names if name.endswith(f"@{budget}")], self.embedder)
             for budget in self.table.budgets

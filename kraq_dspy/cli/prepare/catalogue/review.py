@@ -34,8 +34,8 @@ def review(
     ] = False,
     approve: Approve = False,
     retriever: Annotated[
-        str, typer.Option("--retriever", help="With --model: what finds passages where none were noted.")
-    ] = "adaptive",
+        str | None, typer.Option("--retriever", help="With --model: what finds passages where none were noted.")
+    ] = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -64,7 +64,14 @@ def review(
 
 
 def _by_model(
-    space: Any, retriever: str, status: Status | None, limit: int | None, by: str | None, *, approve: bool, json: bool
+    space: Any,
+    retriever: str | None,
+    status: Status | None,
+    limit: int | None,
+    by: str | None,
+    *,
+    approve: bool,
+    json: bool,
 ) -> None:
     from kraq_dspy.catalogue.review import answer_with_model
 

@@ -10,6 +10,7 @@ from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, short, two_columns
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.workspace.choices import choose_program
 
 
 def seed(
@@ -22,8 +23,8 @@ def seed(
         str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
     ] = "combined",
     retriever: Annotated[
-        str, typer.Option("--retriever", help="What finds the passages; see kraq ask --help.")
-    ] = "dense",
+        str | None, typer.Option("--retriever", help="What finds the passages; see kraq ask --help.")
+    ] = None,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -34,10 +35,13 @@ def seed(
     from kraq_dspy.catalogue.seed import seed_answers
     from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 
-    if program == "qa-search":
-        raise ConfigError("QA search answers from the catalogue; seed it with the program behind: combined, ...")
+    choice = choose_program(program, retriever)
+    if choice.inner is not None:
+        raise ConfigError(
+            f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
+        )
     with opened(index_dir, calls, limits) as space:
-        answering = space.program(program, retriever)
+        answering = space.make_program(choice)
         entries = Catalogue(space.index.path / CATALOGUE)
         try:
             with Bars(space.models.settings, quiet=json) as bars:

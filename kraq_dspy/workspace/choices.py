@@ -1,0 +1,94 @@
+"""Chooses a program or a retriever by name with its options, and refuses what does not go together, for nothing.
+
+Nothing is opened, loaded or asked here, so the command line checks a whole request before it pays for anything.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.options import Word, options_of, read_options
+from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
+
+DEFAULT_PROGRAM = "combined"
+INNER = "over"
+"""The option that names the program inside another one."""
+
+
+def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> RetrieverChoice:
+    """ "dense", or "cross-encoder:MODEL". Raises ConfigError for an unknown name, option or value."""
+    given = dict(options or {})
+    name, _, argument = name.partition(":")
+    spec = RETRIEVERS[name]
+    if argument:
+        if not spec.argument:
+            raise ConfigError(f"The retriever {name!r} takes nothing after a colon; found {argument!r}.")
+        given[spec.argument] = Word(argument)
+    choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, given))
+    over = getattr(choice.options, INNER, None)
+    if over is not None and choose_retriever(over).spec is spec:
+        raise ConfigError(f"The retriever {name!r} stands on another one, not on itself.")
+    return choice
+
+
+def choose_program(
+    name: str = DEFAULT_PROGRAM,
+    retriever: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    retriever_options: Mapping[str, Any] | None = None,
+    measured: bool = False,
+    paper: bool = False,
+) -> ProgramChoice:
+    """A program over a retriever; without one, the index chooses it (with `paper`, the papers did).
+
+    What the program has no option for goes to the program inside it, where there is one. `measured` sets what must hold
+    where it is tried and not used. Raises ConfigError for an unknown name, option or value, and for a retriever that
+    the program would not ask.
+    """
+    spec = PROGRAMS[name]
+    given = {**(spec.measured if measured else {}), **(options or {})}
+    inner = None
+    if spec.takes == "program":
+        own = {key: value for key, value in given.items() if key in options_of(spec.options)}
+        outer = read_options(f"The program {name!r}", spec.options, own)
+        inside = getattr(outer, INNER)
+        if PROGRAMS[inside].takes == "program":
+            raise ConfigError(f"The program {name!r} stands in front of another program, not of itself: {inside!r}.")
+        others = {key: value for key, value in given.items() if key not in own}
+        inner = choose_program(
+            inside, retriever, others, retriever_options=retriever_options, measured=measured, paper=paper
+        )
+        return ProgramChoice(spec, outer, inner.retriever, inner)
+    read = read_options(f"The program {name!r}", spec.options, given)
+    if spec.takes == "nothing":
+        if retriever is not None or retriever_options:
+            raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")
+        return ProgramChoice(spec, read)
+    if retriever is None and paper:
+        retriever = spec.paper_retriever
+    if retriever is None and retriever_options:
+        raise ConfigError("Options of a retriever go with its name: give the retriever, too.")
+    chosen = None if retriever is None else choose_retriever(retriever, retriever_options)
+    return ProgramChoice(spec, read, chosen)
+
+
+def by_flags(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the program and of the one inside it by name, from the command line's flags ("--clusters").
+
+    Raises ConfigError for a flag that neither has.
+    """
+    options: dict[str, Any] = {}
+    spec = PROGRAMS[name]
+    while True:
+        flags = {option.flag: option.name for option in options_of(spec.options).values()}
+        options |= {flags[flag]: value for flag, value in given.items() if flag in flags}
+        given = {flag: value for flag, value in given.items() if flag not in flags}
+        if spec.takes != "program":
+            break
+        spec = PROGRAMS[options.get(INNER, options_of(spec.options)[INNER].default)]
+    for flag in given:
+        raise ConfigError(f"{flag} is no option of the program {name!r}; see kraq ask --help.")
+    return options

@@ -1,0 +1,272 @@
+"""Declares every question-answering program of this library, each once; what one needs is imported when it is made."""
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+from kraq_dspy.programs.options import option
+from kraq_dspy.programs.presets import CombinedOptions
+from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
+from kraq_dspy.workspace import shown
+from kraq_dspy.workspace.preparations import GRAPH, INSTRUCTED, QA_PAIRS, SUMMARISED
+from kraq_dspy.workspace.specs import ProgramSpec, Registry
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.ports import Retriever
+    from kraq_dspy.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class TraditionalOptions:
+    k: int = option(15, "Passages.", least=1)
+
+
+def _traditional(space: "Workspace", retrieve: "Retriever", options: TraditionalOptions) -> "dspy.Module":
+    from kraq_dspy.programs.traditional_rag import TraditionalRAG
+
+    return TraditionalRAG(retrieve, k=options.k)
+
+
+def _combined(space: "Workspace", retrieve: "Retriever", options: CombinedOptions) -> "dspy.Module":
+    from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+
+    questions = space.questions(options.questions)
+    return CombinedRetrieveRAG(
+        retrieve, questions, k=options.k, n=options.n, alpha=options.alpha, strict=options.strict
+    )
+
+
+def _speculative(space: "Workspace", retrieve: "Retriever", options: SpeculativeOptions) -> "dspy.Module":
+    from kraq_dspy.workspace.speculative import make_speculative
+
+    return make_speculative(space.models.settings, retrieve, options)
+
+
+def _efficient(space: "Workspace", retrieve: "Retriever", options: EfficientOptions) -> "dspy.Module":
+    from kraq_dspy.workspace.speculative import make_efficient
+
+    return make_efficient(space.index, space.models.settings, retrieve, space.questions(options.questions), options)
+
+
+def _twice_the_drafts(options: SpeculativeOptions) -> int:
+    return 2 * options.sizes.m
+
+
+@dataclass(frozen=True)
+class GraphContextOptions:
+    k: int = option(15, "Passages at most.", least=1)
+    n_entities: int = option(10, "Entities nearest to the question.", least=1)
+    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0)
+    tokens: int = option(8000, "Of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
+
+
+def _graph_local(space: "Workspace", part: None, options: GraphContextOptions) -> "dspy.Module":
+    from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
+
+    return GraphLocalSearch(
+        space.entity_vectors,
+        space.graph,
+        k=options.k,
+        n_entities=options.n_entities,
+        level=options.level,
+        tokens=options.tokens,
+    )
+
+
+@dataclass(frozen=True)
+class GraphGlobalOptions:
+    k: int = option(100, "Reports, nearest to the question first.", least=1)
+    tokens: int = option(8000, "Of each batch of reports, and of the points.", least=1)
+    level: int = option(0, "Level of the reports, 0 is the broadest.", least=0)
+
+
+def _graph_global(space: "Workspace", part: None, options: GraphGlobalOptions) -> "dspy.Module":
+    from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch
+
+    return GraphGlobalSearch(space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens)
+
+
+@dataclass(frozen=True)
+class QARAGOptions:
+    k: int = option(10, "Passages.", least=1)
+    variant: Literal["v", "type1", "type2"] = option(
+        "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
+    )
+
+    @property
+    def has_plug_ins(self) -> bool:
+        return self.variant != "v"
+
+
+def _qa_rag(space: "Workspace", retrieve: "Retriever", options: QARAGOptions) -> "dspy.Module":
+    from kraq_dspy.prepare.qa_pairs import StoredPairs
+    from kraq_dspy.programs.qa_rag.program import QARAG
+
+    return QARAG(retrieve, StoredPairs(space.index.results), k=options.k, variant=options.variant)
+
+
+@dataclass(frozen=True)
+class K2RAGOptions:
+    k: int = option(10, "Passages for each sub-question.", least=1)
+    weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
+
+
+def _k2rag(space: "Workspace", part: None, options: K2RAGOptions) -> "dspy.Module":
+    from kraq_dspy.prepare.graph import IndexGraph, entity_vectors
+    from kraq_dspy.prepare.k2rag import shortener
+    from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph
+    from kraq_dspy.programs.retrievers import HybridRetriever
+
+    corpus = space.summarised
+    knowledge = None
+    if corpus.has_graph:
+        knowledge = KnowledgeGraph(entity_vectors(corpus.index, space.embedder), IndexGraph(corpus.index))
+    retrieve = HybridRetriever(corpus, corpus.vectors, space.embedder, weight=options.weight)
+    return K2RAG(knowledge, retrieve, shortener(space.models.settings.k2rag, share=K2RAG.SHARE), k=options.k)
+
+
+@dataclass(frozen=True)
+class NaiveOptions:
+    k: int = option(10, "Passages.", least=1)
+
+
+def _naive_semantic(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
+    return _traditional(space, space.retriever("dense"), TraditionalOptions(options.k))
+
+
+def _naive_keyword(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
+    return _traditional(space, space.retriever("bm25"), TraditionalOptions(options.k))
+
+
+def _naive_hybrid(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
+    return _traditional(space, space.retriever("hybrid", weight=0.8), TraditionalOptions(options.k))
+
+
+@dataclass(frozen=True)
+class NaiveGraphOptions(GraphContextOptions):
+    k: int = option(10, "Passages at most.", least=1)
+
+
+def _naive_graph(space: "Workspace", part: None, options: NaiveGraphOptions) -> "dspy.Module":
+    from kraq_dspy.programs.k2rag import KnowledgeGraph, NaiveGraphRAG
+
+    knowledge = KnowledgeGraph(
+        space.entity_vectors,
+        space.graph,
+        k=options.k,
+        n_entities=options.n_entities,
+        level=options.level,
+        tokens=options.tokens,
+    )
+    return NaiveGraphRAG(knowledge)
+
+
+@dataclass(frozen=True)
+class QASearchOptions:
+    over: str = option("combined", "The program that answers where nothing is prepared.")
+    block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
+    scan: Literal["narrow", "full"] = option("narrow", "narrow (the nearest questions) or full (block by block).")
+    check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
+    collect: bool = option(True, "Note what cannot be answered, for review.")
+
+
+def _qa_search(space: "Workspace", program: "dspy.Module", options: QASearchOptions) -> "dspy.Module":
+    from kraq_dspy.catalogue.search import QASearch
+
+    return QASearch(
+        program, space.answers, block=options.block, scan=options.scan, check=options.check, collect=options.collect
+    )
+
+
+def _stage_seconds(prediction: "dspy.Prediction") -> dict[str, float]:
+    """Of `StageSeconds`, without the papers' model, which reports make of the stages themselves."""
+    import dataclasses
+
+    seconds: dict[str, Any] = dataclasses.asdict(prediction.timings)
+    del seconds["parallel_model"]
+    return seconds
+
+
+_DRAFTED = (
+    "rationale", "evidence", "chosen", "drafts", "scores", "failures", "clusters", "subsets", "scorer",
+)  # fmt: skip
+
+PROGRAMS = Registry(
+    ProgramSpec,
+    "program",
+    "kraq_dspy.programs",
+    [
+        ProgramSpec(
+            "traditional", "Retrieves once, with your question; the baseline.", _traditional, "TraditionalRAG",
+            TraditionalOptions, source="KRAQ paper, section 3",
+        ),
+        ProgramSpec(
+            "combined", "Retrieves with your question and its nearest KRAQ questions.", _combined,
+            "CombinedRetrieveRAG", CombinedOptions, keys=("auxiliary_questions",), lines=shown.auxiliary_questions,
+            source="KRAQ paper, Algorithm 1",
+        ),
+        ProgramSpec(
+            "speculative", "Clusters the passages, drafts from diverse subsets at once, verifies, chooses.",
+            _speculative, "SpeculativeRAG", SpeculativeOptions, role="drafter", roles={"scorer": "verifier"},
+            budget=attrgetter("sizes.n"), calls_at_once=attrgetter("sizes.m"), calls=_twice_the_drafts,
+            settings=("instructed",), keys=_DRAFTED, lines=shown.speculation, seconds=_stage_seconds,
+            source="Wang et al., 2024",
+        ),
+        ProgramSpec(
+            "efficient", "The same, with embeddings looked up by the nearest KRAQ question instead of computed.",
+            _efficient, "EfficientSpeculativeRAG", EfficientOptions, prepared=(INSTRUCTED,), role="drafter",
+            roles={"scorer": "verifier"}, budget=attrgetter("sizes.n"), calls_at_once=attrgetter("sizes.m"),
+            calls=_twice_the_drafts, settings=("instructed",),
+            keys=(*_DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
+            lines=shown.speculation, seconds=_stage_seconds, source="KRAQ paper, appendix C",
+        ),
+        ProgramSpec(
+            "graph-local", "Entities near the question, their links, reports and passages in a budget.", _graph_local,
+            "GraphLocalSearch", GraphContextOptions, takes="nothing", prepared=(GRAPH,),
+            keys=("reports", "entities", "relationships", "context_tokens"), lines=shown.local_search,
+            source="GraphRAG, local (Edge et al., 2024)",
+        ),
+        ProgramSpec(
+            "graph-global", "Reports of a level; points rated, then brought together.", _graph_global,
+            "GraphGlobalSearch", GraphGlobalOptions, takes="nothing", prepared=(GRAPH,),
+            keys=("points", "n_batches"), lines=shown.global_search, source="GraphRAG, global (Edge et al., 2024)",
+        ),
+        ProgramSpec(
+            "qa-rag", "Question and passages become question-answer pairs, and the answer is judged.", _qa_rag,
+            "QARAG", QARAGOptions, prepared=(QA_PAIRS,), needs_prepared=attrgetter("has_plug_ins"),
+            keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
+            lines=shown.plug_ins, source="QA-RAG paper, listings 6 to 9",
+        ),
+        ProgramSpec(
+            "k2rag", "From a summarised corpus: a graph's account of the question, then passages for sub-questions.",
+            _k2rag, "K2RAG", K2RAGOptions, takes="nothing", prepared=(SUMMARISED,), roles={"shorten": "summarizer"},
+            settings=("k2rag",),
+            keys=("account", "account_summary", "sub_questions", "sub_answers", "context", "n_failed"),
+            lines=shown.sub_answers, source="K2RAG paper, Algorithm 2",
+        ),
+        ProgramSpec(
+            "qa-search", "An answer that was prepared; where there is none, another program is asked.", _qa_search,
+            "QASearch", QASearchOptions, takes="program", measured={"collect": False},
+            keys=("source", "entry", "search"), lines=shown.catalogue_search,
+            source="QA search paper, Algorithm 1",
+        ),
+        ProgramSpec(
+            "naive-semantic", "Once, by meaning, from the whole corpus.", _naive_semantic, "TraditionalRAG",
+            NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
+        ),
+        ProgramSpec(
+            "naive-keyword", "Once, by words, from the whole corpus.", _naive_keyword, "TraditionalRAG",
+            NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
+        ),
+        ProgramSpec(
+            "naive-hybrid", "Once, by both, from the whole corpus.", _naive_hybrid, "TraditionalRAG",
+            NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
+        ),
+        ProgramSpec(
+            "naive-graph", "Once, from the whole corpus's graph.", _naive_graph, "NaiveGraphRAG", NaiveGraphOptions,
+            takes="nothing", prepared=(GRAPH,), keys=("account",), source="K2RAG paper, baseline",
+        ),
+    ],
+)  # fmt: skip

@@ -1,0 +1,364 @@
+"""Declares every retriever of this library, each once; what a retriever needs is imported when one is made."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kraq_dspy.programs.options import option
+from kraq_dspy.workspace.preparations import GRAPH, RAPTOR
+from kraq_dspy.workspace.specs import NoOptions, Registry, RetrieverSpec
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.ports import Retriever
+    from kraq_dspy.workspace.workspace import Workspace
+
+
+def _dense(space: "Workspace", options: NoOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import DenseRetriever
+
+    return DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
+
+
+def _bm25(space: "Workspace", options: NoOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import BM25Retriever
+
+    return BM25Retriever(space.index, space.index.chunk_vectors)
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
+    okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
+    pool: int = option(50, "Candidates from each side.", least=1)
+
+
+def _hybrid(space: "Workspace", options: HybridOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import HybridRetriever
+
+    vectors = space.index.chunk_vectors
+    return HybridRetriever(
+        space.index, vectors, space.embedder, weight=options.weight, okapi=options.okapi, pool=options.pool
+    )
+
+
+@dataclass(frozen=True)
+class FusionOptions:
+    pool: int = option(100, "Candidates from each side.", least=1)
+    constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
+
+
+def _fusion(space: "Workspace", options: FusionOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import FusionRetriever
+
+    fused = [space.retriever("dense"), space.retriever("bm25")]
+    return FusionRetriever(fused, pool=options.pool, constant=options.constant)
+
+
+@dataclass(frozen=True)
+class MMROptions:
+    over: str = option("dense", "The retriever that finds the candidates.")
+    balance: float = option(0.7, "From 0 (unlike each other) to 1 (like the question).", least=0, most=1)
+    pool: int = option(50, "Candidates.", least=1)
+
+
+def _mmr(space: "Workspace", options: MMROptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import MMRRetriever
+
+    retrieve = space.retriever(options.over)
+    return MMRRetriever(retrieve, space.index.chunk_vectors, space.embedder, balance=options.balance, pool=options.pool)
+
+
+@dataclass(frozen=True)
+class CombinedRetrieverOptions:
+    over: str = option("dense", "The retriever that each question is asked of.")
+    n: int = option(2, "Auxiliary questions.", least=1)
+    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
+    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
+
+
+def _combined(space: "Workspace", options: CombinedRetrieverOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import CombinedRetriever
+
+    retrieve, questions = space.retriever(options.over), space.questions(options.questions)
+    return CombinedRetriever(retrieve, questions, n=options.n, alpha=options.alpha, strict=options.strict)
+
+
+@dataclass(frozen=True)
+class BridgeOptions:
+    over: str = option("dense", "The retriever that finds the first passages.")
+    share: float = option(0.7, "Of the budget that the first passages take.", least=0, most=1)
+    n_communities: int = option(3, "Communities whose other passages follow.", least=1)
+
+
+def _bridge(space: "Workspace", options: BridgeOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import CommunityBridgeRetriever
+
+    return CommunityBridgeRetriever(
+        space.retriever(options.over),
+        space.communities,
+        space.index.question_vectors,
+        space.index.chunk_vectors,
+        space.index,
+        space.embedder,
+        share=options.share,
+        n_communities=options.n_communities,
+    )
+
+
+@dataclass(frozen=True)
+class PageRankOptions:
+    over: str = option("hybrid", "The retriever whose hits the walk starts from.")
+    share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
+    damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
+    sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
+
+
+def _pagerank(space: "Workspace", options: PageRankOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import PageRankRetriever
+
+    retrieve, graph = space.retriever(options.over), space.passage_graph
+    return PageRankRetriever(
+        retrieve, graph, space.index, share=options.share, damping=options.damping, sharpness=options.sharpness
+    )
+
+
+@dataclass(frozen=True)
+class AdaptiveOptions:
+    walk: float = option(0.6, "The largest weight of the walk over the graph, 0 for none.", least=0, most=1)
+    pool: int = option(50, "Candidates from each side.", least=1)
+    start: int = option(20, "Hits that the walk starts from.", least=1)
+    sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
+    damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
+    weight: float = option(0.4, "Of meaning in the search before the walk; the rest is of words.", least=0, most=1)
+    okapi: float = option(0.08, "Of the BM25 score in that search, on top.", least=0)
+
+
+def _adaptive(space: "Workspace", options: AdaptiveOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import AdaptiveRetriever
+
+    return AdaptiveRetriever(
+        space.retriever("hybrid", weight=options.weight, okapi=options.okapi),
+        space.passage_graph,
+        space.index,
+        most=options.walk,
+        pool=options.pool,
+        start=options.start,
+        sharpness=options.sharpness,
+        damping=options.damping,
+    )
+
+
+@dataclass(frozen=True)
+class SentenceWindowOptions:
+    window: int | None = option(2, "Sentences on either side; none for the whole passage.", least=0)
+
+
+def _sentence_window(space: "Workspace", options: SentenceWindowOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import SentenceWindowRetriever
+
+    return SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=options.window)
+
+
+@dataclass(frozen=True)
+class MetadataFilterOptions:
+    over: str = option("hybrid", "The retriever that is asked with the filters.")
+
+
+def _metadata_filter(space: "Workspace", options: MetadataFilterOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import MetadataFilterRetriever
+
+    return MetadataFilterRetriever(space.retriever(options.over), space.known_metadata)
+
+
+@dataclass(frozen=True)
+class RerankedOptions:
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    balance: float = option(0.9, "Of the candidate's own score; the rest is of its questions.", least=0, most=1)
+    pool: int = option(50, "Candidates.", least=1)
+
+
+def _reranked(space: "Workspace", options: RerankedOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import QuestionSimilarityReranker, RerankingRetriever
+
+    rerank = QuestionSimilarityReranker(
+        space.communities, space.index.question_vectors, space.embedder, balance=options.balance
+    )
+    return RerankingRetriever(space.retriever(options.over), rerank, pool=options.pool)
+
+
+@dataclass(frozen=True)
+class CrossEncoderOptions:
+    model: str = option(help="A hub name or a folder of the cross-encoder.")
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    pool: int = option(50, "Candidates.", least=1)
+
+
+def _cross_encoder(space: "Workspace", options: CrossEncoderOptions) -> "Retriever":
+    from kraq_dspy.embedders.cross_encoder import CrossEncoderReranker
+    from kraq_dspy.programs.retrievers import RerankingRetriever
+
+    return RerankingRetriever(space.retriever(options.over), CrossEncoderReranker(options.model), pool=options.pool)
+
+
+@dataclass(frozen=True)
+class RewrittenOptions:
+    over: str = option("dense", "The retriever that each search is asked of.")
+    pool: int = option(30, "Hits of each search.", least=1)
+    constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
+
+
+@dataclass(frozen=True)
+class VariedOptions(RewrittenOptions):
+    count: int = option(4, "Searches besides the question.", least=1)
+
+
+@dataclass(frozen=True)
+class DiverseOptions(RewrittenOptions):
+    adaptive: bool = option(True, "Let the model choose among the rewritings.")
+
+
+def _clarified(space: "Workspace", options: RewrittenOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers.rewriting import Clarify
+
+    return _rewritten(space, options, Clarify())
+
+
+def _varied(space: "Workspace", options: VariedOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers.rewriting import Vary
+
+    return _rewritten(space, options, Vary(options.count))
+
+
+def _diverse(space: "Workspace", options: DiverseOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers.rewriting import Diversify
+
+    return _rewritten(space, options, Diversify(options.adaptive))
+
+
+def _rewritten(space: "Workspace", options: RewrittenOptions, rewrite: "dspy.Module") -> "Retriever":
+    from kraq_dspy.programs.retrievers import RewrittenRetriever
+
+    return RewrittenRetriever(space.retriever(options.over), rewrite, pool=options.pool, constant=options.constant)
+
+
+def _raptor(space: "Workspace", options: NoOptions) -> "Retriever":
+    return _tree(space, "collapsed")
+
+
+def _raptor_traversal(space: "Workspace", options: NoOptions) -> "Retriever":
+    return _tree(space, "traversal")
+
+
+def _tree(space: "Workspace", mode: str) -> "Retriever":
+    from kraq_dspy.programs.retrievers import RaptorRetriever
+
+    tree, summaries = space.summary_tree
+    return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
+
+
+@dataclass(frozen=True)
+class EntityReportOptions:
+    n_entities: int = option(30, "Entities looked up.", least=1)
+    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0)
+
+
+def _entity_reports(space: "Workspace", options: EntityReportOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import EntityReportRetriever
+
+    return EntityReportRetriever(space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level)
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    level: int | None = option(None, "Level of the reports, 0 is the broadest; none for all.", least=0)
+
+
+def _reports(space: "Workspace", options: ReportOptions) -> "Retriever":
+    from kraq_dspy.programs.retrievers import ReportRetriever
+
+    return ReportRetriever(space.report_vectors, space.graph, level=options.level)
+
+
+RETRIEVERS = Registry(
+    RetrieverSpec,
+    "retriever",
+    "kraq_dspy.retrievers",
+    [
+        RetrieverSpec("dense", "Passages with the nearest embeddings: the papers' baseline.", _dense, "DenseRetriever"),
+        RetrieverSpec("bm25", "Exact names and terms, without an encoder.", _bm25, "BM25Retriever"),
+        RetrieverSpec(
+            "hybrid", "Cosines of meaning and of words, weighted.", _hybrid, "HybridRetriever", HybridOptions,
+            source="K2RAG paper, equations 3 and 4",
+        ),
+        RetrieverSpec(
+            "fusion", "Ranks by meaning and by words, fused.", _fusion, "FusionRetriever", FusionOptions,
+            source="Cormack et al., 2009",
+        ),
+        RetrieverSpec(
+            "mmr", "Passages that are unlike each other.", _mmr, "MMRRetriever", MMROptions,
+            source="Carbonell and Goldstein, 1998",
+        ),
+        RetrieverSpec(
+            "combined", "With the question and its nearest KRAQ questions.", _combined, "CombinedRetriever",
+            CombinedRetrieverOptions, source="KRAQ paper, Algorithm 1",
+        ),
+        RetrieverSpec(
+            "bridge", "From the passages found to others of their communities.", _bridge, "CommunityBridgeRetriever",
+            BridgeOptions,
+        ),
+        RetrieverSpec(
+            "pagerank", "Evidence over several steps: a walk over the graph.", _pagerank, "PageRankRetriever",
+            PageRankOptions,
+        ),
+        RetrieverSpec(
+            "adaptive", "Words, meaning and the graph, each as far as the scores call for it: start here.", _adaptive,
+            "AdaptiveRetriever", AdaptiveOptions,
+        ),
+        RetrieverSpec(
+            "sentence-window", "Found by one sentence, handed over with those around it.", _sentence_window,
+            "SentenceWindowRetriever", SentenceWindowOptions,
+        ),
+        RetrieverSpec(
+            "metadata-filter", "Filtered by a date, a source or an entity that the question names.", _metadata_filter,
+            "MetadataFilterRetriever", MetadataFilterOptions,
+        ),
+        RetrieverSpec(
+            "reranked", "Reordered by the KRAQ questions of the passages' communities.", _reranked,
+            "RerankingRetriever", RerankedOptions,
+        ),
+        RetrieverSpec(
+            "cross-encoder", "Reordered by a cross-encoder: cross-encoder:MODEL.", _cross_encoder,
+            "RerankingRetriever", CrossEncoderOptions, argument="model",
+        ),
+        RetrieverSpec(
+            "qr-fusion", "The question and a model's rewriting of it, fused.", _clarified, "RewrittenRetriever",
+            RewrittenOptions, source="QA-RAG paper",
+        ),
+        RetrieverSpec(
+            "rag-fusion", "The question and several searches that a model writes, fused.", _varied,
+            "RewrittenRetriever", VariedOptions, source="Rackauckas, 2024",
+        ),
+        RetrieverSpec(
+            "dmqr", "Rewritings that keep more or less of the question, chosen by a model, fused.", _diverse,
+            "RewrittenRetriever", DiverseOptions, source="DMQR-RAG, Li et al., 2024",
+        ),
+        RetrieverSpec(
+            "raptor", "Passages and summaries of their clusters, all levels at once.", _raptor, "RaptorRetriever",
+            prepared=(RAPTOR,), source="Sarthi et al., 2024",
+        ),
+        RetrieverSpec(
+            "raptor-traversal", "The same, from the top of the tree downwards.", _raptor_traversal, "RaptorRetriever",
+            prepared=(RAPTOR,), source="Sarthi et al., 2024",
+        ),
+        RetrieverSpec(
+            "graph-local", "Reports of the communities of entities near the question.", _entity_reports,
+            "EntityReportRetriever", EntityReportOptions, prepared=(GRAPH,), source="GraphRAG, local",
+        ),
+        RetrieverSpec(
+            "graph-global", "Reports of communities nearest to the question.", _reports, "ReportRetriever",
+            ReportOptions, prepared=(GRAPH,), source="GraphRAG, global",
+        ),
+    ],
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Says in lines for a terminal what a program's prediction rests on, besides its answer and its passages."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    import dspy
+
+
+def short(text: str, length: int) -> Text:
+    """One line of at most `length` characters. Never read as markup, and without control characters."""
+    line = " ".join(printable(text).split())
+    return Text(line if len(line) <= length else line[: length - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
+def auxiliary_questions(answer: "dspy.Prediction") -> Iterator[Text]:
+    """The stored questions that evidence was found with, and how similar each is to the user's."""
+    for auxiliary in answer.auxiliary_questions:
+        yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
+
+
+def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
+    """The rationale, the drafts and the times; for the efficient program the question that stood in."""
+    yield Text("because ", style="bold") + short(answer.rationale, 600)
+    for draft in answer.drafts:
+        mark = "→" if draft.number == answer.chosen else " "
+        score = answer.scores.get(draft.number)
+        total = f"{score.total:8.3f}" if score else "  failed"
+        style = "cyan" if draft.number == answer.chosen else ""
+        yield Text(f"  {mark} draft {draft.number} {total} ", style=style) + short(draft.response, 100)
+    for failure in answer.failures:
+        yield Text(f"  draft {failure.number} failed: ", style="yellow") + short(failure.reason, 200)
+    if "proxy_used" in answer:
+        yield _proxy(answer)
+    times = answer.timings
+    stages = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select")
+    parts = ", ".join(f"{name} {1000 * getattr(times, name):.1f}" for name in stages if getattr(times, name))
+    yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
+
+
+def _proxy(answer: "dspy.Prediction") -> Text:
+    if answer.proxy is None:
+        return Text("no stored question; passages embedded online")
+    similarity = f"{answer.proxy_similarity:.2f}"
+    if not answer.proxy_used:
+        return Text(f"nearest question at {similarity} not used; passages embedded online")
+    counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+    return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
+
+
+def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+    """The best `count` points, and how many reports they come from."""
+    yield Text(f"{len(answer.points)} points from {len(answer.hits)} reports in {answer.n_batches} batches")
+    for point in answer.points[:count]:
+        yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
+
+
+def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+    """The names of the entities, and the titles of `count` of their reports."""
+    names = ", ".join(entity.name for entity in answer.entities)
+    links = len(answer.relationships)
+    yield Text(f"entities ({links} relationships, {answer.context_tokens:,} tokens): ") + short(names, 300)
+    for hit in answer.reports[:count]:
+        yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
+
+
+def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
+    """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
+
+    Nothing for the variant without plug-ins.
+    """
+    if not answer.sub_questions:
+        return
+    for part in answer.sub_questions:
+        yield Text("  ? ", style="cyan") + short(part, 160)
+    counts = [(answer.n_looked_up, "looked up"), (answer.n_made, "made now"), (answer.n_failed, "failed")]
+    passages = ", ".join(f"{count} {what}" for count, what in counts if count)
+    yield Text(f"{len(answer.pairs)} question-answer pairs; passages: {passages or 'none'}")
+    if answer.valid is False:
+        yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
+
+
+def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
+    """The graph's account, and each sub-question with its answer."""
+    yield Text("the graph: ", style="bold") + short(answer.account_summary or "nothing", 400)
+    for each in answer.sub_answers:
+        yield Text("  ? ", style="cyan") + short(each.question, 160)
+        yield Text("    ") + short(each.shortened, 200)
+    if answer.n_failed:
+        yield Text(f"{answer.n_failed} sub-questions failed; see --log-json for the reasons.", style="yellow")
+
+
+def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
+    """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
+    search, entry = answer.search, answer.entry
+    if entry is not None:
+        how = "word for word" if search.exact else f"{search.calls} calls"
+        yield Text(f"entry {entry.number}, version {entry.version} ({how}): ", "cyan") + short(entry.question, 160)
+        if entry.sources:
+            yield Text("from ") + short(", ".join(source.document_id for source in entry.sources), 300)
+    else:
+        yield Text(f"not in the catalogue: {_counted(search.blocks, 'block')}, {_counted(search.calls, 'call')}")
+    for rejected in search.rejected:
+        line = Text(f"  entry {rejected.entry.number} is another question: ", style="yellow")
+        yield line + short(rejected.entry.question, 120) + Text(" (") + short(rejected.reason, 120) + Text(")")
+    if search.invalid or search.failed:
+        yield Text(f"{search.invalid} replies named no entry, {search.failed} calls failed", style="yellow")
+    if search.collected:
+        yield Text("noted for review: kraq catalogue review DIR")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
