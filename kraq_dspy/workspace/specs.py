@@ -181,8 +181,8 @@ class ProgramChoice:
     def prepared(self) -> list[tuple[Preparation, Any]]:
         """What is to be made offline for all of its parts, with the options of the part that it is for."""
         own = self.spec.prepared if self.spec.needs_prepared(self.options) else ()
-        parts = [part for part in (self.retriever, self.inner) if part is not None]
-        return [(each, self.options) for each in own] + [each for part in parts for each in part.prepared]
+        part = self.inner or self.retriever
+        return [(each, self.options) for each in own] + (part.prepared if part else [])
 
     def most_calls(self, program: "dspy.Module") -> int:
         """The most model calls that it makes for one question."""

@@ -6,17 +6,19 @@ import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kraq_dspy.catalogue.store import NewEntry
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
-from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, KraqError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.prepare.raptor import build_tree
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
 
@@ -113,3 +115,49 @@ def test_another_encoder_is_refused(built: Path) -> None:
 def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="kraq index CORPUS"):
         Workspace.open(tmp_path / "none.kraq")
+
+
+def test_an_encoder_that_fails_to_load_leaves_no_lock_behind(built: Path) -> None:
+    missing = dataclasses.replace(Settings(), encoder=EncoderSettings(name="/no/such/encoder"))
+    with pytest.raises(KraqError):
+        Workspace.open(built, settings=missing, write=True)
+    with Workspace.open(built, write=True) as space:
+        assert space.index.manifest.complete
+
+
+def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retriever(built: Path) -> None:
+    with Workspace.open(built) as space:
+        prediction = space.ask(QUESTION)
+        assert prediction.answer == space.ask(space.program("combined", "adaptive"), QUESTION).answer
+        assert prediction.auxiliary_questions
+        assert {hit.why for hit in prediction.hits} <= {"adaptive", "auxiliary"}
+        assert space.ask("traditional", QUESTION).hits[0].why == "adaptive"
+        wrong: Any = 7
+        with pytest.raises(ConfigError, match="ask takes a program and a question in text"):
+            space.ask(wrong)
+
+
+def test_options_of_a_retriever_reach_it(built: Path) -> None:
+    with Workspace.open(built) as space:
+        assert vars(space.retriever("adaptive", walk=0.5))["most"] == 0.5
+        program = space.program("traditional", "hybrid", retriever_options={"weight": 0.9})
+        assert vars(program)["retrieve"].weight == 0.9
+
+
+@pytest.mark.parametrize("name", sorted(set(PROGRAMS.own) - {"efficient", "k2rag", "qa-search"}))
+def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(built: Path, name: str) -> None:
+    with Workspace.open(built) as space:
+        choice = choose_program(name)
+        program = space.make_program(choice)
+        prediction = space.ask(program, QUESTION)
+        assert type(program).__name__ == choice.spec.class_name
+        assert set(prediction.keys()) == {"answer", "hits", "timings", *choice.spec.keys}
+        assert len(prediction.hits) <= choice.budget
+        assert choice.seconds(prediction)["wall"] > 0
+        assert all(line.plain.strip() for line in choice.lines(prediction))
+
+
+def test_a_retriever_is_of_the_class_that_its_spec_says(built: Path) -> None:
+    with Workspace.open(built) as space:
+        made = {name: type(space.retriever(name)).__name__ for name in RETRIEVERS.own if name != "cross-encoder"}
+    assert made == {name: RETRIEVERS[name].class_name for name in made}
