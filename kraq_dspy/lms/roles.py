@@ -86,6 +86,8 @@ def make_lm(
 class LanguageModels:
     """The models of all roles by name; roles with equal settings share one. They are made when first asked for."""
 
+    told_of_default = False  # that no model is configured is logged once
+
     def __init__(
         self,
         settings: Settings,
@@ -99,7 +101,6 @@ class LanguageModels:
         self._embedder = embedder
         self._backoff = backoff
         self._made: dict[RoleSettings, KraqLM] = {}
-        self.told_of_default = False  # that nothing is configured is said once
 
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""

@@ -10,7 +10,7 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.options import Word, options_of, read_options
 from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
+from kraq_dspy.workspace.specs import ProgramChoice, ProgramSpec, RetrieverChoice
 
 DEFAULT_PROGRAM = "combined"
 INNER = "over"
@@ -80,15 +80,18 @@ def by_flags(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ConfigError for a flag that neither has.
     """
-    options: dict[str, Any] = {}
-    spec = PROGRAMS[name]
-    while True:
-        flags = {option.flag: option.name for option in options_of(spec.options).values()}
-        options |= {flags[flag]: value for flag, value in given.items() if flag in flags}
-        given = {flag: value for flag, value in given.items() if flag not in flags}
-        if spec.takes != "program":
-            break
-        spec = PROGRAMS[options.get(INNER, options_of(spec.options)[INNER].default)]
-    for flag in given:
+    options, others = _by_flags(PROGRAMS[name], given)
+    if PROGRAMS[name].takes == "program":
+        over = options.get(INNER, options_of(PROGRAMS[name].options)[INNER].default)
+        inner, others = _by_flags(PROGRAMS[over], others)
+        options |= inner
+    for flag in others:
         raise ConfigError(f"{flag} is no option of the program {name!r}; see kraq ask --help.")
     return options
+
+
+def _by_flags(spec: ProgramSpec, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The program's options by name, and what is left by flag."""
+    names = {option.flag: option.name for option in options_of(spec.options).values()}
+    options = {names[flag]: value for flag, value in given.items() if flag in names}
+    return options, {flag: value for flag, value in given.items() if flag not in names}

@@ -12,7 +12,7 @@ import pytest
 
 from kraq_dspy.catalogue.store import NewEntry
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
-from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, KraqError
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.prepare.raptor import build_tree
@@ -117,10 +117,17 @@ def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
         Workspace.open(tmp_path / "none.kraq")
 
 
-def test_an_encoder_that_fails_to_load_leaves_no_lock_behind(built: Path) -> None:
-    missing = dataclasses.replace(Settings(), encoder=EncoderSettings(name="/no/such/encoder"))
-    with pytest.raises(KraqError):
-        Workspace.open(built, settings=missing, write=True)
+def test_an_encoder_that_fails_leaves_no_lock_behind(built: Path) -> None:
+    class Torn:
+        dimension = 384
+
+        @property
+        def name(self) -> str:
+            raise OSError("the weights are torn")
+
+    torn: Any = Torn()
+    with pytest.raises(OSError, match="torn"):
+        Workspace.open(built, embedder=torn, write=True)
     with Workspace.open(built, write=True) as space:
         assert space.index.manifest.complete
 
