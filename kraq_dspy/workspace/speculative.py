@@ -109,7 +109,7 @@ def calibrate_index(
     progress: Progress | None = None,
 ) -> Calibration:
     """What `kraq calibrate` runs; the result goes into the manifest. The index must be open for writing."""
-    found = calibrate(
+    calibration = calibrate(
         index.questions(source=source),
         index.question_vectors,
         retrieve,
@@ -122,8 +122,8 @@ def calibrate_index(
         n_questions=n_questions,
         progress=progress,
     )
-    index.update_manifest(proxy=found.to_dict())
-    return found
+    index.update_manifest(proxy=calibration.to_dict())
+    return calibration
 
 
 def _threshold(index: Index, embedder: InstructedEmbedder) -> float:

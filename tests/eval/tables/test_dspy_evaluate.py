@@ -24,7 +24,7 @@ def test_dspy_evaluate_and_the_benchmark_agree(toy: Any) -> None:
     [path] = (toy.folder / "indexes").glob("hotpotqa-mini-*.kraq")
     devset = [example.to_dspy() for example in load(EXAMPLE, "hotpotqa-mini", tokens=2500).examples]
     with Workspace.open(path) as space, dspy.context(adapter=KraqAdapter()):
-        program = space.program("combined", k=4)
+        program = space.program("combined", "dense", k=4)
         for metric, name in ((EXACT_MATCH, "exact_match"), (ranking_metric("recall", recall_at_k, 4), "recall")):
             result = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
             assert result.score == pytest.approx(100 * metric_column(rows, name).mean(), abs=0.01)

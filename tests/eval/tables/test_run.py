@@ -149,7 +149,7 @@ def test_time_is_kept_by_stage(toy: Any) -> None:
     [
         (System("x", "magic"), "there are: traditional"),
         (System("x", "combined", {"beta": 1}), "beta"),
-        (System("x", "traditional", {"questions": "random"}), "only combined"),
+        (System("x", "traditional", {"questions": "random"}), "no option 'questions'"),
     ],
 )
 def test_a_system_that_cannot_be_made_ends_the_run(toy: Any, system: System, says: str) -> None:
