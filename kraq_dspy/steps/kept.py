@@ -186,7 +186,7 @@ class ProgramRunner:
     def _items_at_once(self, program: dspy.Module, lm: dspy.BaseLM | None) -> int:
         """Twice as many as calls, where the engine itself takes a slot for a call."""
         models = [(predictor.lm or lm) if lm else lm_in_program(predictor) for predictor in program.predictors()]
-        return self.concurrency * (2 if all(isinstance(model, KraqLM) for model in models) else 1)
+        return self.concurrency * (2 if models and all(isinstance(model, KraqLM) for model in models) else 1)
 
     def close(self) -> None:
         """Nothing is held here; a runner that holds a cluster lets it go."""
