@@ -26,7 +26,7 @@ from stand_in import machine
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
-from kraq_dspy.indexing.build import import_triples
+from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.ports import Embedder, Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
     AdaptiveRetriever,

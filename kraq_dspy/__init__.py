@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from kraq_dspy.catalogue.search import QASearch
     from kraq_dspy.config import Settings, read_settings
     from kraq_dspy.errors import KraqError
-    from kraq_dspy.indexing.build import BuildReport, build_index, import_graphrag, import_triples
+    from kraq_dspy.indexing.build import build_index
     from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
     from kraq_dspy.indexing.export import export_index
+    from kraq_dspy.indexing.import_graph import import_graphrag, import_triples
+    from kraq_dspy.indexing.report import BuildReport
     from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
     from kraq_dspy.programs.k2rag import K2RAG
     from kraq_dspy.programs.kraq import KRAQ
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 __version__ = version("kraq-dspy")
 
 _HOME = {
-    "BuildReport": "indexing.build",
+    "BuildReport": "indexing.report",
     "Chunk": "records",
     "CombinedRetrieveRAG": "programs.combined_retrieve_rag",
     "Community": "records",
@@ -56,8 +58,8 @@ _HOME = {
     "add_documents": "indexing.change",
     "build_index": "indexing.build",
     "export_index": "indexing.export",
-    "import_graphrag": "indexing.build",
-    "import_triples": "indexing.build",
+    "import_graphrag": "indexing.import_graph",
+    "import_triples": "indexing.import_graph",
     "read_settings": "config",
     "remove_documents": "indexing.change",
     "resume_index": "indexing.change",

@@ -20,6 +20,10 @@ class IndexStateError(KraqError):
     """An index that is missing, unfinished, damaged, of another schema, or that would be overwritten."""
 
 
+class RemovedDocumentsError(IndexStateError):
+    """A build would remove documents from an index, and was not told to."""
+
+
 class IndexLockedError(IndexStateError):
     """Another process holds the index."""
 

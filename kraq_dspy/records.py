@@ -296,11 +296,18 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What language models were asked: calls and tokens. Adds up with `+`."""
+    """What language models were asked: calls and tokens. Adds up with `+`; `-` is what came since."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.calls - other.calls,
+            self.prompt_tokens - other.prompt_tokens,
+            self.completion_tokens - other.completion_tokens,
+        )
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(

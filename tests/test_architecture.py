@@ -1,6 +1,7 @@
 """The dependency direction of docs/architecture.md, read from the imports themselves."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,3 +97,9 @@ def test_every_public_name_exists() -> None:
 
     assert [name for name in kraq_dspy.__all__ if getattr(kraq_dspy, name, None) is None] == []
     assert set(kraq_dspy.__all__) == set(kraq_dspy._HOME)
+
+
+def test_sql_stands_in_the_stores_alone() -> None:
+    speaks = re.compile(r"sqlite3|\.execute(many|script)?\(|\b(SELECT|INSERT INTO|DELETE FROM|PRAGMA)\b")
+    places = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if speaks.search(path.read_text("utf-8"))]
+    assert {path.parts[0] for path in places} == {"stores"}

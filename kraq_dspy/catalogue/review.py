@@ -1,4 +1,4 @@
-"""What waits for review in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
+"""Reviews what waits in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
 
 import asyncio
 import re
@@ -37,6 +37,14 @@ class AnswersReport:
     calls: int
     failures: tuple[Failure, ...]
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Entries that wait, of one status ("pending" or "stale"); at most `limit` of them."""
+
+    status: str = "pending"
+    limit: int | None = None
 
 
 def waiting(catalogue: Catalogue, status: str | None = None) -> list[CatalogueEntry]:
@@ -112,15 +120,14 @@ def answer_with_model(
     catalogue: Catalogue,
     models: LanguageModels,
     retriever: Callable[[], Retriever],
+    which: Waiting | None = None,
     *,
     by: str | None = None,
-    status: str = "pending",
     approve: bool = False,
-    limit: int | None = None,
     progress: Progress | None = None,
 ) -> AnswersReport:
-    """Pending questions without an answer, or stale ones, answered by the role "teacher", or "answerer" where no
-    teacher is named.
+    """Pending questions without an answer, or stale ones, as `which` says, answered by the role "teacher", or
+    "answerer" where no teacher is named.
 
     It sees the passages that a program had before it, where they are still in the index, else what the retriever
     finds, which is made only then. Answers wait for approval unless `approve`; each is kept at once.
@@ -128,10 +135,9 @@ def answer_with_model(
     started = perf_counter()
     progress = progress or SilentProgress()
     lm = models["teacher" if "teacher" in models.settings.roles else "answerer"]
-    entries = {
-        str(entry.number): entry for entry in waiting(catalogue, status) if entry.status == "stale" or not entry.answer
-    }
-    entries = dict(list(entries.items())[:limit])
+    which = which or Waiting()
+    listed = [one for one in waiting(catalogue, which.status) if one.status == "stale" or not one.answer]
+    entries = {str(entry.number): entry for entry in listed[: which.limit]}
     chunks = set(index.ids(Chunk))
     counts = {True: 0, False: 0}
     find: list[Retriever] = []

@@ -5,32 +5,18 @@ It needs no lock of its own: a person may review it while another process answer
 
 import dataclasses
 import re
-import sqlite3
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Document, content_id
-from kraq_dspy.stores.codec import dumps, loads, restored, storable
-from kraq_dspy.stores.database import Database
+from kraq_dspy.stores.entries import EntryReader, EntryTable
 
 CATALOGUE = "catalogue.db"
 STATUSES = ("pending", "approved", "stale")
-SCHEMA_VERSION = 1
-
-_SCHEMA = (
-    # AUTOINCREMENT: the number of an entry that was removed is not given to another one
-    "CREATE TABLE entries"
-    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL)",
-    "CREATE INDEX entries_status ON entries (status)",
-    "CREATE TABLE history (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL)",
-    "CREATE INDEX history_number ON history (number)",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,99 +71,64 @@ class Catalogue:
     def __init__(self, path: Path, *, write: bool = True) -> None:
         """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
         self.path = path
-        self._database = Database(path, write=write)
-        try:
-            with self._database.reading() as connection:
-                [version] = connection.execute("PRAGMA user_version").fetchone()
-            if version > SCHEMA_VERSION:
-                raise IndexStateError(
-                    f"{str(path)!r} is a catalogue of version {version}, newer than {SCHEMA_VERSION}. "
-                    "Update kraq-dspy to open it."
-                )
-            if version == 0:
-                self._create()
-        except BaseException:
-            self._database.close()
-            raise
+        self._table = EntryTable(path, write=write)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Catalogue":
         return self
 
     @property
     def writable(self) -> bool:
-        return self._database.write
+        return self._table.writable
 
     def close(self) -> None:
-        self._database.close()
+        self._table.close()
 
     # Reading
 
     def revision(self) -> int:
         """Grows with every change, of this or another process."""
-        with self._database.reading() as connection:
-            return int(connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()[0])
+        with self._table.reading() as entries:
+            return entries.revision()
 
     def changed_since(self, revision: int) -> tuple[int, dict[int, CatalogueEntry | None]]:
         """(the revision now, the entries that were changed after `revision` by number, None for those removed).
 
         One more failure of an entry that is there is no change. All entries where `revision` is below 0.
         """
-        with self._database.reading() as connection:
-            connection.execute("BEGIN")  # one moment for all three
-            try:
-                [now] = connection.execute("SELECT coalesce(max(revision), 0) FROM history").fetchone()
-                if now == revision:
-                    return now, {}
-                numbers = connection.execute(
-                    "SELECT DISTINCT number FROM history WHERE revision > ?", (revision,)
-                ).fetchall()
-                rows = connection.execute(
-                    "SELECT data FROM entries WHERE number IN (SELECT number FROM history WHERE revision > ?)",
-                    (revision,),
-                ).fetchall()
-            finally:
-                connection.execute("ROLLBACK")
-        found = [loads(CatalogueEntry, restored(data)) for (data,) in rows]
-        return now, {**dict.fromkeys(number for (number,) in numbers), **{entry.number: entry for entry in found}}
+        with self._table.reading() as entries:
+            now = entries.revision()
+            return now, {} if now == revision else entries.changed_since(revision)
 
     def entries(self, status: str | None = None) -> list[CatalogueEntry]:
         """All, or those of a status, by number."""
-        where, values = ("WHERE status = ?", (status,)) if status else ("", ())
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT data FROM entries {where} ORDER BY number", values).fetchall()
-        return [loads(CatalogueEntry, restored(data)) for (data,) in rows]
+        with self._table.reading() as entries:
+            return entries.all(status)
 
     def counts(self) -> dict[str, int]:
         """Entries by status, all three."""
-        with self._database.reading() as connection:
-            found = dict(connection.execute("SELECT status, count(*) FROM entries GROUP BY status").fetchall())
-        return {status: found.get(status, 0) for status in STATUSES}
+        with self._table.reading() as entries:
+            counts = entries.counts()
+        return {status: counts.get(status, 0) for status in STATUSES}
 
     def get(self, number: int) -> CatalogueEntry:
         """Raises CatalogueError."""
-        with self._database.reading() as connection:
-            return self._get(connection, number)
+        with self._table.reading() as entries:
+            return _existing(entries, number)
 
     def find(self, question: str) -> CatalogueEntry | None:
         """The entry of the same question, case, spaces and final punctuation apart."""
-        with self._database.reading() as connection:
-            return _find(connection, question)
+        with self._table.reading() as entries:
+            return entries.find(question_key(question))
 
     def history(self, number: int) -> list[Change]:
         """Every version of an entry, oldest first, also of one that was removed."""
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT action, data FROM history WHERE number = ? ORDER BY revision", (number,)
-            ).fetchall()
-        return [Change(action, loads(CatalogueEntry, restored(data))) for action, data in rows]
+        with self._table.reading() as entries:
+            return [Change(action, entry) for action, entry in entries.history(number)]
 
     def known_keys(self) -> set[str]:
         """Keys (`question_key`) of the questions that are there, and of those that somebody took out for good."""
-        with self._database.reading() as connection:
-            there = connection.execute("SELECT key FROM entries").fetchall()
-            removed = connection.execute("SELECT data FROM history WHERE action = 'removed'").fetchall()
-        gone = (loads(CatalogueEntry, restored(data)).question for (data,) in removed)
-        return {restored(key) for (key,) in there} | {question_key(question) for question in gone}
+        with self._table.reading() as entries:
+            return entries.keys() | {question_key(entry.question) for entry in entries.removed()}
 
     # Changing
 
@@ -199,16 +150,16 @@ class Catalogue:
         reported and left. With `replace` it becomes what this one is, and keeps its old version."""
         outcomes: dict[str, list[int]] = {"added": [], "answered": [], "replaced": [], "unchanged": []}
         conflicts: list[Conflict] = []
-        with self._database.writing() as connection:
+        with self._table.writing() as stored:
             for new in entries:
                 question, answer, status = _checked(new)
-                old = _find(connection, question)
+                old = stored.find(question_key(question))
                 if old is None:
                     entry = CatalogueEntry(
                         0, question, answer, status, new.sources, new.origin,
                         given=new.given, evidence=new.evidence, asked=new.asked,
                     )  # fmt: skip
-                    outcomes["added"].append(_insert(connection, entry, "added", by).number)
+                    outcomes["added"].append(stored.insert(entry, question_key(question), "added", by).number)
                 elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
                     outcomes["unchanged"].append(old.number)
                 elif old.answer and answer != old.answer and not replace:
@@ -216,44 +167,42 @@ class Catalogue:
                 else:
                     action = "replaced" if old.answer else "answered"
                     sources = new.sources or old.sources
-                    _update(connection, old, action, by, answer=answer, status=status, sources=sources)
+                    stored.update(old, action, by, answer=answer, status=status, sources=sources)
                     outcomes[action].append(old.number)
         return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
 
     def change(self, number: int, *, by: str, action: str = "edited", **fields: Any) -> CatalogueEntry:
         """A new version with other `answer`, `status` or `sources`. Raises CatalogueError, also for an approval of an
         entry without an answer."""
-        with self._database.writing() as connection:
-            old = self._get(connection, number)
+        with self._table.writing() as entries:
+            old = _existing(entries, number)
             changed = dataclasses.replace(old, **fields)
             if changed.status not in STATUSES:
                 raise CatalogueError(f"There is no status {changed.status!r}; there are: {', '.join(STATUSES)}.")
             if changed.status == "approved" and not changed.answer.strip():
                 raise CatalogueError(f"Entry {number} has no answer yet. Give it one before it is approved.")
-            return _update(connection, old, action, by, **fields)
+            return entries.update(old, action, by, **fields)
 
     def remove(self, number: int, *, by: str) -> None:
         """Its history stays. Raises CatalogueError."""
-        with self._database.writing() as connection:
-            old = self._get(connection, number)
-            connection.execute("DELETE FROM entries WHERE number = ?", (number,))
-            _record(connection, "removed", dataclasses.replace(old, changed_at=_now(), changed_by=by))
+        with self._table.writing() as entries:
+            entries.remove(_existing(entries, number), by)
 
     def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> CatalogueEntry:
         """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
         question = question.strip()
-        with self._database.writing() as connection:
-            old = _find(connection, question)
+        with self._table.writing() as entries:
+            old = entries.find(question_key(question))
             if old is None:
                 entry = CatalogueEntry(
                     0, question, "", "pending", origin="failed", given=given, evidence=tuple(evidence), asked=1
                 )
-                return _insert(connection, entry, "asked", "")
-            asked = dataclasses.replace(
+                return entries.insert(entry, question_key(question), "asked", "")
+            failed_again = dataclasses.replace(
                 old, given=given or old.given, evidence=tuple(evidence) or old.evidence, asked=old.asked + 1
             )
-            connection.execute("UPDATE entries SET data = ? WHERE number = ?", (storable(dumps(asked)), old.number))
-            return asked
+            entries.rewrite(failed_again)
+            return failed_again
 
     def flag_stale(self, hashes: Mapping[str, str]) -> list[int]:
         """Mark the approved entries of which a source has another hash now, or is gone; returns their numbers.
@@ -262,25 +211,18 @@ class Catalogue:
         """
         if not any(is_stale(entry, hashes) for entry in self.entries("approved")):
             return []
-        with self._database.writing() as connection:
-            rows = connection.execute("SELECT data FROM entries WHERE status = 'approved' ORDER BY number").fetchall()
-            approved = (loads(CatalogueEntry, restored(data)) for (data,) in rows)
-            changed = [entry for entry in approved if is_stale(entry, hashes)]
-            for entry in changed:
-                _update(connection, entry, "stale", "", status="stale")
-        return [entry.number for entry in changed]
+        with self._table.writing() as entries:
+            stale = [entry for entry in entries.all("approved") if is_stale(entry, hashes)]
+            for entry in stale:
+                entries.update(entry, "stale", "", status="stale")
+        return [entry.number for entry in stale]
 
-    def _create(self) -> None:
-        with self._database.writing() as connection:
-            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another process may have been quicker
-                for statement in _SCHEMA:
-                    connection.execute(statement)
 
-    def _get(self, connection: sqlite3.Connection, number: int) -> CatalogueEntry:
-        row = connection.execute("SELECT data FROM entries WHERE number = ?", (number,)).fetchone()
-        if row is None:
-            raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
-        return loads(CatalogueEntry, restored(row[0]))
+def _existing(entries: EntryReader, number: int) -> CatalogueEntry:
+    entry = entries.get(number)
+    if entry is None:
+        raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
+    return entry
 
 
 def question_key(question: str) -> str:
@@ -315,44 +257,6 @@ def _says_no_more(new: NewEntry, status: str, old: CatalogueEntry, replace: bool
     """Whether an entry with the same answer brings neither other sources nor approval (or any status, to `replace`)."""
     same_sources = not new.sources or new.sources == old.sources
     return same_sources and (status == old.status or (status != "approved" and not replace))
-
-
-def _find(connection: sqlite3.Connection, question: str) -> CatalogueEntry | None:
-    row = connection.execute("SELECT data FROM entries WHERE key = ?", (_key(question),)).fetchone()
-    return None if row is None else loads(CatalogueEntry, restored(row[0]))
-
-
-def _insert(connection: sqlite3.Connection, entry: CatalogueEntry, action: str, by: str) -> CatalogueEntry:
-    cursor = connection.execute(
-        "INSERT INTO entries (key, status, data) VALUES (?, ?, '')", (_key(entry.question), entry.status)
-    )
-    entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
-    connection.execute("UPDATE entries SET data = ? WHERE number = ?", (storable(dumps(entry)), entry.number))
-    _record(connection, action, entry)
-    return entry
-
-
-def _update(connection: sqlite3.Connection, old: CatalogueEntry, action: str, by: str, **fields: Any) -> CatalogueEntry:
-    entry = dataclasses.replace(old, **fields, version=old.version + 1, changed_at=_now(), changed_by=by)
-    connection.execute(
-        "UPDATE entries SET status = ?, data = ? WHERE number = ?", (entry.status, storable(dumps(entry)), old.number)
-    )
-    _record(connection, action, entry)
-    return entry
-
-
-def _record(connection: sqlite3.Connection, action: str, entry: CatalogueEntry) -> None:
-    connection.execute(
-        "INSERT INTO history (number, action, data) VALUES (?, ?, ?)", (entry.number, action, storable(dumps(entry)))
-    )
-
-
-def _key(question: str) -> str | bytes:
-    return storable(question_key(question))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _shown(text: str) -> str:

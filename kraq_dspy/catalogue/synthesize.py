@@ -24,6 +24,17 @@ CHUNKS = ChunkSettings(tokens=2000, overlap=200)  # the paper's
 
 
 @dataclass(frozen=True, slots=True)
+class SyntheticPlan:
+    """Pairs for an `audience` from chunks of the documents as `chunks` cuts them, or from `limit` of those, spread
+    evenly; every critic must rate a pair `least` (1 to 5) or more."""
+
+    audience: str = AUDIENCE
+    least: int = 5
+    chunks: ChunkSettings = CHUNKS
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SyntheticReport:
     """`rejected` counts by the critic that did not let a pair pass; `empty` passages brought none.
 
@@ -48,25 +59,23 @@ def make_synthetic_pairs(
     index: Index,
     catalogue: Catalogue,
     models: LanguageModels,
+    plan: SyntheticPlan | None = None,
     *,
     by: str,
-    audience: str = AUDIENCE,
-    least: int = 5,
-    chunks: ChunkSettings = CHUNKS,
-    limit: int | None = None,
     approve: bool = False,
     progress: Progress | None = None,
 ) -> SyntheticReport:
-    """A pair from each chunk of the documents, or from `limit` of them, spread evenly; those that every critic rates
-    `least` or more go into the catalogue, for review unless `approve`.
+    """A pair from each chunk of the documents; those that every critic lets pass go into the catalogue, for review
+    unless `approve`.
 
     Written by the model of the role "generator", rated by that of the role "judge". What an earlier run made from the
     same chunk, with the same models and instructions, is not asked for again. The index must be open for writing.
     Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
     """
     progress = progress or SilentProgress()
-    made = _Making(index, catalogue, models, RateSyntheticPair(audience, least), by, approve, progress)
-    return asyncio.run(made.run(chunks, limit))
+    plan = plan or SyntheticPlan()
+    made = _Making(index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, approve, progress)
+    return asyncio.run(made.run(plan.chunks, plan.limit))
 
 
 class _Making:

@@ -1,5 +1,6 @@
 """The files of a corpus, in an order that does not depend on the file system."""
 
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from kraq_dspy.corpus.formats.rows import clean
 from kraq_dspy.records import Failure
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,9 @@ class CorpusFile:
 def find_files(root: Path) -> Iterator[CorpusFile | Failure]:
     """Of a folder and those in it, sorted by name within each; `root` alone where it is a file.
 
-    Hidden files and folders are passed over. A link to a file inside `root` is followed; links to folders are not,
-    because they can lead in circles, and nothing outside `root` is read.
+    Hidden files and folders are passed over, and so are indexes, which hold what was made of a corpus. A link to a
+    file inside `root` is followed; links to folders are not, because they can lead in circles, and nothing outside
+    `root` is read.
     """
     if root.is_dir():
         yield from _find(root, root.resolve(), "")
@@ -42,10 +46,17 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
         if path.is_symlink():
             reason = _refuse_link(path, top)
             yield Failure("load", source, reason) if reason else _file(path, source)
+        elif _is_index(path):
+            logger.info("%s is an index and is passed over", source)
         elif path.is_dir():
             yield from _find(path, top, source + "/")
         else:
             yield _file(path, source)
+
+
+def _is_index(path: Path) -> bool:
+    """Such as the one that is being made, where it lies in the corpus's folder."""
+    return (path / "manifest.json").is_file() and (path / "index.db").is_file()
 
 
 def unreadable(error: OSError, what: str = "file") -> str:

@@ -7,14 +7,16 @@ rather than found anew, since Leiden moves half of them for 1 % more text: the p
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from kraq_dspy.config import Settings
-from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
-from kraq_dspy.indexing.build import Builder, BuildReport, abuild_index, aimport_graphrag, aimport_triples
+from kraq_dspy.indexing.build import Builder, BuildOptions, abuild_index
+from kraq_dspy.indexing.import_graph import aimport_graphrag, aimport_triples
+from kraq_dspy.indexing.opening import documents_of
+from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.records import Document, Failure
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import Manifest
@@ -26,17 +28,17 @@ _IMPORTS: dict[str, Callable[..., Coroutine[Any, Any, BuildReport]]] = {
 
 
 def add_documents(
-    path: str | Path, documents: str | Path | Iterable[Document | Failure], **options: Any
+    path: str | Path, documents: str | Path | Iterable[Document | Failure], **options: Unpack[BuildOptions]
 ) -> BuildReport:
     """Add a file, a folder or documents to the index at `path`; those with a known id replace what was there.
 
     Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
     IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
     """
-    return asyncio.run(_change(Path(path), _loaded(documents), (), options))
+    return asyncio.run(_change(Path(path), documents_of(documents), (), options))
 
 
-def remove_documents(path: str | Path, document_ids: Collection[str], **options: Any) -> BuildReport:
+def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
     """Remove documents with all that was made from them alone.
 
     Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
@@ -46,7 +48,11 @@ def remove_documents(path: str | Path, document_ids: Collection[str], **options:
 
 
 def update_index(
-    path: str | Path, corpus: str | Path | Iterable[Document], *, recluster: bool = False, **options: Any
+    path: str | Path,
+    corpus: str | Path | Iterable[Document],
+    *,
+    recluster: bool = False,
+    **options: Unpack[BuildOptions],
 ) -> BuildReport:
     """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
 
@@ -54,10 +60,10 @@ def update_index(
     `add_documents`.
     """
     _refuse_import(_manifest(path))
-    return asyncio.run(abuild_index(corpus, path, stable=not recluster, **_with_settings(path, options)))
+    return asyncio.run(abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options)))
 
 
-def resume_index(path: str | Path, **options: Any) -> BuildReport:
+def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
     """Go on with a build that was interrupted, or try again what failed in it.
 
     The corpus is read again where it still lies where it was; else the stored documents serve. Raises IndexStateError
@@ -78,17 +84,11 @@ def resume_index(path: str | Path, **options: Any) -> BuildReport:
 
 
 async def _change(
-    path: Path, documents: Iterable[Document | Failure], removed: Collection[str], options: dict[str, Any]
+    path: Path, documents: Iterable[Document | Failure], removed: Collection[str], options: BuildOptions
 ) -> BuildReport:
     _refuse_import(_manifest(path))
     options = _with_settings(path, options)
-    had_random = options.pop("random_questions", False)
-    accepted = ("settings", "models", "embedder", "kraq", "progress", "program_states", "limits")
-    if unknown := set(options) - set(accepted):
-        raise TypeError(f"Unknown options {sorted(unknown)}; known: {sorted(accepted)}.")
-    chosen = {name: options.get(name) for name in accepted if name != "program_states"}
-    program_states: Sequence[str | Path] = options.get("program_states", ())
-    async with Builder.at(path, **chosen, program_states=program_states) as builder:
+    async with Builder.at(path, options) as builder:
         stored = set(builder.index.ids(Document))
         if unknown := set(removed) - stored:
             raise UnknownRecordError(
@@ -101,11 +101,7 @@ async def _change(
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         builder.load(documents, beside=stored - set(removed))
         builder.stable = True
-        return await builder.build(random_questions=had_random)
-
-
-def _loaded(documents: str | Path | Iterable[Document | Failure]) -> Iterable[Document | Failure]:
-    return load_documents(Path(documents)) if isinstance(documents, str | Path) else documents
+        return await builder.build()
 
 
 def _manifest(path: str | Path) -> Manifest:
@@ -113,12 +109,12 @@ def _manifest(path: str | Path) -> Manifest:
         return index.manifest
 
 
-def _with_settings(path: str | Path, options: dict[str, Any]) -> dict[str, Any]:
+def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
     """The index's own settings, and the baseline's questions, where nothing else is said."""
     with Index.open(Path(path)) as index:
         settings: Settings = index.manifest.settings
         has_random = bool(index.questions(source="random", duplicates=True))
-    return {"settings": settings, **({"random_questions": True} if has_random else {}), **options}
+    return {"settings": settings, "random_questions": has_random, **options}
 
 
 def _refuse_import(manifest: Manifest) -> None:

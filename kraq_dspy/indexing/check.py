@@ -1,6 +1,5 @@
 """Is an index whole? Every id leads somewhere, nothing is stale, nothing is missing; and what mends it."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from kraq_dspy.records import (
     Summary,
 )
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.instructed import INSTRUCTED
+from kraq_dspy.stores.instructed import INSTRUCTED, stored_questions
 
 _SHOWN = 5
 
@@ -62,7 +61,7 @@ def check_index(path: str | Path) -> CheckReport:
     Raises IndexStateError for a folder that is no index, and IndexLockedError while another process has its vectors.
     """
     with Index.open(Path(path)) as index:
-        found = [*_database(index.path), *_records(index), *_vectors(index), *_precomputed(index)]
+        found = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
         if not index.manifest.complete:
             found.insert(0, Problem("The build is not finished", 1, ()))
         answers = None
@@ -94,16 +93,10 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     return check_index(path)
 
 
-def _database(path: Path) -> Iterator[Problem]:
-    connection = sqlite3.connect(f"{(path / 'index.db').resolve().as_uri()}?mode=ro", uri=True)
-    try:
-        answers = [row[0] for row in connection.execute("PRAGMA quick_check")]
-    except sqlite3.DatabaseError as error:
-        answers = [str(error)]
-    finally:
-        connection.close()
-    if answers != ["ok"]:
-        yield Problem(f"The database is damaged: {answers[0]}", len(answers), (), repair="none")
+def _database(index: Index) -> Iterator[Problem]:
+    faults = index.damage()
+    if faults:
+        yield Problem(f"The database is damaged: {faults[0]}", len(faults), (), repair="none")
 
 
 def _records(index: Index) -> Iterator[Problem]:
@@ -179,11 +172,7 @@ def _precomputed(index: Index) -> Iterator[Problem]:
     path = index.path / INSTRUCTED
     if not path.exists():
         return
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    try:
-        stored = {row[0].hex() for row in connection.execute("SELECT question FROM rows")}
-    finally:
-        connection.close()
+    stored = stored_questions(path)
     asked = {question.id for question in index.questions(source="kraq")}
     if stored:
         yield from _problem("questions that passages were not seen from", asked - stored, repair="precompute")

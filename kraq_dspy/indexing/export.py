@@ -38,19 +38,10 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
 
 
 def _parquet(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.graph.exchange.graphrag_out import write_graphrag  # brings pyarrow
+    from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag  # brings pyarrow
 
-    return write_graphrag(
-        out,
-        documents=list(index.all(Document)),
-        chunks=list(index.all(Chunk)),
-        entities=list(index.all(Entity)),
-        relationships=list(index.all(Relationship)),
-        claims=list(index.all(Claim)),
-        communities=list(index.all(Community)),
-        summaries=list(index.all(Summary)),
-        questions=list(index.all(Question)),
-    )
+    kinds = (Document, Chunk, Entity, Relationship, Claim, Community, Summary, Question)
+    return write_graphrag(out, GraphTables(*(list(index.all(kind)) for kind in kinds)))
 
 
 def _graphml(index: Index, out: Path) -> list[Path]:
@@ -63,7 +54,9 @@ def _graphml(index: Index, out: Path) -> list[Path]:
 def _jsonl(index: Index, out: Path) -> list[Path]:
     from kraq_dspy.graph.exchange.jsonl_out import write_jsonl
 
-    written = [write_jsonl(out, kind, index.all(kind)) for kind in _KINDS]
+    written = [
+        write_jsonl(out, kind, index.extractions() if kind is Extraction else index.all(kind)) for kind in _KINDS
+    ]
     catalogue = open_catalogue(index.path)
     if catalogue is None:
         return written

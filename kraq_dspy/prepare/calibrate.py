@@ -1,4 +1,4 @@
-"""When is a stored question near enough to stand in for the user's? Measured on the index itself."""
+"""Measures on the index itself when a stored question is near enough to stand in for the user's."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -15,6 +15,25 @@ from kraq_dspy.records import Question
 STAGE = "calibrate"
 RANKS = (1, 2, 5, 10, 25, 50)
 """Which neighbours of a question are tried in its place: near ones and far ones, so that all cosines occur."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationPlan:
+    """`k` clusters of the `n` passages of each of `n_questions`, compared with those from stored questions at `ranks`.
+
+    `wanted` is the agreement that a proxy must reach. `seed` draws the questions and starts the clusters.
+    """
+
+    n: int = 10
+    k: int = 2
+    wanted: float = 0.5
+    n_questions: int = 50
+    ranks: Sequence[int] = RANKS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.wanted <= 1:
+            raise ValueError(f"wanted is {self.wanted}; an agreement is from 0 to 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +71,29 @@ def calibrate(
     question_vectors: VectorStore,
     retrieve: Retriever,
     embedder: InstructedEmbedder,
+    plan: CalibrationPlan | None = None,
     *,
     asked: Sequence[str] | None = None,
     encode: Callable[[str], Vectors] | None = None,
-    n: int = 10,
-    k: int = 2,
-    wanted: float = 0.5,
-    n_questions: int = 50,
-    ranks: Sequence[int] = RANKS,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Calibration:
-    """Let stored questions at several ranks stand in for questions, and compare the clusters of the `n` passages.
+    """Let stored questions stand in for questions, and compare the clusters of the passages, as `plan` says.
 
     The questions are `asked`, real ones if there are any (`encode` embeds one among the stored), or else a sample of
     the stored ones, each kept from being its own proxy. That takes `n * (1 + len(ranks))` encoder passes for each of
     `n_questions`.
 
-    Raises IndexStateError when the index has fewer than two questions, ValueError for a `wanted` outside [0, 1].
+    Raises IndexStateError when the index has fewer than two questions.
     """
-    if not 0 <= wanted <= 1:
-        raise ValueError(f"wanted is {wanted}; an agreement is from 0 to 1.")
+    plan = plan or CalibrationPlan()
+    n, k, seed = plan.n, plan.k, plan.seed
     if len(questions) < 2:
         raise IndexStateError(
             f"The index has {len(questions)} questions; calibration compares at least two. Index a larger corpus."
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}
-    users = _users(questions, question_vectors, asked, encode, n_questions, seed)
+    users = _users(questions, question_vectors, asked, encode, plan.n_questions, seed)
     progress.start(STAGE, len(users))
     points: list[tuple[float, float]] = []
     floors: list[float] = []
@@ -90,9 +104,9 @@ def calibrate(
             own = cluster(seen, k, seed=seed)
             floors.append(agreement(own, cluster(seen, k, seed=seed + 1)))
             exclude = () if own_id is None else (own_id,)
-            [found] = question_vectors.search(vector[None, :], max(ranks), exclude=exclude)
+            [found] = question_vectors.search(vector[None, :], max(plan.ranks), exclude=exclude)
             neighbours = [(known[one], cosine) for one, cosine in found if one in known]
-            for rank in ranks:
+            for rank in plan.ranks:
                 if rank <= len(neighbours):
                     proxy, cosine = neighbours[rank - 1]
                     clusters = cluster(embedder.encode(proxy.text, passages), k, seed=seed)
@@ -104,9 +118,9 @@ def calibrate(
             f"No question has more than k={k} passages to cluster; calibrate with a smaller k or index a larger corpus."
         )
     curve = _isotonic(points)
-    threshold = next(cosine for cosine, expected in curve if expected >= wanted)
+    threshold = next(cosine for cosine, expected in curve if expected >= plan.wanted)
     return Calibration(
-        wanted=wanted,
+        wanted=plan.wanted,
         threshold=threshold,
         noise_floor=float(np.mean(floors)),
         n=n,

@@ -27,14 +27,13 @@ from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.sync import chunk_point, sync_vectors
 
 STAGE = "k2rag"
 FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
 
 FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
 FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
-
-_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def build_summarised(
             f"{str(index.path)!r} has no documents to summarise. Build it again: kraq index CORPUS --out DIR"
         )
     shorten = shorten or shortener(models.settings.k2rag)
-    return asyncio.run(_build(index, embedder, _Lent(models), shorten, progress or SilentProgress()))
+    return asyncio.run(_build(index, embedder, _BorrowedModels(models), shorten, progress or SilentProgress()))
 
 
 def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
@@ -133,7 +132,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
 
 
 async def _build(
-    index: Index, embedder: Embedder, models: "_Lent", shorten: Shorten, progress: Progress
+    index: Index, embedder: Embedder, models: "_BorrowedModels", shorten: Shorten, progress: Progress
 ) -> SummarisedReport:
     started = perf_counter()
     path = index.path / FOLDER
@@ -146,7 +145,7 @@ async def _build(
     graph = _WithoutQuestions(settings, embedder)
     report = await abuild_index(
         _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder, kraq=graph,
-        progress=progress,
+        progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
         passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
@@ -197,20 +196,9 @@ def _passages(summarised: Index) -> Iterator[Chunk]:
 
 def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -> int:
     """Embeds what is missing and drops what is gone; says how many there are."""
+    chunks = {chunk.id: chunk_point(chunk) for chunk in _passages(summarised)}
     store = summarised.vectors_named(PASSAGES)
-    chunks = {chunk.id: chunk for chunk in _passages(summarised)}
-    have = store.ids()
-    store.delete(have - chunks.keys())
-    missing = [chunk for chunk in chunks.values() if chunk.id not in have]
-    progress.start("embed passages", len(chunks))
-    progress.advance("embed passages", len(chunks) - len(missing))
-    for start in range(0, len(missing), _BATCH):
-        some = missing[start : start + _BATCH]
-        texts = [chunk.passage for chunk in some]
-        payloads = [{**chunk.metadata, "document_id": chunk.document_id} for chunk in some]
-        store.upsert([chunk.id for chunk in some], embedder.encode_passages(texts), texts, payloads)
-        progress.advance("embed passages", len(some))
-    progress.finish("embed passages")
+    sync_vectors(store, chunks.keys(), chunks.values(), embedder.encode_passages, "embed passages", progress)
     return len(chunks)
 
 
@@ -223,7 +211,7 @@ class _WithoutQuestions(KRAQ):
             yield question
 
 
-class _Lent(LanguageModels):
+class _BorrowedModels(LanguageModels):
     """The models of a caller who goes on with them: a build that ends closes its models."""
 
     def __init__(self, models: LanguageModels) -> None:

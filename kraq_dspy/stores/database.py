@@ -71,6 +71,14 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file, read anew; nothing when it is sound."""
+        try:
+            faults = [fault for (fault,) in self._connect(write=False).execute("PRAGMA quick_check").fetchall()]
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+        return [] if faults == ["ok"] else faults
+
     def close(self) -> None:
         """May be called twice. Waits for a write that is under way; readers under way get IndexStateError."""
         with self._write_lock, self._pool_lock:

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,7 +22,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import Chunk, Claim, Community, Entity, Question, Relationship, content_id
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
 from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores import tables
 from kraq_dspy.stores.codec import loads, restored, storable
@@ -196,6 +196,10 @@ class Index:
                 "manifest.json, or index the corpus again."
             )
 
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the database; nothing when it is sound."""
+        return self._database.damage()
+
     # Records
 
     def add(self, records: Iterable[Record]) -> None:
@@ -264,6 +268,18 @@ class Index:
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return self.get(Chunk, ids)
+
+    def reading_order(self) -> dict[str, str]:
+        """Document ids by chunk ids: by document id, then position, however the chunks came in."""
+        places = sorted((chunk.document_id, chunk.position, chunk.id) for chunk in self.all(Chunk))
+        return {chunk_id: document_id for document_id, _, chunk_id in places}
+
+    def extractions(self) -> Iterator[Extraction]:
+        """In reading order, not in that of their arrival, so that nothing depends on which answer came first."""
+        stored = set(self.ids(Extraction))
+        chunk_ids = [chunk_id for chunk_id in self.reading_order() if chunk_id in stored]
+        for start in range(0, len(chunk_ids), _AT_ONCE):
+            yield from self.get(Extraction, chunk_ids[start : start + _AT_ONCE])
 
     def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
         return self.get(Question, ids)

@@ -234,6 +234,16 @@ class InstructedStore:
         return _key(row.question_id), keys, scales.tobytes(), steps.tobytes()
 
 
+def stored_questions(path: Path) -> set[str]:
+    """The ids of the questions in the store at `path`, whatever encoder made it."""
+    database = Database(path, write=False)
+    try:
+        with database.reading() as connection:
+            return {key.hex() for (key,) in connection.execute("SELECT question FROM rows").fetchall()}
+    finally:
+        database.close()
+
+
 def _initialise(path: Path, encoder_name: str, dimension: int, precision: Precision) -> None:
     """A killed `create` leaves a file beside the path, never a half-made store."""
     with translated_errors(path), replaced(path) as draft, closing(sqlite3.connect(draft)) as connection:

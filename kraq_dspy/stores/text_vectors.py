@@ -6,10 +6,9 @@ from typing import Any
 
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
 from kraq_dspy.records import content_id
+from kraq_dspy.stores.sync import Point, sync_vectors
 
 logger = logging.getLogger(__name__)
-
-_BATCH = 256
 
 
 class TextVectors:
@@ -37,27 +36,15 @@ class TextVectors:
 
     def sync(self, stage: str, progress: Progress | None = None) -> int:
         """Embed what is missing, a batch at a time, and drop what is gone; returns how many were embedded."""
-        progress = progress or SilentProgress()
-        have = self.store.ids()
-        if stale := have - set(self._record_of):
-            self.store.delete(stale)
-        missing = [record_id for record_id, point in self._point_of.items() if point not in have]
-        if missing:
-            logger.info("%s: embedding %d of %d texts", stage, len(missing), len(self._texts))
-        progress.start(stage, len(self._texts))
-        progress.advance(stage, len(self._texts) - len(missing))
-        for start in range(0, len(missing), _BATCH):
-            some = missing[start : start + _BATCH]
-            texts = [self._texts[record_id] for record_id in some]
-            self.store.upsert(
-                [self._point_of[record_id] for record_id in some],
-                self.embedder.encode_passages(texts),
-                texts,
-                [self._payloads.get(record_id, {}) for record_id in some],
-            )
-            progress.advance(stage, len(some))
-        progress.finish(stage)
-        return len(missing)
+        points = (
+            Point(point, self._texts[record_id], self._payloads.get(record_id, {}))
+            for record_id, point in self._point_of.items()
+        )
+        encode = self.embedder.encode_passages
+        embedded = sync_vectors(self.store, self._record_of.keys(), points, encode, stage, progress or SilentProgress())
+        if embedded:
+            logger.info("%s: embedded %d of %d texts", stage, embedded, len(self._texts))
+        return embedded
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         """float32 `[n_ids, dimension]` in the order of the record ids `ids`."""

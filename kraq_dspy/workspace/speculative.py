@@ -9,7 +9,7 @@ from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import InstructedEmbedder, Progress, QuestionFinder, Retriever
-from kraq_dspy.prepare.calibrate import Calibration, calibrate
+from kraq_dspy.prepare.calibrate import Calibration, CalibrationPlan, calibrate
 from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
@@ -99,12 +99,9 @@ def calibrate_index(
     retrieve: Retriever,
     questions: QuestionFinder,
     settings: Settings,
+    plan: CalibrationPlan,
     *,
     asked: Sequence[str] | None = None,
-    n: int = 10,
-    k: int = 2,
-    wanted: float = 0.5,
-    n_questions: int = 50,
     source: str = "kraq",
     progress: Progress | None = None,
 ) -> Calibration:
@@ -114,12 +111,9 @@ def calibrate_index(
         index.question_vectors,
         retrieve,
         load_instructed_embedder(settings.instructed),
+        plan,
         asked=asked,
         encode=questions.encode,
-        n=n,
-        k=k,
-        wanted=wanted,
-        n_questions=n_questions,
         progress=progress,
     )
     index.update_manifest(proxy=calibration.to_dict())

@@ -8,7 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.catalogue.review import answer, answer_with_model, approve, evidence_for, source_states, waiting
+from kraq_dspy.catalogue.review import Waiting, answer, answer_with_model, approve, evidence_for, source_states, waiting
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry, content_hash
 from kraq_dspy.config import RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import CatalogueError
@@ -125,7 +125,7 @@ def test_without_a_teacher_the_answerer_answers_and_a_failure_costs_its_entry(
 def test_stale_answers_are_made_anew_from_what_is_there_now(index: Index, catalogue: Catalogue) -> None:
     catalogue.add(NewEntry("How deep?", "Shallow.", "stale", evidence=(AnswerEvidence("c1", "d1", "x"),)), by="ann")
     models = Models(DummyLM({"The harbour is deep.": {"answer": "Deep."}}))
-    answer_with_model(index, catalogue, models, Finds, status="stale")
+    answer_with_model(index, catalogue, models, Finds, Waiting("stale"))
     [entry] = catalogue.entries()
     assert (entry.answer, entry.status, [one.document_id for one in entry.sources]) == ("Deep.", "pending", ["d2"])
     assert [change.action for change in catalogue.history(1)] == ["added", "edited"]

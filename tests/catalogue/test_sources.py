@@ -100,7 +100,7 @@ def test_a_rebuild_and_an_export_keep_every_answer(path: Path, embedder: Any, tm
     answer_about(path, ADA)
     with Index.open(path) as index:
         settings = index.manifest.settings
-    build_index([ADA, BYRON], path, settings=settings, embedder=embedder)
+    build_index([ADA, BYRON], path, settings=settings, embedder=embedder, replace=True)
     assert statuses(path) == ["approved"]
     written = export_index(path, tmp_path / "out", "jsonl")
     assert written[-1].name == "catalogue.jsonl"

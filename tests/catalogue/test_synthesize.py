@@ -9,7 +9,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry, content_hash
-from kraq_dspy.catalogue.synthesize import AUDIENCE, RATE, WRITE, SyntheticReport, make_synthetic_pairs
+from kraq_dspy.catalogue.synthesize import AUDIENCE, RATE, WRITE, SyntheticPlan, SyntheticReport, make_synthetic_pairs
 from kraq_dspy.config import ChunkSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
@@ -74,7 +74,8 @@ def scripted(**marks: dict[str, Any]) -> DummyLM:
 
 
 def made(index: Index, catalogue: Catalogue, lm: dspy.LM, **options: Any) -> SyntheticReport:
-    return make_synthetic_pairs(index, catalogue, Models(lm), by="ann", **options)
+    approve = options.pop("approve", False)
+    return make_synthetic_pairs(index, catalogue, Models(lm), SyntheticPlan(**options), by="ann", approve=approve)
 
 
 def test_pairs_that_all_critics_praise_wait_for_review_and_the_rest_is_counted(

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError
+from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
 from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.report import DocumentChanges
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -117,12 +118,44 @@ def test_a_second_run_asks_nothing(tmp_path: Path, embedder: Any) -> None:
 def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(tmp_path: Path, embedder: Any) -> None:
     changed = [dataclasses.replace(DOCUMENTS[0], text="Ada Lovelace was a countess."), *DOCUMENTS[2:]]
     build_index(DOCUMENTS, tmp_path / "old.kraq", settings=settings(), embedder=embedder)
-    build_index(changed, tmp_path / "old.kraq", settings=settings(), embedder=embedder)
+    report = build_index(changed, tmp_path / "old.kraq", settings=settings(), embedder=embedder, replace=True)
+    assert report.documents == DocumentChanges(added=0, changed=1, removed=1)
     build_index(changed, tmp_path / "new.kraq", settings=settings(), embedder=embedder)
     assert contents(tmp_path / "old.kraq") == contents(tmp_path / "new.kraq")
     with Index.open(tmp_path / "old.kraq") as index:
         assert index.chunk_vectors.ids() == set(index.ids(Chunk))
         assert index.question_vectors.ids() == set(index.ids(Question))
+
+
+def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(tmp_path: Path, embedder: Any) -> None:
+    path = tmp_path / "i.kraq"
+    build_index(DOCUMENTS, path, settings=settings(), embedder=embedder)
+    before = contents(path)
+    other = Document("new", "New", "Zaphod visited Magrathea.")
+    with pytest.raises(RemovedDocumentsError, match=r"would add 1, change 0 and remove \d+ .*kraq add .*--replace"):
+        build_index([other], path, settings=settings(), embedder=embedder)
+    assert contents(path) == before
+    with Index.open(path) as index:
+        assert index.manifest.complete
+
+
+def test_a_folder_that_lost_a_file_is_followed_and_an_index_in_it_is_no_part_of_it(
+    tmp_path: Path, embedder: Any
+) -> None:
+    for document in DOCUMENTS[:3]:
+        (tmp_path / f"{document.id}.txt").write_text(document.text, "utf-8")
+    out = tmp_path / "docs.kraq"
+    first = build_index(tmp_path, out, settings=settings(), embedder=embedder)
+    assert (first.counts["documents"], first.failures) == (3, ())
+    (tmp_path / f"{DOCUMENTS[0].id}.txt").unlink()
+    second = build_index(tmp_path, out, settings=settings(), embedder=embedder)
+    assert (second.counts["documents"], second.documents.removed, second.failures) == (2, 1, ())
+
+
+def test_an_option_that_there_is_not_is_named(tmp_path: Path) -> None:
+    options: Any = {"colour": "red"}
+    with pytest.raises(TypeError, match=r"Unknown options \['colour'\]; known: .*'program_states'"):
+        build_index(DOCUMENTS, tmp_path / "i.kraq", **options)
 
 
 def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedder: Any) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
-from kraq_dspy.indexing.build import build_index, import_triples
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.indexing.check import check_index
+from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import (
     Chunk,

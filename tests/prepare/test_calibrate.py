@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Vectors
-from kraq_dspy.prepare.calibrate import Calibration, agreement, calibrate
+from kraq_dspy.prepare.calibrate import Calibration, CalibrationPlan, agreement, calibrate
 from kraq_dspy.records import Chunk, Hit, Question, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore
 
@@ -54,8 +54,9 @@ def vectors(tmp_path: Any) -> Any:
 
 
 def run(vectors: Any, **changes: Any) -> Calibration:
-    settings = {"n": 8, "k": 2, "n_questions": 18, "ranks": (1, 2, 4, 8, 12, 17)}
-    return calibrate(QUESTIONS, vectors, retrieve, Sectors(), **{**settings, **changes})
+    asked = {name: changes.pop(name) for name in ("asked", "encode") if name in changes}
+    plan = CalibrationPlan(**{"n": 8, "k": 2, "n_questions": 18, "ranks": (1, 2, 4, 8, 12, 17), **changes})
+    return calibrate(QUESTIONS, vectors, retrieve, Sectors(), plan, **asked)
 
 
 def test_near_proxies_agree_and_far_ones_do_not(vectors: Any) -> None:
@@ -89,7 +90,7 @@ def test_real_questions_can_stand_in_for_the_users(vectors: Any) -> None:
 
 def test_the_number_of_passes_is_as_documented(vectors: Any) -> None:
     encoder = Sectors()
-    calibrate(QUESTIONS, vectors, retrieve, encoder, n=8, k=2, n_questions=3, ranks=(1, 2))
+    calibrate(QUESTIONS, vectors, retrieve, encoder, CalibrationPlan(n=8, k=2, n_questions=3, ranks=(1, 2)))
     assert encoder.passes == 3 * 8 * (1 + 2)
 
 

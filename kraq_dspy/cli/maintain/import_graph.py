@@ -8,7 +8,7 @@ import typer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Builds, Json, Limits, RandomQuestions
 from kraq_dspy.cli.shared.report import show_report
-from kraq_dspy.cli.start.index import index_beside
+from kraq_dspy.cli.start.index import Replace, index_beside
 
 Out = Annotated[
     Path | None,
@@ -21,15 +21,21 @@ def graphrag(
     builds: Builds,
     limits: Limits,
     out: Out = None,
+    replace: Replace = False,
     json: Json = False,
 ) -> None:
     """Reports become summaries, then questions; nothing is extracted again."""
-    from kraq_dspy.indexing.build import import_graphrag
+    from kraq_dspy.indexing.import_graph import import_graphrag
 
     settings = builds.settings()
     with Bars(settings, quiet=json) as bars:
         report = import_graphrag(
-            folder, out or index_beside(folder), settings=settings, progress=bars, limits=limits.of(settings)
+            folder,
+            out or index_beside(folder),
+            replace=replace,
+            settings=settings,
+            progress=bars,
+            limits=limits.of(settings),
         )
     show_report(report, json=json)
 
@@ -42,17 +48,19 @@ def triples(
     builds: Builds,
     limits: Limits,
     out: Out = None,
+    replace: Replace = False,
     random_questions: RandomQuestions = False,
     json: Json = False,
 ) -> None:
     """Passages with triples extracted elsewhere; summaries and questions are made here."""
-    from kraq_dspy.indexing.build import import_triples
+    from kraq_dspy.indexing.import_graph import import_triples
 
     settings = builds.settings()
     with Bars(settings, quiet=json) as bars:
         report = import_triples(
             path,
             out or index_beside(path),
+            replace=replace,
             settings=settings,
             progress=bars,
             random_questions=random_questions,

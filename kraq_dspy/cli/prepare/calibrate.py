@@ -27,6 +27,7 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
+    from kraq_dspy.prepare.calibrate import CalibrationPlan
     from kraq_dspy.workspace.speculative import calibrate_index
 
     if clusters > passages:
@@ -38,11 +39,8 @@ def calibrate(
             space.retriever("dense"),
             space.questions(),
             space.models.settings,
+            CalibrationPlan(n=passages, k=clusters, wanted=agreement, n_questions=sample),
             asked=real,
-            n=passages,
-            k=clusters,
-            wanted=agreement,
-            n_questions=sample,
             progress=bars,
         )
     if json:

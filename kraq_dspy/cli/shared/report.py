@@ -7,7 +7,7 @@ from kraq_dspy.cli.shared.bars import has_tokens, label
 from kraq_dspy.cli.shared.terminal import command, compact, counted, grid, note, output, print_json, say, short
 
 if TYPE_CHECKING:
-    from kraq_dspy.indexing.build import BuildReport
+    from kraq_dspy.indexing.report import BuildReport
     from kraq_dspy.records import Failure, Usage
 
 
@@ -21,6 +21,9 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
         with_tokens = has_tokens(report.models.values())
         rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]
         output.print(grid("asked of the models in this run", "stage" + usage_headings(with_tokens), rows))
+    changes = report.documents
+    if changes.changed or changes.removed:
+        say(f"documents: {changes.added:,} added, {changes.changed:,} changed, {changes.removed:,} removed")
     say("models: ", models_in_words(report.models))
     for problem in report.problems:
         note(short(problem, 300))

@@ -1,7 +1,8 @@
 """`kraq index`: from a corpus to representative questions."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +10,14 @@ from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import CorpusBuilds, Json, Limits, ProgramStates, RandomQuestions
 from kraq_dspy.cli.shared.report import show_report
 from kraq_dspy.cli.shared.terminal import command, say
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, RemovedDocumentsError
+
+if TYPE_CHECKING:
+    from kraq_dspy.indexing.report import BuildReport
+
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
+]
 
 
 def index(
@@ -22,6 +30,7 @@ def index(
     ] = None,
     random_questions: RandomQuestions = False,
     program_state: ProgramStates = None,
+    replace: Replace = False,
     json: Json = False,
 ) -> None:
     """Index CORPUS: graph, communities, summaries, and a question for each community.
@@ -32,16 +41,29 @@ def index(
 
     settings = builds.settings()
     out = out or index_beside(corpus)
-    with Bars(settings, quiet=json) as bars:
-        report = build_index(
-            corpus,
-            out,
-            settings=settings,
-            progress=bars,
-            random_questions=random_questions,
-            program_states=program_state or (),
-            limits=limits.of(settings),
-        )
+
+    def build(replace: bool) -> "BuildReport":
+        with Bars(settings, quiet=json) as bars:
+            return build_index(
+                corpus,
+                out,
+                replace=replace,
+                settings=settings,
+                progress=bars,
+                random_questions=random_questions,
+                program_states=program_state or (),
+                limits=limits.of(settings),
+            )
+
+    try:
+        report = build(replace)
+    except RemovedDocumentsError as error:
+        if json or not sys.stdin.isatty():
+            raise
+        typer.echo(str(error), err=True)
+        if not typer.confirm("Remove them?", err=True):
+            raise typer.Exit(1) from None
+        report = build(True)
     show_report(report, json=json)
     if not json:
         say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited
+from kraq_dspy.corpus.formats.front_matter import split_front_matter
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
 
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
@@ -18,10 +19,15 @@ def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is the first heading outside code; the text keeps its mark-up."""
+    """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up.
+
+    Front matter becomes metadata.
+    """
     row = _read(path, settings)
     if isinstance(row, Row):
-        row = Row(row.text, title=first_heading(row.text) or row.title)
+        fields, text = split_front_matter(row.text)
+        metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
+        row = Row(text, title=str(fields.get("title", "")) or first_heading(text) or row.title, metadata=metadata)
     yield row
 
 

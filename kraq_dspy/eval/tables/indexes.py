@@ -15,7 +15,9 @@ from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.eval.datasets import Dataset, save_local
 from kraq_dspy.files import replaced
-from kraq_dspy.indexing.build import BuildReport, abuild_index, aimport_triples
+from kraq_dspy.indexing.build import abuild_index
+from kraq_dspy.indexing.import_graph import aimport_triples
+from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.index import Index

@@ -7,6 +7,7 @@ not know (period, rating, status) are empty: nothing is made up.
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,38 +20,43 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def write_graphrag(
-    folder: Path,
-    *,
-    documents: Sequence[Document],
-    chunks: Sequence[Chunk],
-    entities: Sequence[Entity],
-    relationships: Sequence[Relationship],
-    claims: Sequence[Claim] = (),
-    communities: Sequence[Community] = (),
-    summaries: Sequence[Summary] = (),
-    questions: Sequence[Question] = (),
-) -> list[Path]:
+@dataclass(frozen=True)
+class GraphTables:
+    """The records that GraphRAG has tables for, and the questions, which get one of their own."""
+
+    documents: Sequence[Document]
+    chunks: Sequence[Chunk]
+    entities: Sequence[Entity]
+    relationships: Sequence[Relationship]
+    claims: Sequence[Claim] = ()
+    communities: Sequence[Community] = ()
+    summaries: Sequence[Summary] = ()
+    questions: Sequence[Question] = ()
+
+
+def write_graphrag(folder: Path, records: GraphTables) -> list[Path]:
     """The paths of the tables written into `folder`, which is made; each table that is there is replaced at once."""
-    numbers = {community.id: number for number, community in enumerate(communities)}
-    names = {entity.id: entity.name for entity in entities}
-    degrees = {entity.id: entity.degree for entity in entities}
-    titles = {summary.community_id: summary.title for summary in summaries}
+    numbers = {community.id: number for number, community in enumerate(records.communities)}
+    names = {entity.id: entity.name for entity in records.entities}
+    degrees = {entity.id: entity.degree for entity in records.entities}
+    titles = {summary.community_id: summary.title for summary in records.summaries}
     chunks_of: dict[str, list[str]] = defaultdict(list)
-    for chunk in chunks:
+    for chunk in records.chunks:
         chunks_of[chunk.document_id].append(chunk.id)
-    places = {community.id: _place(community, numbers) for community in communities}
+    places = {community.id: _place(community, numbers) for community in records.communities}
     tables = {
-        "documents": [_document(document, chunks_of[document.id]) for document in documents],
-        "text_units": _text_units(chunks, entities, relationships, claims),
-        "entities": [_entity(entity) for entity in entities],
-        "relationships": [_relationship(link, names, degrees) for link in relationships],
-        "covariates": [_covariate(claim, names) for claim in claims],
-        "communities": [_community(community, places, titles) for community in communities],
+        "documents": [_document(document, chunks_of[document.id]) for document in records.documents],
+        "text_units": _text_units(records.chunks, records.entities, records.relationships, records.claims),
+        "entities": [_entity(entity) for entity in records.entities],
+        "relationships": [_relationship(link, names, degrees) for link in records.relationships],
+        "covariates": [_covariate(claim, names) for claim in records.claims],
+        "communities": [_community(community, places, titles) for community in records.communities],
         "community_reports": [
-            _report(summary, places[summary.community_id]) for summary in summaries if summary.community_id in places
+            _report(summary, places[summary.community_id])
+            for summary in records.summaries
+            if summary.community_id in places
         ],
-        "kraq_questions": [_question(question, numbers) for question in questions],
+        "kraq_questions": [_question(question, numbers) for question in records.questions],
     }
     folder.mkdir(parents=True, exist_ok=True)
     return [_write(folder / f"{name}.parquet", _schema(name), rows) for name, rows in tables.items()]

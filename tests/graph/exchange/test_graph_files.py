@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from kraq_dspy.graph.exchange.graphml_out import write_graphml
-from kraq_dspy.graph.exchange.graphrag_out import write_graphrag
+from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag
 from kraq_dspy.graph.exchange.jsonl_out import FILES, write_jsonl
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
@@ -109,6 +109,6 @@ def test_half_characters_do_not_stop_an_export(tmp_path: Path) -> None:
     assert nx.read_graphml(tmp_path / "graph.graphml").nodes["a"]["description"] == "half  here"
     path = write_jsonl(tmp_path, Entity, [half])
     assert json.loads(path.read_text("utf-8"))["description"] == "half ? here"
-    write_graphrag(tmp_path, documents=[], chunks=[], entities=[half], relationships=[])
+    write_graphrag(tmp_path, GraphTables(documents=[], chunks=[], entities=[half], relationships=[]))
     (row,) = pyarrow.parquet.read_table(tmp_path / "entities.parquet").to_pylist()
     assert (row["description"], row["names"]) == ("half ? here", ["Ann", "?"])

@@ -13,7 +13,7 @@ import pytest
 from kraq_dspy.errors import ExchangeError
 from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.graph.exchange.graphrag_in import ImportedGraphRAG, read_graphrag
-from kraq_dspy.graph.exchange.graphrag_out import write_graphrag
+from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag
 from kraq_dspy.graph.resolve import entity_id_of
 from kraq_dspy.records import Finding, Question, content_id
 
@@ -269,7 +269,7 @@ def test_a_bad_line_is_named_by_file_and_number(tmp_path: Path) -> None:
 
 def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
     first = read_graphrag(save_parquet(tmp_path / "in", small()))
-    written = write_graphrag(tmp_path / "out", **records(first))
+    written = write_graphrag(tmp_path / "out", GraphTables(**records(first)))
     assert sorted(path.name for path in tmp_path.joinpath("out").iterdir()) == sorted(path.name for path in written)
     again = read_graphrag(tmp_path / "out")
     assert records(again) == records(first)
@@ -279,7 +279,7 @@ def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
     found = read_graphrag(save_parquet(tmp_path / "in", small()))
     top = found.communities[0]
     question = Question("q", "Who knows Bob?", "kraq", top.id, 0, ("a", "b"), ("d",), "embedded")
-    write_graphrag(tmp_path / "out", **records(found), questions=[question])
+    write_graphrag(tmp_path / "out", GraphTables(**records(found), questions=[question]))
 
     def table(name: str) -> pa.Table:
         return pa.parquet.read_table(tmp_path / "out" / f"{name}.parquet")
@@ -334,7 +334,7 @@ def test_real_runs_are_read_whole_and_survive_the_way_through_parquet(
         here = [id for community in communities_at(found.communities, level) for id in community.entity_ids]
         assert len(here) == len(set(here))
         assert set(here) <= set(widest)
-    write_graphrag(tmp_path, **records(found))
+    write_graphrag(tmp_path, GraphTables(**records(found)))
     assert records(read_graphrag(tmp_path)) == records(found)
 
 

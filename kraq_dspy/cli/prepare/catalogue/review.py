@@ -73,7 +73,7 @@ def _by_model(
     approve: bool,
     json: bool,
 ) -> None:
-    from kraq_dspy.catalogue.review import answer_with_model
+    from kraq_dspy.catalogue.review import Waiting, answer_with_model
 
     with (
         opened_catalogue(space.index.path, make=False) as (_, entries),
@@ -81,7 +81,7 @@ def _by_model(
     ):
         report = answer_with_model(
             space.index, entries, space.models, lambda: space.retriever(retriever),
-            by=by, status=(status or Status.pending).value, approve=approve, limit=limit, progress=bars,
+            Waiting((status or Status.pending).value, limit), by=by, approve=approve, progress=bars,
         )  # fmt: skip
     if json:
         print_json(report)

@@ -35,19 +35,18 @@ def synthesize(
     Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
     """
     from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
-    from kraq_dspy.catalogue.synthesize import AUDIENCE, make_synthetic_pairs
+    from kraq_dspy.catalogue.synthesize import AUDIENCE, SyntheticPlan, make_synthetic_pairs
     from kraq_dspy.config import ChunkSettings
 
     if audience is not None and not audience.strip():
         raise ConfigError("--audience is empty; say who is to be answered.")
-    chunks = ChunkSettings(chunk_tokens, overlap)
+    plan = SyntheticPlan(audience or AUDIENCE, keep, ChunkSettings(chunk_tokens, overlap), limit)
     with opened(index_dir, calls, limits, write=True) as space:
         entries = Catalogue(space.index.path / CATALOGUE)
         try:
             with Bars(space.models.settings, quiet=json) as bars:
                 report = make_synthetic_pairs(
-                    space.index, entries, space.models, by=by or user(), audience=audience or AUDIENCE, least=keep,
-                    chunks=chunks, limit=limit, approve=approve, progress=bars,
+                    space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
                 )  # fmt: skip
         finally:
             entries.close()
