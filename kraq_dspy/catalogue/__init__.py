@@ -1,1 +1,1 @@
-"""Prepared answers: their store, their sources, how they are made and reviewed, and the search among them."""
+"""Keeps prepared answers: their store and sources, how they are made and reviewed, and the search among them."""

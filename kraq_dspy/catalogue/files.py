@@ -1,4 +1,4 @@
-"""Entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
+"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
 
 import csv
 import io
@@ -132,27 +132,27 @@ def _sources(text: str) -> tuple[AnswerSource, ...]:
     """Ids, or objects with an id and a hash; "" for a hash that is not known."""
     if not text.lstrip().startswith("["):
         return tuple(AnswerSource(part.strip()) for part in text.split(";") if part.strip())
-    found = []
+    sources = []
     for item in _listed(text, "sources"):
         if isinstance(item, str):
-            found.append(AnswerSource(item))
+            sources.append(AnswerSource(item))
         elif isinstance(item, dict) and isinstance(item.get("document_id"), str):
-            found.append(AnswerSource(item["document_id"], str(item.get("content_hash", ""))))
+            sources.append(AnswerSource(item["document_id"], str(item.get("content_hash", ""))))
         else:
             raise ValueError(f"a source is {item!r}; expected a document id, or an object with document_id")
-    return tuple(found)
+    return tuple(sources)
 
 
 def _evidence(text: str) -> tuple[AnswerEvidence, ...]:
     if not text:
         return ()
-    found = []
+    evidence = []
     for item in _listed(text, "evidence"):
         names = ("chunk_id", "document_id", "text")
         if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in names):
             raise ValueError(f"evidence is {item!r}; expected an object with {', '.join(names)}")
-        found.append(AnswerEvidence(*(item[name] for name in names)))
-    return tuple(found)
+        evidence.append(AnswerEvidence(*(item[name] for name in names)))
+    return tuple(evidence)
 
 
 def _listed(text: str, what: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A file of questions and answers into the catalogue of an index."""
+"""Takes a file of questions and answers into the catalogue of an index."""
 
 import dataclasses
 from dataclasses import dataclass

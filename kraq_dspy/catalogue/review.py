@@ -96,9 +96,9 @@ def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[An
     words with question and answer."""
     if entry.evidence:
         return list(entry.evidence)
-    told = _words(f"{entry.question} {entry.answer}")
+    answer_words = _words(f"{entry.question} {entry.answer}")
     chunks = [chunk for one in entry.sources for chunk in index.all(Chunk, document_id=one.document_id)]
-    chunks.sort(key=lambda chunk: -len(told & _words(chunk.passage)))
+    chunks.sort(key=lambda chunk: -len(answer_words & _words(chunk.passage)))
     return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in chunks[:count]]
 
 
@@ -148,8 +148,8 @@ def answer_with_model(
             return seen
         if not find:
             find.append(retriever())
-        found = (hit.chunk for hit in find[0](entry.question, PASSAGES))
-        return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in found]
+        chunks_found = (hit.chunk for hit in find[0](entry.question, PASSAGES))
+        return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in chunks_found]
 
     seen_by: dict[str, list[AnswerEvidence]] = {}
 
@@ -160,11 +160,11 @@ def answer_with_model(
             yield Item(number, {"question": entry.question, "passages": [one.text for one in seen_by[number]]})
 
     def keep(number: str, prediction: dspy.Prediction) -> None:
-        said = str(prediction.answer or "").strip()
+        text = str(prediction.answer or "").strip()
         if answered := is_answered(prediction):
             ids = document_hashes(index, {one.document_id for one in seen_by[number]})
             written = by or str(lm.model)
-            answer(index, catalogue, int(number), said, by=written, document_ids=sorted(ids), approved=approve)
+            answer(index, catalogue, int(number), text, by=written, document_ids=sorted(ids), approved=approve)
         counts[answered] += 1
 
     async def run() -> tuple[Failure, ...]:

@@ -1,4 +1,4 @@
-"""A catalogue begun with what people are likely to ask: an index's representative questions, answered offline."""
+"""Begins a catalogue with what people are likely to ask: an index's representative questions, answered offline."""
 
 import asyncio
 from dataclasses import dataclass
@@ -89,11 +89,11 @@ def seed_answers(
 
 
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:
-    said = str(prediction.get("answer") or "").strip()
+    answer = str(prediction.get("answer") or "").strip()
     hits = prediction.get("hits") or ()
     if not is_answered(prediction):
         evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
-        given = str(prediction.get("response") or said)
+        given = str(prediction.get("response") or answer)
         return NewEntry(question, status="pending", origin="kraq", given=given, evidence=evidence)
     sources = present_sources(index, [hit.chunk.document_id for hit in hits])
-    return NewEntry(question, said, "approved" if approve else "pending", sources, "kraq")
+    return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq")

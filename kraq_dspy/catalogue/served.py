@@ -1,4 +1,4 @@
-"""What QA search looks up: the approved entries of an index's catalogue, with the embeddings of their questions."""
+"""Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
 
 import threading
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a catalogue's answers rest on: documents of its index, as they were when an answer was given and as they are."""
+"""Compares the documents that prepared answers rest on with those that the index has now."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -28,32 +28,32 @@ def count_answers(index_dir: Path) -> dict[str, int] | None:
 
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
     """Hashes of those documents that exist, by id."""
-    wanted = sorted(set(document_ids))
+    known_ids = sorted(set(document_ids))
     try:
-        found = index.get(Document, wanted)
+        documents = index.get(Document, known_ids)
     except UnknownRecordError:  # seldom, and then all ids are worth reading
-        found = index.get(Document, sorted(set(index.ids(Document)).intersection(wanted)))
-    return {document.id: content_hash(document) for document in found}
+        documents = index.get(Document, sorted(set(index.ids(Document)).intersection(known_ids)))
+    return {document.id: content_hash(document) for document in documents}
 
 
 def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
     """The documents as they are now, each once. Raises UnknownRecordError for one that the index does not have."""
-    wanted = list(dict.fromkeys(document_ids))
-    hashes = document_hashes(index, wanted)
-    if unknown := [document_id for document_id in wanted if document_id not in hashes]:
+    ids = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, ids)
+    if unknown := [document_id for document_id in ids if document_id not in hashes]:
         raise UnknownRecordError(
             f"{str(index.path)!r} has no document {unknown[0]!r}"
             + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
             + f". Its ids: kraq export {index.path} --format jsonl, file documents.jsonl."
         )
-    return tuple(AnswerSource(document_id, hashes[document_id]) for document_id in wanted)
+    return tuple(AnswerSource(document_id, hashes[document_id]) for document_id in ids)
 
 
 def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
     """As `sources_of`, without those that are gone."""
-    wanted = list(dict.fromkeys(document_ids))
-    hashes = document_hashes(index, wanted)
-    return tuple(AnswerSource(each, hashes[each]) for each in wanted if each in hashes)
+    ids = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, ids)
+    return tuple(AnswerSource(each, hashes[each]) for each in ids if each in hashes)
 
 
 def overdue(index: Index) -> list[int]:

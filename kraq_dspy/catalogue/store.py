@@ -1,6 +1,7 @@
-"""Prepared answers on disk: `catalogue.db` in the index folder, one SQLite file, with every version of every entry.
+"""Decides what becomes of an entry: what is added, in conflict, stale or approved; every version is kept.
 
-It needs no lock of its own: a person may review it while another process answers from it.
+The catalogue (`catalogue.db` in the index folder) needs no lock: a person may review it while another process answers
+from it.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""A catalogue begun without anybody's questions: pairs made from the documents, of which only the best are kept."""
+"""Begins a catalogue without anybody's questions: makes pairs from the documents and keeps only the best."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""From files to documents, and from documents to chunks."""
+"""Turns files into documents, and documents into chunks."""
 
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.load import load_documents

@@ -1,4 +1,4 @@
-"""Documents into overlapping chunks that end at sentences and paragraphs where they can."""
+"""Cuts documents into overlapping chunks that end at sentences and paragraphs where they can."""
 
 from collections import Counter
 from collections.abc import Iterator

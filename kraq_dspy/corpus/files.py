@@ -1,4 +1,4 @@
-"""The files of a corpus, in an order that does not depend on the file system."""
+"""Finds the files of a corpus, in an order that does not depend on the file system."""
 
 import logging
 import os

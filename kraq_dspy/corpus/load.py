@@ -1,4 +1,4 @@
-"""From files to documents. What cannot be used becomes a `Failure` that says why; the rest goes on."""
+"""Loads documents from files. What cannot be used becomes a `Failure` that says why; the rest goes on."""
 
 import hashlib
 import logging
@@ -57,18 +57,18 @@ def load_documents(
 def _load(
     root: Path, settings: ReadSettings, skip_ids: frozenset[str], keep_duplicates: bool
 ) -> Iterator[Document | Failure]:
-    seen = _Seen(keep_duplicates)
+    earlier = _Seen(keep_duplicates)
     first_failure: Failure | None = None
     n_failures = 0
-    for found in find_files(root):
-        for item in [found] if isinstance(found, Failure) else _load_file(found, settings, seen):
+    for entry in find_files(root):
+        for item in [entry] if isinstance(entry, Failure) else _load_file(entry, settings, earlier):
             if isinstance(item, Failure):
                 first_failure = first_failure or item
                 n_failures += 1
                 yield item
             elif item.id not in skip_ids:
                 yield item
-    if seen.ids:
+    if earlier.ids:
         return
     if first_failure is None:
         raise CorpusError(f"{str(root)!r} holds no files. Put files of these kinds in it: {_extensions()}.")

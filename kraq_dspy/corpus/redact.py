@@ -1,4 +1,4 @@
-"""E-mail addresses, phone numbers and card numbers in text: found, and struck out before anything else sees them."""
+"""Finds e-mail addresses, phone numbers and card numbers, and strikes them out before anything else sees them."""
 
 import dataclasses
 import re
@@ -36,11 +36,11 @@ def find_personal(text: str) -> list[Personal]:
 
     By form alone: phone numbers in unusual spelling are missed, and a number that looks like one is taken for one.
     """
-    found: list[Personal] = []
+    spans: list[Personal] = []
     for candidate in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
-        if not found or candidate.start >= found[-1].end:
-            found.append(candidate)
-    return found
+        if not spans or candidate.start >= spans[-1].end:
+            spans.append(candidate)
+    return spans
 
 
 def redacted(text: str, settings: RedactSettings) -> str:

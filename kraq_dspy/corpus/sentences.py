@@ -1,4 +1,4 @@
-"""Where the sentences of a text begin and end."""
+"""Says where the sentences of a text begin and end."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Counting tokens of cl100k_base, offline.
+"""Counts tokens of cl100k_base, offline.
 
 tiktoken would download its vocabulary; litellm, which comes with DSPy, packages the same file. It is read from there
 and litellm itself is not imported (that takes seconds).

@@ -1,4 +1,4 @@
-"""Sentence encoders behind `ports.Embedder`: packaged or from a folder or hub on this machine, or at an endpoint."""
+"""Loads sentence encoders: packaged, from a folder or hub on this machine, or at an endpoint."""
 
 import dataclasses
 import os

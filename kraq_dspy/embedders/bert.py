@@ -1,4 +1,4 @@
-"""The forward pass of BERT (Devlin et al., 2019) in plain torch, for sentence encoders such as MiniLM, BGE and E5.
+"""Runs BERT (Devlin et al., 2019) forward in plain torch, for sentence encoders such as MiniLM, BGE and E5.
 
 The same numbers as `transformers.BertModel`, whose import alone costs 2.5 s of processor time: half of what answering a
 question from the command line may take. Models of another architecture go through transformers.

@@ -1,4 +1,4 @@
-"""A cross-encoder reads question and passage together and says how well they fit: slow, and better than two vectors."""
+"""Scores question and passage read together by a cross-encoder: slower than two vectors, and better."""
 
 import logging
 import threading

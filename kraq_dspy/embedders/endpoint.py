@@ -1,4 +1,4 @@
-"""Encoders behind an OpenAI-compatible `/v1/embeddings`: OpenAI, vLLM, TEI, Ollama and others."""
+"""Asks encoders behind an OpenAI-compatible `/v1/embeddings`: OpenAI, vLLM, TEI, Ollama and others."""
 
 import base64
 import binascii
@@ -171,12 +171,12 @@ def _complaint(reply: httpx.Response) -> str:
 
 def _retry_after_s(reply: httpx.Response) -> float | None:
     """Seconds, or a date."""
-    said = reply.headers.get("retry-after", "")
+    header = reply.headers.get("retry-after", "")
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(header))
     except ValueError:
         pass
     try:
-        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return None

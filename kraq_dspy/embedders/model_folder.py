@@ -1,4 +1,4 @@
-"""What a folder in the sentence-transformers layout says of its model.
+"""Reads what a folder in the sentence-transformers layout says of its model.
 
     modules.json                       the steps: Transformer, Pooling, Normalize, and rarer ones
     sentence_bert_config.json          max_seq_length, do_lower_case

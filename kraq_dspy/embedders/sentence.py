@@ -1,4 +1,4 @@
-"""Sentence encoders that run here, on the processor; for one on a GPU, serve it and use `EndpointEmbedder`."""
+"""Runs sentence encoders here, on the processor; for one on a GPU, serve it and use `EndpointEmbedder`."""
 
 import ctypes
 import logging

@@ -1,1 +1,1 @@
-"""The knowledge graph: resolved entities, relationships and claims, their communities, and the ways in and out."""
+"""Builds the knowledge graph: resolved entities, relationships and claims, their communities, ways in and out."""

@@ -1,4 +1,4 @@
-"""From extractions to one graph: names resolved, statements of one thing brought together (KRAQ paper, section 2).
+"""Builds one graph from extractions: names resolved, statements of one thing brought together (KRAQ paper, section 2).
 
 `build_graph` does it all. A caller that wants a model to confirm doubtful merges takes the steps one by one:
 

@@ -1,4 +1,4 @@
-"""Hierarchical Leiden: communities of communities (KRAQ paper, section 2; Leiden: Traag et al. 2019).
+"""Finds communities of communities by hierarchical Leiden (KRAQ paper, section 2; Leiden: Traag et al. 2019).
 
 Level 0 is Leiden over the whole graph; each community larger than `CommunitySettings.max_size` is a graph of its own
 that is split again. A community that is not split is a leaf and is not repeated on deeper levels, so that no question

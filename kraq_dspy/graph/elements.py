@@ -1,4 +1,4 @@
-"""What a model is shown of a community: its elements by degree centrality, within a token limit.
+"""Chooses what a model is shown of a community: its elements by degree centrality, within a token limit.
 
 KRAQ paper, section 2 and thesis, chapter 3: entities and relationships come highest degree first until the model's
 input limit; where the elements of a larger community do not fit, its largest sub-communities are replaced by their own

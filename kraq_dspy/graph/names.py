@@ -1,4 +1,4 @@
-"""When two spellings are one name: keys of names, in any script."""
+"""Says when two spellings are one name: keys of names, in any script."""
 
 import itertools
 import re

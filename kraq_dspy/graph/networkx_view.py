@@ -1,4 +1,4 @@
-"""The graph as networkx has it: for looking around and for its algorithms, not for working on large graphs."""
+"""Shows the graph as networkx has it: for looking around and its algorithms, not for large graphs."""
 
 from collections import defaultdict
 from collections.abc import Iterable

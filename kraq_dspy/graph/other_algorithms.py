@@ -1,4 +1,4 @@
-"""Other community algorithms than Leiden, and scores of any partition, by cdlib (extra "communities").
+"""Runs other community algorithms than Leiden, and scores any partition, by cdlib (extra "communities").
 
 cdlib takes seconds and 400 MB to import, so it is imported when it is asked for. It prints on import and draws from
 the process's random numbers; both are kept from the caller.

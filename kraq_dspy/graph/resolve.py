@@ -1,4 +1,4 @@
-"""Entity resolution: which names of the extractions mean one thing (KRAQ paper, section 2; thesis, chapter 3).
+"""Resolves entities: which names of the extractions mean one thing (KRAQ paper, section 2; thesis, chapter 3).
 
 Names with one normalised string are one. Beyond that, a wrong merge costs more than a missed one: it puts two things
 into one node, and no later step can take them apart. Similarity alone is no proof: of the pairs in real extractions

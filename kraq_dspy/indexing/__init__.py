@@ -1,1 +1,1 @@
-"""Making an index, changing it, checking it, estimating it and handing it on."""
+"""Makes an index, changes it, checks it, estimates it and hands it on."""

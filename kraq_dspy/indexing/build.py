@@ -324,8 +324,10 @@ class Builder:
     async def _ask(
         self, communities: Sequence[Community], summaries: Iterable[Summary] | AsyncIterable[Summary], total: int
     ) -> list[Question]:
-        asked = self.kraq.questions(communities, summaries, self.index.reading_order(), self.steps, total=total)
-        questions = in_reading_order([question async for question in asked], communities)
+        questions_made = self.kraq.questions(
+            communities, summaries, self.index.reading_order(), self.steps, total=total
+        )
+        questions = in_reading_order([question async for question in questions_made], communities)
         self.progress.finish("ask")
         return questions
 

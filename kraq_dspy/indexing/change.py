@@ -1,4 +1,4 @@
-"""A changing corpus: documents added to an index, removed from it, or brought up to date; a build that goes on.
+"""Adds documents to an index, removes them, brings it up to date with its corpus, and goes on with a build.
 
 Content decides what is done again. A chunk, an entity, a community and a question keep their ids while what they are
 made of stays the same, and a stage asks a model only for items whose inputs changed. So after any edit the index has

@@ -1,4 +1,4 @@
-"""Is an index whole? Every id leads somewhere, nothing is stale, nothing is missing; and what mends it."""
+"""Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -61,16 +61,16 @@ def check_index(path: str | Path) -> CheckReport:
     Raises IndexStateError for a folder that is no index, and IndexLockedError while another process has its vectors.
     """
     with Index.open(Path(path)) as index:
-        found = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
+        problems = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
         if not index.manifest.complete:
-            found.insert(0, Problem("The build is not finished", 1, ()))
+            problems.insert(0, Problem("The build is not finished", 1, ()))
         answers = None
         try:
-            found += _catalogue(index)
+            problems += _catalogue(index)
             answers = count_answers(index.path)
         except IndexStateError as error:
-            found.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
-        return CheckReport(index.path, index.counts(), tuple(found), answers)
+            problems.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
+        return CheckReport(index.path, index.counts(), tuple(problems), answers)
 
 
 def repair_index(path: str | Path, **options: Any) -> CheckReport:
@@ -145,12 +145,12 @@ def _records(index: Index) -> Iterator[Problem]:
     summaries = {summary.community_id for summary in index.all(Summary)}
     yield from _problem("summaries of communities that are not there", summaries - community_ids)
     least = index.manifest.settings.summaries.min_entities
-    wanted = {community.id for community in communities if len(community.entity_ids) >= least}
+    worth_a_summary = {community.id for community in communities if len(community.entity_ids) >= least}
     if index.manifest.origin.get("kind") != "graphrag":  # whose reports came as they were
-        lacking = [id for id in wanted - summaries if ("summarize", id) not in failed]
+        lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
         yield from _problem("communities without a summary", lacking)
-    asked = [question for question in index.all(Question) if question.source == "kraq"]
-    about = {question.community_id for question in asked}
+    questions = [question for question in index.all(Question) if question.source == "kraq"]
+    about = {question.community_id for question in questions}
     yield from _problem("questions of communities that are not there", about - community_ids - {None})
     yield from _problem("summaries without a question", [i for i in summaries - about if ("ask", i) not in failed])
     yield from _dangling(
@@ -163,9 +163,9 @@ def _vectors(index: Index) -> Iterator[Problem]:
         ("passages", index.chunk_vectors, Chunk),
         ("questions", index.question_vectors, Question),
     ):
-        have, wanted = store.ids(), set(index.ids(kind))
-        yield from _problem(f"{name} without a vector", wanted - have)
-        yield from _problem(f"vectors of {name} that are not there", have - wanted)
+        have, record_ids = store.ids(), set(index.ids(kind))
+        yield from _problem(f"{name} without a vector", record_ids - have)
+        yield from _problem(f"vectors of {name} that are not there", have - record_ids)
 
 
 def _precomputed(index: Index) -> Iterator[Problem]:
@@ -173,9 +173,9 @@ def _precomputed(index: Index) -> Iterator[Problem]:
     if not path.exists():
         return
     stored = stored_questions(path)
-    asked = {question.id for question in index.questions(source="kraq")}
+    current = {question.id for question in index.questions(source="kraq")}
     if stored:
-        yield from _problem("questions that passages were not seen from", asked - stored, repair="precompute")
+        yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
         gone = stored - set(index.ids(Question))
         yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
 

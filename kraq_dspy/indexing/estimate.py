@@ -1,4 +1,4 @@
-"""What an index will cost, before any model is asked: a rehearsal with the embedded model, which costs nothing.
+"""Estimates what an index will cost, before any model is asked, by a rehearsal with the embedded model.
 
 The rehearsal runs the whole pipeline, with the prompts as they will be sent, and counts. What depends on the corpus
 alone (the number of extractions and their first prompts) is exact; what depends on what a model will find (gleaning,
@@ -117,16 +117,19 @@ def estimate_corpus(
     calls = len(chunks) * (1 + settings.extract.gleanings)
     stages = []
     for stage in ROLE_OF:
-        found = _scaled(used.get(stage, Usage()), share)
+        expected = _scaled(used.get(stage, Usage()), share)
         if stage == "extract":
             # A round of gleaning that finds nothing ends the search, so that fewer calls are possible.
-            found = dataclasses.replace(
-                found, calls=min(calls, found.calls) if settings.extract.gleanings > 1 else calls
+            expected = dataclasses.replace(
+                expected, calls=min(calls, expected.calls) if settings.extract.gleanings > 1 else calls
             )
-            low, high = _with_tokens(found, 1 - SPREAD / 5, 1 - SPREAD), _with_tokens(found, 1 + SPREAD / 5, 1 + SPREAD)
+            low, high = (
+                _with_tokens(expected, 1 - SPREAD / 5, 1 - SPREAD),
+                _with_tokens(expected, 1 + SPREAD / 5, 1 + SPREAD),
+            )
         else:
-            low, high = _scaled(found, 1 - SPREAD), _scaled(found, 1 + SPREAD)
-        stages.append(_priced(stage, settings, found, low, high, exact=stage == "extract"))
+            low, high = _scaled(expected, 1 - SPREAD), _scaled(expected, 1 + SPREAD)
+        stages.append(_priced(stage, settings, expected, low, high, exact=stage == "extract"))
     return Estimate(
         documents=documents,
         chunks=len(chunks),
@@ -165,14 +168,14 @@ def estimate_index(
         whole = used.get(stage, Usage())
         exact = not missing or stage == "extract"
         done = Usage() if stage == "extract" else paid.get(stage, Usage())
-        found = Usage(*(max(0, a - b) for a, b in zip(_counts(whole), _counts(done), strict=True)))
+        expected = Usage(*(max(0, a - b) for a, b in zip(_counts(whole), _counts(done), strict=True)))
         spread = 0.0 if exact else SPREAD
-        low, high = _with_tokens(found, 0.8, 1 - SPREAD), _with_tokens(found, 1.2, 1 + SPREAD)
+        low, high = _with_tokens(expected, 0.8, 1 - SPREAD), _with_tokens(expected, 1.2, 1 + SPREAD)
         low, high = (
-            dataclasses.replace(low, calls=round(found.calls * (1 - spread))),
-            dataclasses.replace(high, calls=round(found.calls * (1 + spread))),
+            dataclasses.replace(low, calls=round(expected.calls * (1 - spread))),
+            dataclasses.replace(high, calls=round(expected.calls * (1 + spread))),
         )
-        stages.append(_priced(stage, settings, found, low, high, exact=exact))
+        stages.append(_priced(stage, settings, expected, low, high, exact=exact))
     return Estimate(
         documents=n_documents,
         chunks=len(chunks),

@@ -1,4 +1,4 @@
-"""An index written out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
+"""Writes an index out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
 
 from pathlib import Path
 

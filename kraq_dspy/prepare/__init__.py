@@ -1,1 +1,1 @@
-"""What some programs and retrievers look up, made offline once: `kraq precompute DIR --qa-pairs`, `--raptor`, ..."""
+"""Makes offline, once, what some programs and retrievers look up: `kraq precompute DIR --qa-pairs`, `--raptor`, ..."""

@@ -1,4 +1,4 @@
-"""The graph of an index as its searches need it: records by id, and embeddings of entities and reports."""
+"""Gives the searches the graph of an index: records by id, and embeddings of entities and reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,14 +73,14 @@ class IndexGraph:
     @cached_property
     def _communities_of(self) -> dict[str, list[tuple[int, str]]]:
         """(level, id) of the communities with a report, by entity id, narrowest first."""
-        found: dict[str, list[tuple[int, str]]] = {}
+        by_entity: dict[str, list[tuple[int, str]]] = {}
         for community in self.index.all(Community):
             if community.id in self._reported:
                 for entity_id in community.entity_ids:
-                    found.setdefault(entity_id, []).append((community.level, community.id))
-        for communities in found.values():
+                    by_entity.setdefault(entity_id, []).append((community.level, community.id))
+        for communities in by_entity.values():
             communities.sort(reverse=True)
-        return found
+        return by_entity
 
 
 def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:

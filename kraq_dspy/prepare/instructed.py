@@ -1,4 +1,4 @@
-"""Selective pre-computation of E(d|q): for each question its top-N passages (KRAQ paper, appendix D.3)."""
+"""Pre-computes E(d|q) selectively: for each question its top-N passages (KRAQ paper, appendix D.3)."""
 
 import logging
 import random

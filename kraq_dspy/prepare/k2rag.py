@@ -1,4 +1,4 @@
-"""The summarised corpus of K2RAG: every document in fewer words, its graph, and passages for hybrid retrieval.
+"""Makes K2RAG's summarised corpus: every document in fewer words, its graph, and passages for hybrid retrieval.
 
 It lies in the folder of the index that it is made from, as an index of its own (`DIR/k2rag.kraq`).
 """
@@ -152,7 +152,7 @@ async def _build(
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
-    found = SummarisedReport(
+    report_made = SummarisedReport(
         documents=index.count(Document),
         tokens_before=(tokens := _tokens(index, {})),
         tokens_after=(left := _tokens(index, summaries)),
@@ -164,8 +164,8 @@ async def _build(
         seconds=perf_counter() - started,
     )
     with replaced(index.path / FILE) as draft:
-        draft.write_text(json.dumps({**dataclasses.asdict(found), **_made_with(index, models, shorten)}), "utf-8")
-    return found
+        draft.write_text(json.dumps({**dataclasses.asdict(report_made), **_made_with(index, models, shorten)}), "utf-8")
+    return report_made
 
 
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
@@ -173,11 +173,11 @@ async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, pro
     index.results.prune(STAGE, index.ids(Document))
     steps = StoredSteps(index.results, models, progress)
     items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
-    found: dict[str, str] = {}
+    summaries: dict[str, str] = {}
     async for done in steps.map(STAGE, "summarizer", shorten, items, total=index.count(Document)):
-        found[done.id] = done.prediction.shortened
+        summaries[done.id] = done.prediction.shortened
     progress.finish(STAGE)
-    return found
+    return summaries
 
 
 def _summarised(index: Index, summaries: dict[str, str]) -> Iterator[Document]:

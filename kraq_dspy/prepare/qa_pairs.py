@@ -1,4 +1,4 @@
-"""Question-answer pairs of all chunks, made once and kept in the index's results (QA-RAG leaves that to query time)."""
+"""Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The tree of summaries over an index's passages, built level by level and kept beside them (RAPTOR)."""
+"""Builds the tree of summaries over an index's passages, level by level, and keeps it beside them (RAPTOR)."""
 
 import asyncio
 import dataclasses
@@ -115,7 +115,7 @@ class _Builder:
         texts = [chunk.passage for chunk in chunks]
         vectors: Vectors = self.index.chunk_vectors.vectors(ids)
         nodes: list[TreeNode] = []
-        asked: set[str] = set()
+        cluster_ids: set[str] = set()
         progress.start(STAGE, None)
         for level in range(1, self.settings.max_levels + 1):
             if len(ids) < self.settings.min_nodes:
@@ -125,7 +125,7 @@ class _Builder:
             members = {content_id(STAGE, *(ids[row] for row in rows)): rows for rows in clusters if len(rows) > 1}
             if not members:  # nothing comes together any more
                 break
-            asked.update(members)
+            cluster_ids.update(members)
             items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
             here: list[TreeNode] = []
             async for done in steps.map(STAGE, "summarizer", self.program, items):
@@ -140,7 +140,7 @@ class _Builder:
             texts = [node.text for node in here] + [texts[row] for row in alone]
             ids = [node.id for node in here] + [ids[row] for row in alone]
         progress.finish(STAGE)
-        self.index.results.prune(STAGE, asked)
+        self.index.results.prune(STAGE, cluster_ids)
         node_vectors(self.index, self.embedder, nodes).sync("embed summaries", progress)
         self._write(nodes, [chunk.id for chunk in chunks])
         return TreeReport(
@@ -148,7 +148,7 @@ class _Builder:
             summaries=len(nodes),
             levels=max((node.level for node in nodes), default=0),
             calls=self.index.results.calls(STAGE) - before,
-            failures=len(asked) - len(nodes),
+            failures=len(cluster_ids) - len(nodes),
             seconds=perf_counter() - started,
         )
 

@@ -1,4 +1,4 @@
-"""Embeddings of the sentences of an index's passages, made once and kept beside those of the passages."""
+"""Embeds the sentences of an index's passages once, and keeps them beside those of the passages."""
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.errors import IndexStateError

@@ -1,4 +1,4 @@
-"""Clusters in which a passage may belong to several, small enough to be summarised (RAPTOR, section 3)."""
+"""Finds clusters in which a passage may belong to several, small enough to be summarised (RAPTOR, section 3)."""
 
 import math
 import warnings
@@ -27,18 +27,18 @@ def soft_clusters(
     """
     if method not in ("gmm", "kmeans"):
         raise ValueError(f"method is {method!r}; expected gmm or kmeans.")
-    found: set[tuple[int, ...]] = set()
+    clusters: set[tuple[int, ...]] = set()
     waiting = [tuple(range(len(vectors)))] if len(vectors) else []
     while waiting:
         rows = waiting.pop()
         total = sum(sizes[row] for row in rows)
         if len(rows) == 1 or total <= limit:
-            found.add(rows)
+            clusters.add(rows)
             continue
         least = min(len(rows), max(2, math.ceil(total / limit))) if method == "kmeans" else 2
         parts = _split(vectors[list(rows)], least, method, seed)
         waiting += [tuple(rows[place] for place in part) for part in parts]
-    return [list(rows) for rows in sorted(found)]
+    return [list(rows) for rows in sorted(clusters)]
 
 
 def _split(vectors: NDArray[np.float32], least: int, method: str, seed: int) -> list[list[int]]:

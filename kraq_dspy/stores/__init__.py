@@ -1,1 +1,1 @@
-"""The asset on disk: records and results in SQLite, vectors in Qdrant."""
+"""Keeps the asset on disk: records, results and prepared answers in SQLite, vectors in Qdrant."""

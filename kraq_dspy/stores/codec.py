@@ -1,4 +1,4 @@
-"""Records to JSON text and back, exactly: tuples stay tuples, and any Python string survives.
+"""Turns records into JSON text and back, exactly: tuples stay tuples, and any Python string survives.
 
 Python strings may hold lone surrogates (an undecodable byte of a file name becomes one), which neither UTF-8 nor SQLite
 can store as text. `storable` turns such a string into bytes (UTF-8 with "surrogatepass"), which SQLite keeps as a blob,

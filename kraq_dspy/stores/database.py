@@ -1,4 +1,4 @@
-"""One SQLite file with many readers and one writer, for any number of threads.
+"""Opens one SQLite file for many readers and one writer, in any number of threads.
 
 Write-ahead log: readers see what is committed and never wait for the writer. `synchronous=NORMAL`: a killed process
 loses nothing that was committed, a power cut may lose the last transactions but tears none.

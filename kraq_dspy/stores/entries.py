@@ -1,4 +1,4 @@
-"""The tables of `catalogue.db`: entries as they are, and every version they had.
+"""Keeps the tables of `catalogue.db`: entries as they are, and every version they had.
 
 The rules of a catalogue (what is a conflict, what may be approved) are those of `catalogue/store.py`.
 """

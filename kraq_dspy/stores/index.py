@@ -1,4 +1,4 @@
-"""The asset on disk, a folder `NAME.kraq/`:
+"""Opens the asset on disk, a folder `NAME.kraq/`:
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
@@ -235,18 +235,18 @@ class Index:
         """Records in the order of `ids`. Raises UnknownRecordError."""
         table = table_of(kind)
         keys = [storable(one) for one in ids]
-        found: dict[str | bytes, R] = {}
+        records: dict[str | bytes, R] = {}
         with self._database.reading() as connection:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 rows = connection.execute(
                     f"SELECT id, data FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
                 )
-                found.update((key, loads(kind, restored(data))) for key, data in rows)
+                records.update((key, loads(kind, restored(data))) for key, data in rows)
         try:
-            return [found[key] for key in keys]
+            return [records[key] for key in keys]
         except KeyError:
-            unknown = next(one for one, key in zip(ids, keys, strict=True) if key not in found)
+            unknown = next(one for one, key in zip(ids, keys, strict=True) if key not in records)
             raise UnknownRecordError(
                 f"{str(self.path)!r} has no {kind.__name__} with the id {unknown!r}. The index may have changed since "
                 "the id was read."
@@ -288,10 +288,10 @@ class Index:
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
     ) -> list[Question]:
         """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
-        wanted = {"level": level, "source": source}
-        given = {column: value for column, value in wanted.items() if value is not None}
-        where = [f"{column} IS ?" for column in given] + ([] if duplicates else ["duplicate_of IS NULL"])
-        return list(self._stream(Question, " AND ".join(where), tuple(given.values())))
+        columns = {"level": level, "source": source}
+        asked_for = {column: value for column, value in columns.items() if value is not None}
+        where = [f"{column} IS ?" for column in asked_for] + ([] if duplicates else ["duplicate_of IS NULL"])
+        return list(self._stream(Question, " AND ".join(where), tuple(asked_for.values())))
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
@@ -368,8 +368,8 @@ def _migrated(path: Path, lock: FileLock) -> dict[str, Any]:
         database = Database(path / DATABASE)
         try:
             with database.writing() as connection:
-                found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-                for number in range(found, manifests.SCHEMA_VERSION):
+                version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+                for number in range(version, manifests.SCHEMA_VERSION):
                     MIGRATIONS.get(number, Migration()).database(connection)
                 connection.execute(f"PRAGMA user_version = {manifests.SCHEMA_VERSION}")
         finally:

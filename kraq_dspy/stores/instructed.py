@@ -1,4 +1,4 @@
-"""Pre-computed E(d|q): for each question, one row with the vectors of its passages (KRAQ paper, 3.2, equation E_pre).
+"""Stores pre-computed E(d|q): for each question, one row with the vectors of its passages (KRAQ paper, equation E_pre).
 
 A look-up reads one row of one SQLite table, and of a long row only the vectors that are asked for.
 """
@@ -120,8 +120,8 @@ class InstructedStore:
 
     def __contains__(self, question_id: str) -> bool:
         with self._database.reading() as connection:
-            found = connection.execute("SELECT 1 FROM rows WHERE question = ?", (_key(question_id),)).fetchone()
-        return found is not None
+            row = connection.execute("SELECT 1 FROM rows WHERE question = ?", (_key(question_id),)).fetchone()
+        return row is not None
 
     @property
     def n_questions(self) -> int:

@@ -1,4 +1,4 @@
-"""`manifest.json`: what an index is, readable without opening its database."""
+"""Reads and writes `manifest.json`: what an index is, readable without opening its database."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What language models answered, so that nothing is paid for twice.
+"""Stores what language models answered, so that nothing is paid for twice.
 
 A *result* is the finished output of one item in one stage, with the fingerprint of what went into it. The *journal*
 holds the single answers of items that are not finished yet: a killed build replays them. The *ledger* adds up what was

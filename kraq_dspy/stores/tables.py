@@ -1,4 +1,4 @@
-"""Which table of `index.db` holds which record, and the columns by which records can be asked for.
+"""Says which table of `index.db` holds which record, and by which columns records can be asked for.
 
 `seq` numbers the records of a table in the order in which they were first added; `data` is the whole record as JSON.
 """
@@ -98,8 +98,8 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
 
 def check(connection: sqlite3.Connection, path: str) -> int:
     """The schema version of the database. Raises IndexStateError when a table is missing."""
-    found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = sorted({table.name for table in TABLES.values()} - found)
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    missing = sorted({table.name for table in TABLES.values()} - names)
     if missing:
         raise IndexStateError(
             f"{path!r} is damaged: it lacks the tables {', '.join(missing)}. "

@@ -1,4 +1,4 @@
-"""Payloads as tags, so that one keyword index serves every filter on every field and type.
+"""Turns payloads into tags, so that one keyword index serves every filter on every field and type.
 
 A payload {"year": 1999, "lang": ["en", "fr"]} becomes the tags `"year"=1999`, `"lang"="en"`, `"lang"="fr"`. Engines
 differ in what equality means for booleans and floats and in how a field name with a dot is written; a tag is a string.

@@ -1,4 +1,4 @@
-"""Embeddings of short texts (entities, reports, summaries) in a store of their own, made where they are missing."""
+"""Finds records by the embeddings of their short texts (entities, reports, summaries), in a store of their own."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One reader for each format family: a path goes in, rows and bad rows come out, as they are read.
+"""Names one reader for each format family: a path goes in, rows and bad rows come out, as they are read.
 
 A reader lets OSError through (the loader names the file); whatever is wrong with the content is a `BadRow`.
 """

@@ -1,4 +1,4 @@
-"""Bytes to text without guessing: UTF-8, or the encoding that a byte-order mark names; else an exact complaint."""
+"""Decodes bytes without guessing: UTF-8, or the encoding that a byte-order mark names; else an exact complaint."""
 
 import codecs
 from collections.abc import Iterator

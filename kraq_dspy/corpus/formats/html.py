@@ -1,4 +1,4 @@
-"""Web pages: what a reader sees of them, a line for each block."""
+"""Reads web pages: what a reader sees of them, a line for each block."""
 
 import re
 from collections.abc import Iterator

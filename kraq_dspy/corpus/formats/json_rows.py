@@ -1,4 +1,4 @@
-"""JSON Lines, plain or gzip-compressed, line by line; and small JSON files, whole."""
+"""Reads JSON lines, plain or gzip-compressed, line by line; and small JSON files, whole."""
 
 import gzip
 import json

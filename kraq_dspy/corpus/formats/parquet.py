@@ -1,4 +1,4 @@
-"""Parquet, a batch of rows at a time."""
+"""Reads parquet, a batch of rows at a time."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PDF through pypdf (extra `formats`): a file is a document, with an empty line between its pages."""
+"""Reads PDF through pypdf (extra `formats`): a file is a document, with an empty line between its pages."""
 
 from collections.abc import Iterator
 from pathlib import Path

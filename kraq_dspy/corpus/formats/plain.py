@@ -1,4 +1,4 @@
-"""Text and Markdown: a file is a document."""
+"""Reads text and Markdown: a file is a document."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a file gives: rows, each a document, and rows that cannot be one."""
+"""Defines what a file gives: rows, each a document, and rows that cannot be one."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""CSV and TSV, row by row. The first row names the columns; every value stays the string that it is."""
+"""Reads CSV and TSV, row by row. The first row names the columns; every value stays the string that it is."""
 
 import csv
 from collections.abc import Iterator

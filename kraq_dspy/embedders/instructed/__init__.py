@@ -1,4 +1,4 @@
-"""Encoders of passages as seen from a question, E(d|q). The heavy packages are imported when one is made."""
+"""Loads encoders of passages as seen from a question, E(d|q). Heavy packages are imported when one is made."""
 
 from typing import Any
 

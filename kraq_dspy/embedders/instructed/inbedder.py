@@ -1,4 +1,4 @@
-"""InBedder: the embedding is what a masked language model would answer (Peng et al., 2024); the papers' encoder."""
+"""Embeds by what a masked language model would answer: InBedder (Peng et al., 2024), the papers' encoder."""
 
 from collections.abc import Sequence
 from typing import Any

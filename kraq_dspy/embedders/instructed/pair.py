@@ -1,4 +1,4 @@
-"""The default E(d|q): question and passage read as one pair by the packaged sentence encoder."""
+"""Embeds question and passage read as one pair by the packaged sentence encoder: the default E(d|q)."""
 
 import functools
 import json
@@ -53,8 +53,14 @@ class PairEmbedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         tokenizer = self.transformer.tokenizer
         # A question longer than half of the room would leave none for the passage.
-        asked = tokenizer(question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2)
-        question = question if len(asked["input_ids"]) < self.max_tokens // 2 else tokenizer.decode(asked["input_ids"])
+        question_tokens = tokenizer(
+            question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2
+        )
+        question = (
+            question
+            if len(question_tokens["input_ids"]) < self.max_tokens // 2
+            else tokenizer.decode(question_tokens["input_ids"])
+        )
         rows = [
             dict(tokenizer(question, passage, truncation="only_second", max_length=self.max_tokens))
             for passage in passages

@@ -1,4 +1,4 @@
-"""Sentence encoders that read an instruction before the text: the question stands where their task description goes."""
+"""Embeds passages after an instruction: the question stands where the encoder's task description goes."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""A transformer that turns token sequences into one vector each, in batches of similar length."""
+"""Turns token sequences into one vector each by a transformer, in batches of similar length."""
 
 import importlib
 import importlib.util

@@ -1,1 +1,1 @@
-"""Other systems' files in and out: GraphRAG's tables, passages with triples, GraphML, JSON lines."""
+"""Reads and writes other systems' files: GraphRAG's tables, passages with triples, GraphML, JSON lines."""

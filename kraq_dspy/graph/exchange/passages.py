@@ -1,4 +1,4 @@
-"""Documents and chunks of other systems: their passages stay the chunks they are."""
+"""Makes documents and chunks of other systems' passages, which stay the chunks they are."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -72,8 +72,8 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
 def require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ...]]) -> None:
     """Raises ExchangeError for the columns that `row` lacks; of a tuple, one is enough."""
-    wanted = [(each,) if isinstance(each, str) else each for each in columns]
-    missing = [" or ".join(map(repr, names)) for names in wanted if not any(name in row for name in names)]
+    alternatives = [(each,) if isinstance(each, str) else each for each in columns]
+    missing = [" or ".join(map(repr, names)) for names in alternatives if not any(name in row for name in names)]
     if missing:
         found = ", ".join(map(repr, sorted(row))) or "none"
         raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {found}.")

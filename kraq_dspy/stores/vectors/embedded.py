@@ -104,16 +104,16 @@ class EdgeVectorStore:
     def ids(self) -> set[str]:
         import qdrant_edge as edge
 
-        found: set[str] = set()
+        point_ids: set[str] = set()
         offset = None
         with self._errors():
             while True:
                 records, offset = self._shard.scroll(
                     edge.ScrollRequest(offset=offset, limit=10 * BATCH, with_payload=False, with_vector=False)
                 )
-                found.update(hex_id(record.id) for record in records)
+                point_ids.update(hex_id(record.id) for record in records)
                 if offset is None:
-                    return found
+                    return point_ids
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         by_id: dict[str, Any] = {}
@@ -156,8 +156,8 @@ class EdgeVectorStore:
             with self._errors():
                 return hits_of([self._shard.query(edge.QueryRequest(limit=limit, query=query, filter=condition))])
 
-        found = best_hits(ask, 1 if weights else 0, k)
-        return found[0] if found else []
+        hits = best_hits(ask, 1 if weights else 0, k)
+        return hits[0] if hits else []
 
     def optimize(self) -> None:
         """Merge what many writes left behind; above `HNSW_ABOVE` points, build the graph for approximate search.
@@ -217,9 +217,9 @@ class EdgeVectorStore:
                 f"The disk with {str(self._path)!r} is full: {free >> 20} MiB are free, and vectors are only opened "
                 f"while {OPEN_BYTES >> 20} are. Free some space and go on; nothing was lost."
             )
-        found = self._stored_dimension()
-        if found is not None and found != self._dimension:
-            raise EncoderMismatchError(other_dimension(str(self._path), found, self._dimension))
+        stored = self._stored_dimension()
+        if stored is not None and stored != self._dimension:
+            raise EncoderMismatchError(other_dimension(str(self._path), stored, self._dimension))
         with self._errors():
             return edge.EdgeShard.load(str(self._path), self._config())
 

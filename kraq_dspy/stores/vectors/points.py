@@ -1,4 +1,4 @@
-"""What both vector stores share: names of a point's parts, its words' weights, and ties in the order of the ids."""
+"""Defines what both vector stores share: a point's parts, its words' weights, and ties in the order of the ids."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -88,10 +88,10 @@ def checked_vectors(vectors: Vectors, dimension: int, n_rows: int | None = None)
 
 
 def stacked(ids: Sequence[str], by_id: Mapping[str, Any], dimension: int) -> Vectors:
-    for wanted in ids:
-        if wanted not in by_id:
-            raise UnknownRecordError(f"No vector is stored for the id {wanted!r}.")
-    return np.array([by_id[wanted] for wanted in ids], dtype=np.float32).reshape(len(ids), dimension)
+    for point_id in ids:
+        if point_id not in by_id:
+            raise UnknownRecordError(f"No vector is stored for the id {point_id!r}.")
+    return np.array([by_id[point_id] for point_id in ids], dtype=np.float32).reshape(len(ids), dimension)
 
 
 def other_dimension(where: str, stored: int, given: int) -> str:

@@ -100,16 +100,16 @@ class QdrantVectorStore:
                 self._client.delete(self._collection, models.PointIdsList(points=list(gone[start:end])), wait=True)
 
     def ids(self) -> set[str]:
-        found: set[str] = set()
+        point_ids: set[str] = set()
         offset = None
         with self._errors():
             while True:
                 records, offset = self._client.scroll(
                     self._collection, limit=10 * BATCH, offset=offset, with_payload=False, with_vectors=False
                 )
-                found.update(hex_id(record.id) for record in records)
+                point_ids.update(hex_id(record.id) for record in records)
                 if offset is None:
-                    return found
+                    return point_ids
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         by_id: dict[str, Any] = {}
@@ -157,8 +157,8 @@ class QdrantVectorStore:
                 )
             return hits_of([reply.points])
 
-        found = best_hits(ask, 1 if weights else 0, k)
-        return found[0] if found else []
+        hits = best_hits(ask, 1 if weights else 0, k)
+        return hits[0] if hits else []
 
     def close(self) -> None:
         """A client that was handed in stays open: it is its owner's."""
@@ -170,9 +170,9 @@ class QdrantVectorStore:
 
         if self._client.collection_exists(self._collection):
             vectors: Any = self._client.get_collection(self._collection).config.params.vectors
-            found = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else 0
-            if found != self._dimension:
-                raise EncoderMismatchError(other_dimension(self._collection, found, self._dimension))
+            stored = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else 0
+            if stored != self._dimension:
+                raise EncoderMismatchError(other_dimension(self._collection, stored, self._dimension))
             return
         self._client.create_collection(
             self._collection,

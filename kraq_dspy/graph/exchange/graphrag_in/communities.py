@@ -67,16 +67,16 @@ def read_communities(
     links_of: dict[str, list[Relationship]] = defaultdict(list)
     for link in relationships:
         links_of[link.source_id].append(link)
-    found = []
+    communities = []
     for id, number in kept.items():
         inside = groups[number].entity_ids
         links = sorted(
             (link for entity_id in inside for link in links_of[entity_id] if link.target_id in inside),
             key=lambda link: link.id,
         )
-        said: Iterable[Relationship | Entity] = links or [by_id[entity_id] for entity_id in inside]
-        chunk_ids = {chunk_id for record in said for chunk_id in record.chunk_ids}
-        found.append(
+        sources: Iterable[Relationship | Entity] = links or [by_id[entity_id] for entity_id in inside]
+        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
+        communities.append(
             Community(
                 id=id,
                 level=levels[id],
@@ -87,12 +87,12 @@ def read_communities(
                 chunk_ids=tuple(sorted(chunk_ids, key=order.__getitem__)),
             )
         )
-    sizes = {community.id: len(community.entity_ids) for community in found}
-    short = sum(bool(c.child_ids) and sum(sizes[child] for child in c.child_ids) < sizes[c.id] for c in found)
+    sizes = {community.id: len(community.entity_ids) for community in communities}
+    short = sum(bool(c.child_ids) and sum(sizes[child] for child in c.child_ids) < sizes[c.id] for c in communities)
     if short:
         problems["communities have entities that none of their sub-communities has"] = short
-    found.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
-    return tuple(found), ids
+    communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    return tuple(communities), ids
 
 
 def _groups(tables: Tables, graph: GraphRecords, problems: Counter[str]) -> dict[str, _Group]:
@@ -180,13 +180,13 @@ def _numeric(number: str) -> tuple[int, str]:
 def _parent(number: str, groups: Mapping[str, _Group], ids: Mapping[str, str], kept: Mapping[str, str]) -> str | None:
     """The id of the nearest community above that holds other entities; None at the top or where the chain is broken."""
     own = ids[number]
-    seen = {number}
+    visited = {number}
     above = groups[number].parent
-    while above in ids and above not in seen:
+    while above in ids and above not in visited:
         if ids[above] != own:
             holder = groups[kept[ids[above]]]
             return ids[above] if holder.entity_ids > groups[number].entity_ids else None
-        seen.add(above)
+        visited.add(above)
         above = groups[above].parent
     return None
 
@@ -206,7 +206,7 @@ def _levels(parents: Mapping[str, str | None], given: Mapping[str, int]) -> dict
 
 def read_summaries(tables: Tables, ids: Mapping[str, str], problems: Counter[str]) -> tuple[Summary, ...]:
     """One for each community that has a report, joined on `community`: the ids of reports repeat."""
-    found: dict[str, Summary] = {}
+    by_community: dict[str, Summary] = {}
     for row in tables.rows("community_reports", ["community", ("summary", "full_content")]):
         number = _number(row["community"])
         text = text_of(row.get("summary")).strip() or text_of(row.get("full_content")).strip()
@@ -220,12 +220,12 @@ def read_summaries(tables: Tables, ids: Mapping[str, str], problems: Counter[str
         if not findings:
             problems["reports have no findings"] += 1
         summary = Summary(ids[number], text_of(row.get("title")).strip(), text, findings, MODEL)
-        if summary.community_id in found:
+        if summary.community_id in by_community:
             problems["reports are about a community that has one already; the one with more findings was kept"] += 1
-            if len(found[summary.community_id].findings) >= len(findings):
+            if len(by_community[summary.community_id].findings) >= len(findings):
                 continue
-        found[summary.community_id] = summary
-    return tuple(sorted(found.values(), key=lambda summary: summary.community_id))
+        by_community[summary.community_id] = summary
+    return tuple(sorted(by_community.values(), key=lambda summary: summary.community_id))
 
 
 def _findings(value: Any) -> tuple[Finding, ...]:
@@ -236,12 +236,12 @@ def _findings(value: Any) -> tuple[Finding, ...]:
             return ()
     if not isinstance(value, list):
         return ()
-    found = []
+    findings = []
     for each in value:
         if isinstance(each, dict):
             finding = Finding(text_of(each.get("summary")).strip(), text_of(each.get("explanation")).strip())
         else:
             finding = Finding(text_of(each).strip(), "")
         if finding.summary or finding.explanation:
-            found.append(finding)
-    return tuple(found)
+            findings.append(finding)
+    return tuple(findings)

@@ -58,8 +58,8 @@ def read_graphrag(folder: Path) -> ImportedGraphRAG:
     bare = len({community.id for community in communities} - {summary.community_id for summary in summaries})
     if bare:
         problems["communities have no report"] = bare
-    said = tuple(f"{count} {problem}" for problem, count in sorted(problems.items()))
-    for problem in said:
+    messages = tuple(f"{count} {problem}" for problem, count in sorted(problems.items()))
+    for problem in messages:
         logger.warning("%s: %s", tables.folder.name, problem)
     return ImportedGraphRAG(
         documents=tuple(texts.documents),
@@ -69,5 +69,5 @@ def read_graphrag(folder: Path) -> ImportedGraphRAG:
         claims=tuple(graph.claims),
         communities=communities,
         summaries=summaries,
-        problems=said,
+        problems=messages,
     )

@@ -49,8 +49,8 @@ class Tables:
         if not folder.is_dir():
             raise ExchangeError(f"There is no folder {str(folder)!r}. Give GraphRAG's output folder.")
         for place in _places(folder):
-            found = {table: find_table(place, names) for table, names in TABLES.items()}
-            if found["entities"]:
+            paths = {table: find_table(place, names) for table, names in TABLES.items()}
+            if paths["entities"]:
                 break
         else:
             there = ", ".join(sorted(repr(path.name) for path in folder.iterdir())[:20]) or "nothing"
@@ -58,11 +58,11 @@ class Tables:
                 f"{folder.name!r} has no table 'entities' or 'create_final_entities' ({', '.join(SUFFIXES)}), "
                 f"neither itself nor in 'output'; it has: {there}. Give GraphRAG's output folder."
             )
-        missing = [table for table, path in found.items() if path is None and table not in OPTIONAL]
+        missing = [table for table, path in paths.items() if path is None and table not in OPTIONAL]
         if missing:
-            there = ", ".join(repr(path.name) for path in found.values() if path)
+            there = ", ".join(repr(path.name) for path in paths.values() if path)
             raise ExchangeError(f"{place.name!r} lacks the table {', '.join(map(repr, missing))}; it has: {there}.")
-        return cls(place, {table: path for table, path in found.items() if path})
+        return cls(place, {table: path for table, path in paths.items() if path})
 
     def has(self, table: str) -> bool:
         return table in self.paths
@@ -143,7 +143,7 @@ def _owner(row: Row) -> tuple[str, str]:
 
 def _metadata(row: Row) -> Metadata:
     """`metadata` (2.x) or `raw_data` (3.x), where they hold plain values, and the date of creation."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for column in ("metadata", "raw_data"):
         value = row.get(column)
         if isinstance(value, str):
@@ -152,10 +152,10 @@ def _metadata(row: Row) -> Metadata:
             except ValueError:
                 continue
         if isinstance(value, dict):
-            found.update(value)
+            fields.update(value)
     if text_of(row.get("creation_date")):
-        found["creation_date"] = text_of(row["creation_date"])
-    plain = {str(key): value for key, value in found.items() if isinstance(value, str | int | float | bool)}
+        fields["creation_date"] = text_of(row["creation_date"])
+    plain = {str(key): value for key, value in fields.items() if isinstance(value, str | int | float | bool)}
     return {key: value for key, value in plain.items() if key not in ("id", "title", "text", "text_unit_ids")}
 
 
