@@ -56,7 +56,7 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
 
 def _is_index(path: Path) -> bool:
     """Such as the one that is being made, where it lies in the corpus's folder."""
-    return (path / "manifest.json").is_file() and (path / "index.db").is_file()
+    return os.path.isfile(path / "manifest.json") and os.path.isfile(path / "index.db")
 
 
 def unreadable(error: OSError, what: str = "file") -> str:
