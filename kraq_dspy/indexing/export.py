@@ -40,8 +40,17 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
 def _parquet(index: Index, out: Path) -> list[Path]:
     from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag  # brings pyarrow
 
-    kinds = (Document, Chunk, Entity, Relationship, Claim, Community, Summary, Question)
-    return write_graphrag(out, GraphTables(*(list(index.all(kind)) for kind in kinds)))
+    records = GraphTables(
+        documents=list(index.all(Document)),
+        chunks=list(index.all(Chunk)),
+        entities=list(index.all(Entity)),
+        relationships=list(index.all(Relationship)),
+        claims=list(index.all(Claim)),
+        communities=list(index.all(Community)),
+        summaries=list(index.all(Summary)),
+        questions=list(index.all(Question)),
+    )
+    return write_graphrag(out, records)
 
 
 def _graphml(index: Index, out: Path) -> list[Path]:
