@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kraq_dspy.programs.k2rag import K2RAG
     from kraq_dspy.programs.kraq import KRAQ
     from kraq_dspy.programs.qa_rag import QARAG
+    from kraq_dspy.programs.retrievers.in_memory import Corpus
     from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
     from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
     from kraq_dspy.programs.traditional_rag import TraditionalRAG
@@ -38,6 +39,7 @@ _HOME = {
     "Chunk": "records",
     "CombinedRetrieveRAG": "programs.combined_retrieve_rag",
     "Community": "records",
+    "Corpus": "programs.retrievers.in_memory",
     "Document": "records",
     "EfficientSpeculativeRAG": "programs.speculative.efficient_speculative_rag",
     "Entity": "records",
@@ -74,6 +76,7 @@ __all__ = [
     "Chunk",
     "CombinedRetrieveRAG",
     "Community",
+    "Corpus",
     "Document",
     "EfficientSpeculativeRAG",
     "Entity",

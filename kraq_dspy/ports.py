@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,29 +69,10 @@ class PromptScorer(Protocol):
         """
 
 
-class VectorStore(Protocol):
-    """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
-
-    Safe for threads; one process at a time may have an embedded store open.
-    """
-
-    @property
-    def dimension(self) -> int: ...
+class VectorSearch(Protocol):
+    """Embeddings by id, found by vector. Safe for threads."""
 
     def count(self) -> int: ...
-
-    def upsert(
-        self,
-        ids: Sequence[str],
-        vectors: Vectors,
-        texts: Sequence[str] | None = None,
-        payloads: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        """Write points; an id that is there is replaced. `texts` feed the BM25 index."""
-
-    def delete(self, ids: Collection[str]) -> None: ...
-
-    def ids(self) -> set[str]: ...
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
@@ -105,6 +86,29 @@ class VectorStore(Protocol):
         filters: Filters | None = None,
     ) -> list[list[tuple[str, float]]]:
         """For each row of `vectors`, up to `k` (id, cosine), best first; ties by id."""
+
+
+class VectorStore(VectorSearch, Protocol):
+    """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
+
+    Safe for threads; one process at a time may have an embedded store open.
+    """
+
+    @property
+    def dimension(self) -> int: ...
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: Vectors,
+        texts: Sequence[str] | None = None,
+        payloads: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Write points; an id that is there is replaced. `texts` feed the BM25 index."""
+
+    def delete(self, ids: Collection[str]) -> None: ...
+
+    def ids(self) -> set[str]: ...
 
     def search_text(
         self,
@@ -175,6 +179,10 @@ class Retriever(Protocol):
         vector: Vectors | None = None,
     ) -> list[Hit]:
         """`vector` is the question's embedding `[dimension]` where the caller has it; others ignore it."""
+
+
+RetrieverLike: TypeAlias = Retriever | Callable[..., Any]
+"""A retriever, or what `programs.retrievers.as_retriever` makes one of: a function of a question, a `dspy.Retrieve`."""
 
 
 class QuestionFinder(Protocol):

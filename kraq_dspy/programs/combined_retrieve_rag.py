@@ -1,12 +1,15 @@
 """Combined Retrieve RAG: evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
+from collections.abc import Sequence
+
 import dspy
 
-from kraq_dspy.ports import QuestionFinder, Retriever
+from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.signatures import AnswerQuestion
 
 
@@ -14,7 +17,8 @@ class CombinedRetrieveRAG(dspy.Module):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
     `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
-    `alpha=1` is TraditionalRAG.
+    `alpha=1` is TraditionalRAG. `retrieve` may be any function of a question that returns texts (`as_retriever`), and
+    `questions` a list of them.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall".
@@ -22,8 +26,8 @@ class CombinedRetrieveRAG(dspy.Module):
 
     def __init__(
         self,
-        retrieve: Retriever,
-        questions: QuestionFinder,
+        retrieve: RetrieverLike,
+        questions: QuestionFinder | Sequence[str],
         k: int = 15,
         n: int = 2,
         alpha: float = 0.5,
@@ -38,7 +42,7 @@ class CombinedRetrieveRAG(dspy.Module):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
-        combined = await call(self.retrieve.search, question, self.k)
+        combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         clock.lap("retrieve")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         clock.lap("answer")

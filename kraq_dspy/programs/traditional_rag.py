@@ -2,10 +2,11 @@
 
 import dspy
 
-from kraq_dspy.ports import Retriever
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.signatures import AnswerQuestion
 
 
@@ -16,11 +17,11 @@ class TraditionalRAG(dspy.Module):
     hits are no error: the model is then asked without passages, and is told to say so when it does not know.
     """
 
-    def __init__(self, retrieve: Retriever, k: int = 15) -> None:
+    def __init__(self, retrieve: RetrieverLike, k: int = 15) -> None:
         super().__init__()
         if k < 1:
             raise ValueError(f"k is {k}; expected 1 or more passages.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.k = k
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 

@@ -37,7 +37,7 @@ from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
-from kraq_dspy.programs.retrievers import DenseRetriever, NearestQuestions, RewrittenRetriever
+from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
@@ -197,6 +197,7 @@ ASKED = {"question": QUESTION}
 SCORED = {"question": QUESTION, "drafts": DRAFTS}
 
 MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str, Any]]] = {
+    AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
     BinaryJudge: (lambda library: BinaryJudge(), {"asked": ANSWERED}),

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import dspy
 
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.ports import Retriever
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -28,11 +29,11 @@ class GraphGlobalSearch(dspy.Module):
     seconds for "retrieve", "map", "reduce" and "wall".
     """
 
-    def __init__(self, retrieve: Retriever, *, k: int = 100, tokens: int = 8000) -> None:
+    def __init__(self, retrieve: RetrieverLike, *, k: int = 100, tokens: int = 8000) -> None:
         super().__init__()
         if k < 1 or tokens < 1:
             raise ValueError(f"k is {k} and tokens {tokens}; expected 1 or more of each.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.k = k
         self.tokens = tokens
         self.rate = FittingPredict(RatePoints, shorten="reports")

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
-from kraq_dspy.programs.retrievers.hits import Retrieving
+from kraq_dspy.programs.retrievers.hits import SharedByCopies
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 
@@ -29,7 +29,7 @@ class LocalContext:
     n_tokens: int
 
 
-class KnowledgeGraph(Retrieving):
+class KnowledgeGraph(SharedByCopies):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages."""
 

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import dspy
 
-from kraq_dspy.ports import Retriever
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -58,12 +59,12 @@ class K2RAG(dspy.Module):
     SHARE: ClassVar[float] = 0.5
     """Of its length that an account or an answer keeps when it is shortened."""
 
-    def __init__(self, knowledge: GraphContext | None, retrieve: Retriever, shorten: Shorten, k: int = 10) -> None:
+    def __init__(self, knowledge: GraphContext | None, retrieve: RetrieverLike, shorten: Shorten, k: int = 10) -> None:
         super().__init__()
         if k < 1:
             raise ValueError(f"k is {k}; expected 1 or more passages.")
         self.knowledge = knowledge
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.k = k
         self.tell = FittingPredict(TellFromGraph, shorten="passages")
         self.ask = FittingPredict(AskSubQuestion, shorten="information")

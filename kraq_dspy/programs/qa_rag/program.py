@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import dspy
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.ports import Retriever
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
 
@@ -53,14 +54,14 @@ class QARAG(dspy.Module):
     """
 
     def __init__(
-        self, retrieve: Retriever, stored: QAPairSource | None = None, k: int = 10, variant: str = "type2"
+        self, retrieve: RetrieverLike, stored: QAPairSource | None = None, k: int = 10, variant: str = "type2"
     ) -> None:
         super().__init__()
         if k < 1:
             raise ValueError(f"k is {k}; expected 1 or more passages.")
         if variant not in VARIANTS:
             raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.stored = stored
         self.k = k
         self.variant = variant

@@ -1,11 +1,14 @@
 """Retrievers: one interface (`ports.Retriever`), one file each, and one contract test that all of them pass."""
 
+from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever
 from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
 from kraq_dspy.programs.retrievers.combined import CombinedHits, CombinedRetriever, share_budget
 from kraq_dspy.programs.retrievers.community_bridge import CommunityBridgeRetriever, QuestionCommunities
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
+from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
 from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
@@ -17,11 +20,13 @@ from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 from kraq_dspy.programs.retrievers.sentence_window import SentenceWindowRetriever
 
 __all__ = [
+    "AdaptedRetriever",
     "AdaptiveRetriever",
     "BM25Retriever",
     "CombinedHits",
     "CombinedRetriever",
     "CommunityBridgeRetriever",
+    "Corpus",
     "DenseRetriever",
     "EntityReportRetriever",
     "FusionRetriever",
@@ -37,10 +42,14 @@ __all__ = [
     "RaptorRetriever",
     "ReportRetriever",
     "RerankingRetriever",
+    "RetrievalRequest",
+    "Retrieving",
     "RewrittenRetriever",
     "SentenceWindowRetriever",
     "SummaryTree",
     "TreeNode",
+    "as_question_finder",
+    "as_retriever",
     "passage_graph",
     "share_budget",
 ]

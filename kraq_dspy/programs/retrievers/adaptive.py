@@ -7,10 +7,12 @@ behind it: the walk starts there and leads away. Where the scores are flat, many
 directly: the walk starts from all of them, so that it hardly changes their order, and counts for less.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from kraq_dspy.ports import ChunkSource, Filters, Retriever, Vectors
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, matches
+from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph
 from kraq_dspy.records import Hit
 
@@ -55,34 +57,26 @@ class AdaptiveRetriever(Retrieving):
             raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
         if start < 1:
             raise ValueError(f"start is {start}; expected 1 or more hits to walk from.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.walk = PageRankRetriever(retrieve, graph, chunks, sharpness=sharpness, damping=damping)
         self.chunks = chunks
         self.most = most
         self.pool = pool
         self.start = start
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        question, k = request.question, request.k
         size = max(k, self.pool)
-        ranking = self.retrieve(question, size, exclude=exclude, filters=filters, vector=vector)
+        ranking = replace(request, k=size).send_to(self.retrieve)
         weight = graph_weight([hit.score for hit in ranking], self.most)
         if not weight:
             return [Hit(hit.chunk, hit.score, question, "adaptive") for hit in ranking[:k]]
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
         visits = self.walk.visits(ranking[: self.start])
-        excluded = set(exclude)
+        excluded = set(request.exclude)
         most_visited = best_first({id: visit for id, visit in visits.items() if id not in excluded}, size)
         for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in most_visited if chunk_id not in chunks]):
-            if matches(chunk, filters):
+            if matches(chunk, request.filters):
                 chunks[chunk.id] = chunk
         base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
         beyond = base[ranking[-1].chunk.id]

@@ -1,9 +1,7 @@
 """Retrieval by words: Okapi BM25, as the vector store computes it."""
 
-from collections.abc import Collection
-
-from kraq_dspy.ports import ChunkSource, Filters, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request, to_hits
+from kraq_dspy.ports import ChunkSource, VectorStore
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, to_hits
 from kraq_dspy.records import Hit
 
 
@@ -17,15 +15,6 @@ class BM25Retriever(Retrieving):
         self.chunks = chunks
         self.vectors = vectors
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        scored = self.vectors.search_text(question, k, exclude=exclude, filters=filters)
-        return to_hits(self.chunks, scored, question, "bm25")
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        scored = self.vectors.search_text(request.question, request.k, exclude=request.exclude, filters=request.filters)
+        return to_hits(self.chunks, scored, request.question, "bm25")

@@ -1,11 +1,13 @@
 """Combined retrieval: part of the budget for the question, the rest for the stored questions nearest to it."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from kraq_dspy.ports import Filters, QuestionFinder, Retriever, Vectors
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.records import Hit, QuestionHit
 
 
@@ -51,8 +53,8 @@ class CombinedRetriever(Retrieving):
 
     def __init__(
         self,
-        retrieve: Retriever,
-        questions: QuestionFinder,
+        retrieve: RetrieverLike,
+        questions: QuestionFinder | Sequence[str],
         *,
         n: int = 2,
         alpha: float = 0.5,
@@ -62,60 +64,41 @@ class CombinedRetriever(Retrieving):
             raise ValueError(f"n is {n}; expected 1 or more auxiliary questions (alpha=1 goes without them).")
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha is {alpha}; expected the main query's share of the budget, from 0 to 1.")
-        self.retrieve = retrieve
-        self.questions = questions
+        self.retrieve = as_retriever(retrieve)
+        self.questions = as_question_finder(questions)
         self.n = n
         self.alpha = alpha
         self.strict = strict
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        return self.search(question, k, exclude=exclude, filters=filters, vector=vector).hits
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        return self.search(request).hits
 
-    def search(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> CombinedHits:
+    def search(self, request: RetrievalRequest) -> CombinedHits:
         """As a call, and says which auxiliary questions were asked."""
-        check_request(question, k)
+        question, k, vector = request.question, request.k, request.vector
         budget = share_budget(k, self.n, self.alpha, strict=self.strict)
         if budget.each == 0:
-            return CombinedHits(self._main(question, budget.main, exclude, filters, vector), [])
+            return CombinedHits(self._main(request, budget.main), [])
         if vector is None:
             vector = self.questions.encode(question)
         auxiliary = self.questions(question, self.n, vector=vector)
 
         # Without `strict`, the main query's whole ranking is fetched at once: what fills up at the end comes from it,
         # on the same scale of scores and without a second search.
-        ranking = self._main(question, budget.main if self.strict else k, exclude, filters, vector)
+        ranking = self._main(replace(request, vector=vector), budget.main if self.strict else k)
         hits = ranking[: budget.main]
-        found = {hit.chunk.id for hit in hits}
+        known = {hit.chunk.id for hit in hits}
         if auxiliary:
             stored = self.questions.vectors([hit.question.id for hit in auxiliary])
             for asked, row in zip(auxiliary, stored, strict=True):
-                more = self.retrieve(
-                    asked.question.text, budget.each, exclude={*exclude, *found}, filters=filters, vector=row
-                )
+                text, excluded = asked.question.text, {*request.exclude, *known}
+                more = RetrievalRequest(text, budget.each, excluded, request.filters, row).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
-                found.update(hit.chunk.id for hit in more)
+                known.update(hit.chunk.id for hit in more)
         if not self.strict:
-            hits += [hit for hit in ranking if hit.chunk.id not in found][: k - len(hits)]
+            hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return CombinedHits(hits, auxiliary)
 
-    def _main(
-        self, question: str, k: int, exclude: Collection[str], filters: Filters | None, vector: Vectors | None
-    ) -> list[Hit]:
+    def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
         """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
-        return self.retrieve(question, k, exclude=exclude, filters=filters, vector=vector) if k else []
+        return replace(request, k=k).send_to(self.retrieve) if k else []

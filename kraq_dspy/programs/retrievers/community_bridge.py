@@ -6,10 +6,12 @@ representative question is to the user's, and their other passages take the rest
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Filters, Retriever, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, falling, matches
+from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit, Question
 
 
@@ -71,7 +73,7 @@ class CommunityBridgeRetriever(Retrieving):
             raise ValueError(f"share is {share}; expected the first hits' share of the budget, above 0 and at most 1.")
         if n_communities < 1:
             raise ValueError(f"n_communities is {n_communities}; expected 1 or more.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.communities = communities
         self.question_vectors = question_vectors
         self.chunk_vectors = chunk_vectors
@@ -80,30 +82,18 @@ class CommunityBridgeRetriever(Retrieving):
         self.share = share
         self.n_communities = n_communities
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        if vector is None:
-            vector = self.embedder.encode_queries([question])[0]
-        ranking = self.retrieve(question, k, exclude=exclude, filters=filters, vector=vector)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k, vector = request.k, request.embedded_by(self.embedder)
+        ranking = replace(request, vector=vector).send_to(self.retrieve)
         first = ranking[: math.ceil(self.share * k)]
-        found = {hit.chunk.id for hit in first}
-        bridged = self._bridged(question, [hit.chunk.id for hit in first], {*exclude, *found}, filters, vector)
-        hits = [*first, *bridged[: k - len(first)]]
-        found = {hit.chunk.id for hit in hits}
-        hits += [hit for hit in ranking if hit.chunk.id not in found][: k - len(hits)]
+        hits = [*first, *self._bridged(request, [hit.chunk.id for hit in first], vector)[: k - len(first)]]
+        known = {hit.chunk.id for hit in hits}
+        hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return falling(hits)
 
-    def _bridged(
-        self, question: str, first: Sequence[str], known: Collection[str], filters: Filters | None, vector: Vectors
-    ) -> list[Hit]:
+    def _bridged(self, request: RetrievalRequest, first: Sequence[str], vector: Vectors) -> list[Hit]:
+        """What the communities of the `first` chunks hold besides them, nearest to the question first."""
+        known = {*request.exclude, *first}
         question_of: dict[str, str] = {}  # question id by community, of those that hold anything new
         for community_id in dict.fromkeys(
             c for communities in self.communities.communities_of(first) for c in communities
@@ -113,13 +103,13 @@ class CommunityBridgeRetriever(Retrieving):
                 question_of[community_id] = question_id
         nearest = self._nearest(question_of, self.n_communities, vector)
         new = {c for community_id in nearest for c in self.communities.chunk_ids(community_id)}.difference(known)
-        chunks = [chunk for chunk in self.chunks.chunks_by_id(sorted(new)) if matches(chunk, filters)]
+        chunks = [chunk for chunk in self.chunks.chunks_by_id(sorted(new)) if matches(chunk, request.filters)]
         if not chunks:
             return []
         cosines = self.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ vector
         by_id = {chunk.id: chunk for chunk in chunks}
         scored = best_first(dict(zip(by_id, cosines.tolist(), strict=True)), len(chunks))
-        return [Hit(by_id[chunk_id], score, question, "bridge") for chunk_id, score in scored]
+        return [Hit(by_id[chunk_id], score, request.question, "bridge") for chunk_id, score in scored]
 
     def _nearest(self, question_of: Mapping[str, str], n: int, vector: Vectors) -> list[str]:
         """The `n` communities whose questions are most similar to `vector`."""

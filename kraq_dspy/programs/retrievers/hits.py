@@ -1,19 +1,55 @@
-"""What every retriever does at its two ends: refuse what makes no sense, and turn ids and scores into hits."""
+"""Says what a retriever is asked for, checked once, and turns ids and scores into hits."""
 
+import asyncio
 import heapq
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
-from kraq_dspy.ports import ChunkSource, Filters
+from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.records import Chunk, Hit
 
 Scored = list[tuple[str, float]]
 """Chunk ids with scores, best first."""
 
 
-class Retrieving:
-    """A retriever keeps nothing between calls, so copies of a program share it, with the stores and the graph it reads.
+@dataclass(frozen=True, slots=True, eq=False)
+class RetrievalRequest:
+    """What a `ports.Retriever` is called with, as one value. `dataclasses.replace` makes the next one of it.
+
+    Raises TypeError for a question that is no text or a `k` that is no number, ValueError for an empty question or a
+    `k` below 1.
+    """
+
+    question: str
+    k: int
+    exclude: Collection[str] = frozenset()
+    filters: Filters | None = None
+    vector: Vectors | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.question, str):
+            raise TypeError(f"question is {self.question!r:.80}; expected a text.")
+        if not isinstance(self.k, int) or isinstance(self.k, bool):
+            raise TypeError(f"k is {self.k!r:.80}; expected a whole number of passages.")
+        if not self.question.strip():
+            raise ValueError(f"The question is {self.question!r}; expected some text.")
+        if self.k < 1:
+            raise ValueError(f"k is {self.k}; expected 1 or more passages.")
+
+    def send_to(self, retrieve: Retriever) -> list[Hit]:
+        return retrieve(self.question, self.k, exclude=self.exclude, filters=self.filters, vector=self.vector)
+
+    def embedded_by(self, embedder: Embedder) -> Vectors:
+        """The question's embedding `[dimension]`: the one that came along, or else made now."""
+        if self.vector is not None:
+            return self.vector
+        vector: Vectors = embedder.encode_queries([self.question])[0]
+        return vector
+
+
+class SharedByCopies:
+    """Reads stores and keeps nothing between calls, so copies of a program share it.
 
     dspy's optimizers copy programs deeply; a copied index would be a second process on the same files.
     """
@@ -22,18 +58,35 @@ class Retrieving:
         return self
 
 
-def check_request(question: str, k: int) -> None:
-    """Raises ValueError for what no retriever can answer."""
-    if not question.strip():
-        raise ValueError(f"The question is {question!r}; expected some text.")
-    if k < 1:
-        raise ValueError(f"k is {k}; expected 1 or more passages.")
+class Retrieving(SharedByCopies):
+    """Makes a `ports.Retriever` of `find`, in both forms."""
+
+    keeps_contract: ClassVar[bool] = True
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        """What `ports.Retriever` promises, of a request that makes sense."""
+        raise NotImplementedError(f"{type(self).__name__} has no `find`.")
+
+    def __call__(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        return self.find(RetrievalRequest(question, k, exclude, filters, vector))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> list[Hit]:
+        """As a call, in a thread: a search must not hold up the event loop."""
+        return await asyncio.to_thread(self, *args, **kwargs)
 
 
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:
     """One hit for each (chunk id, score), in their order."""
-    found = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
-    return [Hit(chunk, score, query, why) for chunk, (_, score) in zip(found, scored, strict=True)]
+    records = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
+    return [Hit(chunk, score, query, why) for chunk, (_, score) in zip(records, scored, strict=True)]
 
 
 def best_first(scores: dict[str, float], k: int) -> Scored:
@@ -53,8 +106,8 @@ def falling(hits: Sequence[Hit]) -> list[Hit]:
 def matches(chunk: Chunk, filters: Filters | None) -> bool:
     """Whether a chunk meets all `filters`, as the stores see it: 1 and 1.0 are equal, 1 and True are not."""
     known = {**chunk.metadata, "document_id": chunk.document_id}
-    for key, wanted in (filters or {}).items():
-        values = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+    for key, allowed in (filters or {}).items():
+        values = allowed if isinstance(allowed, (list, tuple, set, frozenset)) else [allowed]
         if key not in known or not any(_equal(known[key], value) for value in values):
             return False
     return True

@@ -1,11 +1,13 @@
 """Words and meaning together: a weighted sum of cosines, or a fusion of rankings."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request
+from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorStore
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
 from kraq_dspy.records import Chunk, Hit
 
@@ -45,33 +47,24 @@ class HybridRetriever(Retrieving):
         self.okapi = okapi
         self.pool = pool
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        if vector is None:
-            vector = self.embedder.encode_queries([question])[0]
-        size = max(k, self.pool)
-        (near,) = self.vectors.search(vector[None, :], size, exclude=exclude, filters=filters)
-        worded = self.vectors.search_text(question, size, exclude=exclude, filters=filters)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        question = request.question
+        vector = request.embedded_by(self.embedder)
+        size = max(request.k, self.pool)
+        (near,) = self.vectors.search(vector[None, :], size, exclude=request.exclude, filters=request.filters)
+        worded = self.vectors.search_text(question, size, exclude=request.exclude, filters=request.filters)
         ids = sorted({chunk_id for chunk_id, _ in near} | {chunk_id for chunk_id, _ in worded})
         if not ids:
             return []
-        found = self.chunks.chunks_by_id(ids)
+        chunks = self.chunks.chunks_by_id(ids)
         dense = self.vectors.vectors(ids) @ vector
-        sparse = sparse_cosines(question, [chunk.passage for chunk in found])
+        sparse = sparse_cosines(question, [chunk.passage for chunk in chunks])
         scores = self.weight * dense + (1 - self.weight) * sparse
         if self.okapi and worded:
             share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
             scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
-        by_id = dict(zip(ids, found, strict=True))
-        ranked = best_first(dict(zip(ids, scores.tolist(), strict=True)), k)
+        by_id = dict(zip(ids, chunks, strict=True))
+        ranked = best_first(dict(zip(ids, scores.tolist(), strict=True)), request.k)
         return [Hit(by_id[chunk_id], score, question, "hybrid") for chunk_id, score in ranked]
 
 
@@ -87,28 +80,17 @@ class FusionRetriever(Retrieving):
             raise ValueError("There are no retrievers to fuse; expected one or more.")
         if pool < 1 or constant < 0:
             raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
-        self.retrievers = tuple(retrievers)
+        self.retrievers = tuple(map(as_retriever, retrievers))
         self.pool = pool
         self.constant = constant
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        size = max(k, self.pool)
-        rankings = [
-            [hit.chunk for hit in retrieve(question, size, exclude=exclude, filters=filters, vector=vector)]
-            for retrieve in self.retrievers
-        ]
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        larger = replace(request, k=max(request.k, self.pool))
+        rankings = [[hit.chunk for hit in larger.send_to(retrieve)] for retrieve in self.retrievers]
         chunks: dict[str, Chunk] = {chunk.id: chunk for ranking in rankings for chunk in ranking}
         scores = dict.fromkeys(chunks, 0.0)
         for ranking in rankings:
             for rank, chunk in enumerate(ranking, start=1):
                 scores[chunk.id] += 1 / (self.constant + rank)
-        return [Hit(chunks[chunk_id], score, question, "fusion") for chunk_id, score in best_first(scores, k)]
+        ranked = best_first(scores, request.k)
+        return [Hit(chunks[chunk_id], score, request.question, "fusion") for chunk_id, score in ranked]

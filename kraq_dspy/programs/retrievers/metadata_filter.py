@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kraq_dspy.ports import Filters, Retriever, Vectors
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request, falling
+from kraq_dspy.ports import Filters, Retriever
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling
 from kraq_dspy.records import Chunk, Entity, Hit
 
 DOCUMENT = "document_id"
@@ -131,46 +132,29 @@ class MetadataFilterRetriever(Retrieving):
     """
 
     def __init__(self, retrieve: Retriever, known: KnownMetadata) -> None:
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.known = known
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        return self.search(question, k, exclude=exclude, filters=filters, vector=vector).hits
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        return self.search(request).hits
 
-    def search(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> FilteredHits:
-        check_request(question, k)
-        wanted = self.known.conditions(question)
-        for used in _ever_fewer(wanted, self.known.date_keys):
-            narrowed = _narrowed(used, filters)
+    def search(self, request: RetrievalRequest) -> FilteredHits:
+        conditions = self.known.conditions(request.question)
+        for used in _ever_fewer(conditions, self.known.date_keys):
+            narrowed = _narrowed(used, request.filters)
             if narrowed is None:
                 continue
-            hits = self.retrieve(question, k, exclude=exclude, filters=narrowed, vector=vector)
+            hits = replace(request, filters=narrowed).send_to(self.retrieve)
             if hits:
                 break
         else:
             used, hits = [], []
-        said = ", ".join(f"{condition.key}: {condition.said}" for condition in used)
-        hits = [replace(hit, why=f"{hit.why}, filtered by {said}") for hit in hits]
-        if len(hits) < k:
-            known = {*exclude, *(hit.chunk.id for hit in hits)}
-            hits += self.retrieve(question, k - len(hits), exclude=known, filters=filters, vector=vector)
-        dropped = tuple(condition for condition in wanted if condition not in used)
+        reasons = ", ".join(f"{condition.key}: {condition.said}" for condition in used)
+        hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
+        if len(hits) < request.k:
+            known = {*request.exclude, *(hit.chunk.id for hit in hits)}
+            hits += replace(request, k=request.k - len(hits), exclude=known).send_to(self.retrieve)
+        dropped = tuple(condition for condition in conditions if condition not in used)
         return FilteredHits(falling(hits), tuple(used), dropped)
 
 

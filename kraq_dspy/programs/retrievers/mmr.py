@@ -1,11 +1,12 @@
 """Maximal marginal relevance: relevant, and unlike what was already taken (Carbonell & Goldstein, SIGIR 1998)."""
 
-from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
-from kraq_dspy.ports import Embedder, Filters, Retriever, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.ports import Embedder, Retriever, VectorStore
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit
 
 
@@ -24,25 +25,15 @@ class MMRRetriever(Retrieving):
             raise ValueError(f"balance is {balance}; expected a share from 0 (diversity) to 1 (relevance).")
         if pool < 1:
             raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.vectors = vectors
         self.embedder = embedder
         self.balance = balance
         self.pool = pool
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        if vector is None:
-            vector = self.embedder.encode_queries([question])[0]
-        candidates = self.retrieve(question, max(k, self.pool), exclude=exclude, filters=filters, vector=vector)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        vector = request.embedded_by(self.embedder)
+        candidates = replace(request, k=max(request.k, self.pool), vector=vector).send_to(self.retrieve)
         if not candidates:
             return []
         rows = self.vectors.vectors([hit.chunk.id for hit in candidates]).astype(np.float64)
@@ -50,11 +41,11 @@ class MMRRetriever(Retrieving):
         likeness = np.zeros(len(candidates))  # to the most similar of those taken
         left = np.ones(len(candidates), dtype=bool)
         hits: list[Hit] = []
-        while len(hits) < min(k, len(candidates)):
+        while len(hits) < min(request.k, len(candidates)):
             value = np.where(left, self.balance * relevance - (1 - self.balance) * likeness, -np.inf)
             chosen = int(np.argmax(value))  # the first, so ties keep the retriever's order
             left[chosen] = False
-            hits.append(Hit(candidates[chosen].chunk, float(value[chosen]), question, "mmr"))
+            hits.append(Hit(candidates[chosen].chunk, float(value[chosen]), request.question, "mmr"))
             nearness = rows @ rows[chosen]
             likeness = nearness if len(hits) == 1 else np.maximum(likeness, nearness)
         return hits

@@ -7,14 +7,15 @@ links to the question; we start at passages, so no model is called.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kraq_dspy.ports import ChunkSource, Filters, Retriever, Vectors
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, falling, matches
+from kraq_dspy.ports import ChunkSource, Retriever
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit
 
 
@@ -90,7 +91,7 @@ class PageRankRetriever(Retrieving):
             raise ValueError(f"damping is {damping}; expected a probability between 0 and 1.")
         if sharpness < 0:
             raise ValueError(f"sharpness is {sharpness}; expected 0 (all starts alike) or more.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.graph = graph
         self.chunks = chunks
         self.share = share
@@ -98,30 +99,22 @@ class PageRankRetriever(Retrieving):
         self.sharpness = sharpness
         self._vertex = {chunk_id: number for number, chunk_id in enumerate(graph.chunk_ids)}
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        ranking = self.retrieve(question, k, exclude=exclude, filters=filters, vector=vector)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k = request.k
+        ranking = request.send_to(self.retrieve)
         visits = self.visits(ranking[: math.ceil(self.share * k)])
-        excluded = set(exclude)
+        excluded = set(request.exclude)
         hits: list[Hit] = []
         ordered = best_first(
             {chunk_id: visit for chunk_id, visit in visits.items() if chunk_id not in excluded}, len(visits)
         )
         for start in range(0, len(ordered), k):  # look up no more chunks than needed
             block = ordered[start : start + k]
-            found = self.chunks.chunks_by_id([chunk_id for chunk_id, _ in block])
+            chunks = self.chunks.chunks_by_id([chunk_id for chunk_id, _ in block])
             hits += [
-                Hit(chunk, visit, question, "pagerank")
-                for chunk, (_, visit) in zip(found, block, strict=True)
-                if matches(chunk, filters)
+                Hit(chunk, visit, request.question, "pagerank")
+                for chunk, (_, visit) in zip(chunks, block, strict=True)
+                if matches(chunk, request.filters)
             ]
             if len(hits) >= k:
                 break

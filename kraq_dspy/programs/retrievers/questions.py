@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.ports import Embedder, Filters, QuestionSource, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.ports import Embedder, Filters, QuestionSource, Vectors, VectorSearch
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, SharedByCopies
 from kraq_dspy.records import QuestionHit
 
 
-class NearestQuestions(Retrieving):
+class NearestQuestions(SharedByCopies):
     """Searches `vectors`, which holds the questions under their ids, made by `embedder`.
 
     Questions marked as duplicates are passed over. `filters` narrows the search to some of them by what the store
@@ -16,7 +16,7 @@ class NearestQuestions(Retrieving):
     """
 
     def __init__(
-        self, questions: QuestionSource, vectors: VectorStore, embedder: Embedder, *, filters: Filters | None = None
+        self, questions: QuestionSource, vectors: VectorSearch, embedder: Embedder, *, filters: Filters | None = None
     ) -> None:
         self.questions = questions
         self.stored = vectors
@@ -24,22 +24,20 @@ class NearestQuestions(Retrieving):
         self.filters = filters
 
     def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
-        check_request(text, n)
-        if vector is None:
-            vector = self.encode(text)
+        vector = RetrievalRequest(text, n, vector=vector).embedded_by(self.embedder)
         hits: list[QuestionHit] = []
         passed: set[str] = set()
-        wanted = 2 * n
+        size = 2 * n
         while True:
-            (scored,) = self.stored.search(vector[None, :], wanted, exclude=passed, filters=self.filters)
-            found = self.questions.questions_by_id([question_id for question_id, _ in scored])
-            for question, (_, similarity) in zip(found, scored, strict=True):
+            (scored,) = self.stored.search(vector[None, :], size, exclude=passed, filters=self.filters)
+            questions = self.questions.questions_by_id([question_id for question_id, _ in scored])
+            for question, (_, similarity) in zip(questions, scored, strict=True):
                 if question.duplicate_of is None:
                     hits.append(QuestionHit(question, similarity))
-            if len(hits) >= n or len(scored) < wanted:
+            if len(hits) >= n or len(scored) < size:
                 break
             passed.update(question_id for question_id, _ in scored)
-            wanted *= 2
+            size *= 2
         if not hits and not passed and self.stored.count() == 0:
             raise IndexStateError(
                 "The index holds no questions, and combined retrieval needs them. Make them with `kraq index` (the "

@@ -1,15 +1,15 @@
 """RAPTOR: passages and the summaries of their clusters, found together (Sarthi et al., 2024)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from kraq_dspy.ports import ChunkSource, Embedder, Filters, Vectors, VectorStore
+from kraq_dspy.ports import ChunkSource, Embedder, Vectors, VectorStore
 from kraq_dspy.programs.graph_search.sources import NearestTexts
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, matches
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Hit
 
 MODES = ("collapsed", "traversal")
@@ -84,28 +84,19 @@ class RaptorRetriever(Retrieving):
         self.summaries = summaries
         self.mode = mode
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        if vector is None:
-            vector = self.embedder.encode_queries([question])[0]
-        without = self._summaries_without(frozenset(exclude))
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k, vector = request.k, request.embedded_by(self.embedder)
+        exclude = frozenset(request.exclude)
+        without = self._summaries_without(exclude)
         if self.mode == "collapsed":
-            [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=filters)
+            [leaves] = self.chunk_vectors.search(vector[None, :], k, exclude=exclude, filters=request.filters)
             scores = dict(leaves)
-            if not filters:
-                scores |= dict(self.summaries(question, k, exclude=without, vector=vector))
-            return self._hits(best_first(scores, k), question)
-        met = self._met(vector, k, frozenset(exclude), without)
-        hits = [hit for hit in self._hits(best_first(met, len(met)), question) if matches(hit.chunk, filters)]
-        return hits[:k]
+            if not request.filters:
+                scores |= dict(self.summaries(request.question, k, exclude=without, vector=vector))
+            return self._hits(best_first(scores, k), request.question)
+        met = self._met(vector, k, exclude, without)
+        hits = self._hits(best_first(met, len(met)), request.question)
+        return [hit for hit in hits if matches(hit.chunk, request.filters)][:k]
 
     def _met(self, vector: Vectors, k: int, exclude: frozenset[str], without: frozenset[str]) -> dict[str, float]:
         """The cosines of what a walk from the top meets and keeps: the `k` nearest of each level."""

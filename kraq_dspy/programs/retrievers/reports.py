@@ -1,11 +1,8 @@
 """Reports as hits: the summaries of communities, found by meaning or by way of the entities near a question."""
 
-from collections.abc import Collection
-
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request, matches
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Community, Hit, Summary
 
 
@@ -51,28 +48,21 @@ class ReportRetriever(Retrieving):
         self.graph = graph
         self.level = level
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
         among = None if self.level is None else self.graph.report_ids_at(self.level)
         scored: list[tuple[str, float]] = []
-        passed = set(exclude)
-        wanted = k
+        passed = set(request.exclude)
+        size = request.k
         while True:
-            found = self.nearest(question, wanted, exclude=passed, filters=filters, vector=vector)
-            scored += [(report_id, score) for report_id, score in found if among is None or report_id in among]
-            if len(scored) >= k or len(found) < wanted:
+            reports = self.nearest(
+                request.question, size, exclude=passed, filters=request.filters, vector=request.vector
+            )
+            scored += [(report_id, score) for report_id, score in reports if among is None or report_id in among]
+            if len(scored) >= request.k or len(reports) < size:
                 break
-            passed.update(report_id for report_id, _ in found)
-            wanted *= 4
-        return _hits(self.graph, scored[:k], question, "report")
+            passed.update(report_id for report_id, _ in reports)
+            size *= 4
+        return _hits(self.graph, scored[: request.k], request.question, "report")
 
 
 class EntityReportRetriever(Retrieving):
@@ -91,23 +81,14 @@ class EntityReportRetriever(Retrieving):
         self.n_entities = n_entities
         self.level = level
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
+    def find(self, request: RetrievalRequest) -> list[Hit]:
         scores: dict[str, float] = {}
-        for entity_id, cosine in self.nearest(question, self.n_entities, vector=vector):
+        for entity_id, cosine in self.nearest(request.question, self.n_entities, vector=request.vector):
             community_id = self.graph.community_of(entity_id, self.level)
-            if community_id is not None and community_id not in exclude:
+            if community_id is not None and community_id not in request.exclude:
                 scores[community_id] = scores.get(community_id, 0.0) + max(cosine, 0.0)
-        hits = _hits(self.graph, best_first(scores, len(scores)), question, "entity")
-        return [hit for hit in hits if matches(hit.chunk, filters)][:k]
+        hits = _hits(self.graph, best_first(scores, len(scores)), request.question, "entity")
+        return [hit for hit in hits if matches(hit.chunk, request.filters)][: request.k]
 
 
 def _hits(graph: GraphSource, scored: list[tuple[str, float]], question: str, why: str) -> list[Hit]:

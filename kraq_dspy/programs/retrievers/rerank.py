@@ -1,9 +1,11 @@
-"""A second look at what was found: candidates of any retriever in the order of a `ports.Reranker`."""
+"""Puts the candidates of any retriever in the order of a `ports.Reranker`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from kraq_dspy.ports import CommunityMap, Embedder, Filters, Reranker, Retriever, Vectors, VectorStore
-from kraq_dspy.programs.retrievers.hits import Retrieving, best_first, check_request
+from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.records import Hit
 
 
@@ -16,27 +18,18 @@ class RerankingRetriever(Retrieving):
     def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
         if pool < 1:
             raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.rerank = rerank
         self.pool = pool
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        found = self.retrieve(question, max(k, self.pool), exclude=exclude, filters=filters, vector=vector)
-        if not found:
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        candidates = replace(request, k=max(request.k, self.pool)).send_to(self.retrieve)
+        if not candidates:
             return []
-        scores = self.rerank(question, found, vector=vector)
-        chunks = {hit.chunk.id: hit.chunk for hit in found}
-        ordered = best_first(dict(zip(chunks, map(float, scores), strict=True)), k)
-        return [Hit(chunks[chunk_id], score, question, "reranked") for chunk_id, score in ordered]
+        scores = self.rerank(request.question, candidates, vector=request.vector)
+        chunks = {hit.chunk.id: hit.chunk for hit in candidates}
+        ordered = best_first(dict(zip(chunks, map(float, scores), strict=True)), request.k)
+        return [Hit(chunks[chunk_id], score, request.question, "reranked") for chunk_id, score in ordered]
 
 
 class QuestionSimilarityReranker:

@@ -2,13 +2,16 @@
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
+from typing import ClassVar
 
 import dspy
 
 from kraq_dspy.ports import Filters, Retriever, Vectors
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy.programs.retrievers.hits import best_first, check_request
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, best_first
 from kraq_dspy.records import Chunk, Hit
 
 logger = logging.getLogger(__name__)
@@ -23,11 +26,13 @@ class RewrittenRetriever(dspy.Module):
     of `1 / (constant + rank)`. Where the model fails, the question is searched with alone.
     """
 
+    keeps_contract: ClassVar[bool] = True
+
     def __init__(self, retrieve: Retriever, rewrite: dspy.Module, *, pool: int = 30, constant: float = 60.0) -> None:
         super().__init__()
         if pool < 1 or constant < 0:
             raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.rewrite = rewrite
         self.pool = pool
         self.constant = constant
@@ -41,13 +46,13 @@ class RewrittenRetriever(dspy.Module):
         filters: Filters | None = None,
         vector: Vectors | None = None,
     ) -> list[Hit]:
-        check_request(question, k)
-        size = max(k, self.pool)
+        request = RetrievalRequest(question, k, exclude, filters, vector)
+        larger = replace(request, k=max(k, self.pool))
         chunks: dict[str, Chunk] = {}
         scores: dict[str, float] = {}
         for place, search in enumerate([question, *await self._searches(question)]):
-            known = vector if place == 0 else None
-            hits = await call(self.retrieve, search, size, exclude=exclude, filters=filters, vector=known)
+            each = larger if place == 0 else replace(larger, question=search, vector=None)
+            hits = await call(each.send_to, self.retrieve)
             for rank, hit in enumerate(hits, start=1):
                 chunks[hit.chunk.id] = hit.chunk
                 scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + 1 / (self.constant + rank)

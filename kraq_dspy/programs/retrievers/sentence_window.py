@@ -1,13 +1,12 @@
 """Sentence window: found by one sentence, handed over with those around it."""
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.ports import ChunkSource, Embedder, Filters, Vectors
+from kraq_dspy.ports import ChunkSource, Embedder
 from kraq_dspy.programs.graph_search.sources import NearestTexts
-from kraq_dspy.programs.retrievers.hits import Retrieving, check_request
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Chunk, Hit
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
@@ -36,35 +35,25 @@ class SentenceWindowRetriever(Retrieving):
         self.embedder = embedder
         self.window = window
 
-    def __call__(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        check_request(question, k)
-        if vector is None:
-            vector = self.embedder.encode_queries([question])[0]
-        excluded = set(exclude)
-        wanted = _SENTENCES_A_CHUNK * (k + len(excluded))
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        k, vector = request.k, request.embedded_by(self.embedder)
+        excluded = set(request.exclude)
+        size = _SENTENCES_A_CHUNK * (k + len(excluded))
         while True:
-            scored = self.sentences(question, wanted, filters=filters, vector=vector)
+            scored = self.sentences(request.question, size, filters=request.filters, vector=vector)
             nearest: dict[str, tuple[int, float]] = {}  # sentence and its cosine, by chunk id
             for name, cosine in scored:
                 chunk_id, _, number = name.rpartition("/")
                 if chunk_id not in excluded:
                     nearest.setdefault(chunk_id, (int(number), cosine))
-            if len(nearest) >= k or len(scored) < wanted:
+            if len(nearest) >= k or len(scored) < size:
                 break
-            wanted *= 2
+            size *= 2
         best = dict(list(nearest.items())[:k])
-        found = self.chunks.chunks_by_id(list(best))
+        chunks = self.chunks.chunks_by_id(list(best))
         return [
-            Hit(self._around(chunk, number), cosine, question, "sentence")
-            for chunk, (number, cosine) in zip(found, best.values(), strict=True)
+            Hit(self._around(chunk, number), cosine, request.question, "sentence")
+            for chunk, (number, cosine) in zip(chunks, best.values(), strict=True)
         ]
 
     def _around(self, chunk: Chunk, number: int) -> Chunk:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, Vectors
+from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, RetrieverLike, Vectors
+from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.speculative.speculative_rag import SeenPassages, SpeculativeRAG
 from kraq_dspy.records import Hit, QuestionHit
 
@@ -24,8 +25,8 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
 
     def __init__(
         self,
-        retrieve: Retriever,
-        find_questions: QuestionFinder,
+        retrieve: RetrieverLike,
+        find_questions: QuestionFinder | Sequence[str],
         precomputed: PrecomputedVectors,
         embedder: InstructedEmbedder,
         *,
@@ -34,7 +35,7 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
     ) -> None:
         """`settings` are those of SpeculativeRAG: `n`, `k`, `m`, `scorer`, `seed`, `n_init`."""
         super().__init__(retrieve, embedder, **settings)
-        self.find_questions = find_questions
+        self.find_questions = as_question_finder(find_questions)
         self.precomputed = precomputed
         self.min_similarity = min_similarity
 

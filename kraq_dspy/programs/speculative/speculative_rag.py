@@ -8,9 +8,10 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.ports import InstructedEmbedder, Retriever, Vectors
+from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
@@ -53,7 +54,7 @@ class SpeculativeRAG(dspy.Module):
 
     def __init__(
         self,
-        retrieve: Retriever,
+        retrieve: RetrieverLike,
         embedder: InstructedEmbedder,
         *,
         n: int = 10,
@@ -67,7 +68,7 @@ class SpeculativeRAG(dspy.Module):
         if min(n, k, m) < 1:
             raise ValueError(f"n={n}, k={k}, m={m}: each must be 1 or more.")
         kmeans_class()  # so that the first question does not wait for the import
-        self.retrieve = retrieve
+        self.retrieve = as_retriever(retrieve)
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
         self.seed, self.n_init = seed, n_init

@@ -12,6 +12,7 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
 from kraq_dspy.programs.retrievers.combined import Budget
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 
 
@@ -96,7 +97,7 @@ def test_strict_retrieves_the_papers_count(k: int, n: int, percent: int, size: i
 def test_each_auxiliary_question_leaves_out_what_was_found_before(library: Any) -> None:
     # The question points along (castle 2, music 1)/sqrt 5: hall (castle, music) has cosine .949, keep (castle) .894.
     # The castle question's best is keep again, so it brings gate (.707); the music question's best is song (1).
-    found = combined(library, n=2, alpha=0.5).search("castle castle music", 4)
+    found = combined(library, n=2, alpha=0.5).search(RetrievalRequest("castle castle music", 4))
     assert [hit.question.text for hit in found.auxiliary_questions] == [
         "Which castle is there?",
         "What music is there?",
@@ -128,7 +129,7 @@ def test_what_filters_take_from_the_auxiliary_questions_the_main_query_fills_up(
 def test_alpha_one_is_the_inner_retriever_and_needs_no_questions(library: Any) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
-    found = combined(library, alpha=1.0).search("a bridge to the castle", 5)
+    found = combined(library, alpha=1.0).search(RetrievalRequest("a bridge to the castle", 5))
     assert found.hits == dense("a bridge to the castle", 5)
     assert found.auxiliary_questions == []
     with pytest.raises(IndexStateError, match="alpha=1"):

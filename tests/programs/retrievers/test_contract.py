@@ -1,5 +1,6 @@
 """The contract of `ports.Retriever`, which every retriever passes."""
 
+import asyncio
 import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,9 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
+from kraq_dspy.programs.both_ways import call
 from kraq_dspy.programs.retrievers import (
+    AdaptedRetriever,
     AdaptiveRetriever,
     BM25Retriever,
     CombinedRetriever,
@@ -179,6 +182,8 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
         hybrid(library),
         QuestionSimilarityReranker(communities(library), library.question_vectors, library.embedder, balance=0.5),
     ),
+    "adapted": lambda library: AdaptedRetriever(lambda question, k: dense(library)(question, k)),
+    "adapted, without k": lambda library: AdaptedRetriever(lambda question: dense(library)(question, 50)),
     "raptor": lambda library: raptor(library, "collapsed"),
     "raptor-traversal": lambda library: raptor(library, "traversal"),
 }
@@ -202,6 +207,10 @@ def test_scores_fall_among_the_hits_of_one_query(retrieve: Retriever, k: int) ->
     for query in {hit.query for hit in hits}:
         scores = [hit.score for hit in hits if hit.query == query]
         assert all(earlier >= later for earlier, later in pairwise(scores))
+
+
+def test_the_asynchronous_form_finds_the_same(retrieve: Retriever) -> None:
+    assert asyncio.run(call(retrieve, QUESTION, 5)) == asyncio.run(retrieve.acall(QUESTION, 5)) == retrieve(QUESTION, 5)  # type: ignore[attr-defined]
 
 
 def test_every_hit_says_what_found_it_and_why(retrieve: Retriever) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, KnownMetadata, MetadataFilterRetriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Entity, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore
 
@@ -95,7 +96,7 @@ def test_titles_and_entities_stand_for_documents() -> None:
 
 
 def test_hits_say_what_they_were_filtered_by(news: MetadataFilterRetriever) -> None:
-    found = news.search("What did The Verge write about a river in 2023?", 1)
+    found = news.search(RetrievalRequest("What did The Verge write about a river in 2023?", 1))
     assert [hit.chunk.title for hit in found.hits] == ["Storm"]
     assert found.hits[0].why == "dense, filtered by published_at: 2023, year: 2023, source: The Verge"
     assert found.dropped == ()
@@ -107,7 +108,7 @@ def test_values_of_one_key_are_alternatives(news: MetadataFilterRetriever) -> No
 
 
 def test_conditions_that_leave_nothing_are_given_up_documents_first(news: MetadataFilterRetriever) -> None:
-    found = news.search("What did TechCrunch write about Maria Lopez and a river?", 1)
+    found = news.search(RetrievalRequest("What did TechCrunch write about Maria Lopez and a river?", 1))
     assert [hit.chunk.title for hit in found.hits] == ["Calm"]
     assert [one.said for one in found.used] == ["TechCrunch"]
     assert [one.said for one in found.dropped] == ["Maria Lopez"]

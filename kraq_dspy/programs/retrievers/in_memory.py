@@ -1,0 +1,137 @@
+"""Holds a few texts and their embeddings in memory: retrieval and questions without an index."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kraq_dspy.config import ChunkSettings, EncoderSettings
+from kraq_dspy.corpus.chunk import chunk_document
+from kraq_dspy.embedders import load_embedder
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.ports import Embedder, Filters, QuestionFinder, Vectors
+from kraq_dspy.programs.retrievers.dense import DenseRetriever
+from kraq_dspy.programs.retrievers.hits import SharedByCopies, best_first, matches
+from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.records import Chunk, Document, Question, content_id
+
+
+class RecordsInMemory(SharedByCopies):
+    """Chunks or questions with their embeddings, searched one by one: a `VectorSearch`, and the source of the records.
+
+    Enough for some ten thousand; beyond that, make an index.
+    """
+
+    def __init__(self, records: Sequence[Chunk] | Sequence[Question], vectors: Vectors) -> None:
+        self._records: Mapping[str, Any] = {record.id: record for record in records}
+        self._ids = tuple(self._records)
+        self._row = {id: row for row, id in enumerate(self._ids)}
+        self._vectors = vectors
+
+    def count(self) -> int:
+        return len(self._ids)
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        rows: Vectors = self._vectors[[self._known(self._row, id) for id in ids]]
+        return rows
+
+    def search(
+        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
+    ) -> list[list[tuple[str, float]]]:
+        excluded = set(exclude)
+        allowed = [
+            id for id in self._ids if id not in excluded and (not filters or matches(self._records[id], filters))
+        ]
+        if not allowed:
+            return [[] for _ in vectors]
+        cosines = vectors @ self.vectors(allowed).T
+        return [best_first(dict(zip(allowed, row.tolist(), strict=True)), k) for row in cosines]
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self._known(self._records, id) for id in ids]
+
+    def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
+        return [self._known(self._records, id) for id in ids]
+
+    def _known(self, by_id: Mapping[str, Any], id: str) -> Any:
+        if id not in by_id:
+            raise UnknownRecordError(f"There is no record {id!r} among the {len(self._ids)} in memory.")
+        return by_id[id]
+
+
+class Corpus(SharedByCopies):
+    """Texts to retrieve from, in memory.
+
+    corpus = kraq_dspy.Corpus.from_texts(["The Rhine is a river.", ...])
+    program = kraq_dspy.CombinedRetrieveRAG(corpus.retriever, ["Which rivers are there?", ...])
+    """
+
+    def __init__(self, documents: Sequence[Document], embedder: Embedder, settings: ChunkSettings) -> None:
+        self.embedder = embedder
+        self.chunks = [chunk for document in documents for chunk in chunk_document(document, settings)]
+        passages = [chunk.passage for chunk in self.chunks]
+        records = RecordsInMemory(self.chunks, _embedded(embedder.encode_passages, passages, embedder))
+        self.retriever = DenseRetriever(records, records, embedder)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Sequence[str | Document],
+        *,
+        embedder: Embedder | None = None,
+        settings: ChunkSettings | None = None,
+    ) -> "Corpus":
+        """Texts or documents, cut into chunks as an index would; by default with the packaged encoder.
+
+        A text is a document of its own, with its hash as id. Raises TypeError for anything else.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts is one text; expected a list of texts or documents.")
+        documents = [_document(text) for text in texts]
+        return cls(documents, embedder or load_embedder(EncoderSettings()), settings or ChunkSettings())
+
+    def question_finder(self, questions: Sequence[str | Question]) -> QuestionFinder:
+        """Finds the nearest of these questions, with the encoder of the corpus."""
+        return as_question_finder(questions, self.embedder)
+
+
+def as_question_finder(questions: Any, embedder: Embedder | None = None) -> QuestionFinder:
+    """A `QuestionFinder` over plain questions; what is one already is returned as it is.
+
+    `embedder` is by default the packaged encoder. Raises TypeError for anything else.
+    """
+    if callable(questions):
+        finder: QuestionFinder = questions
+        return finder
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
+    records = [_question(question) for question in questions]
+    embedder = embedder or load_embedder(EncoderSettings())
+    texts = [record.text for record in records]
+    stored = RecordsInMemory(records, _embedded(embedder.encode_queries, texts, embedder))
+    return NearestQuestions(stored, stored, embedder)
+
+
+def _embedded(encode: Any, texts: list[str], embedder: Embedder) -> Vectors:
+    if not texts:
+        return np.zeros((0, embedder.dimension), np.float32)
+    vectors: Vectors = encode(texts)
+    return vectors
+
+
+def _document(text: str | Document) -> Document:
+    if isinstance(text, Document):
+        return text
+    if not isinstance(text, str):
+        raise TypeError(f"texts holds {text!r:.60}, a {type(text).__name__}; expected texts or documents.")
+    return Document(id=content_id("document", text), title="", text=text)
+
+
+def _question(question: str | Question) -> Question:
+    if isinstance(question, Question):
+        return question
+    if not isinstance(question, str):
+        raise TypeError(f"questions holds {question!r:.60}, a {type(question).__name__}; expected texts or questions.")
+    return Question(
+        content_id("question", question), question, "given", community_id=None, level=-1, chunk_ids=(), document_ids=()
+    )
