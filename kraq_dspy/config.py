@@ -177,7 +177,8 @@ class RoleSettings:
     """A language model. Unset fields are left to the server."""
 
     model: str = "embedded"
-    """The packaged "embedded", or a DSPy model string such as "hosted_vllm/NAME" or "openai/NAME"."""
+    """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
+    "hosted_vllm/NAME" or "openai/NAME"."""
     api_base: str | None = None
     """Where the model is served, as http://localhost:8000/v1."""
     api_key_env: str | None = None
@@ -187,7 +188,7 @@ class RoleSettings:
     max_tokens: int | None = None
     """Most tokens of a reply."""
     timeout_s: float = 120.0
-    """Seconds before a call is given up."""
+    """Seconds before a call of a server is given up; a model in this process is waited for."""
     retries: int = 3
     """Times that a call is tried again."""
     prompt_price: NotNegative | None = None
@@ -195,10 +196,16 @@ class RoleSettings:
     completion_price: NotNegative | None = None
     """The same for a million tokens of a reply."""
     adapter: str | None = None
-    """The folder of a LoRA adapter for a "transformers/..." or "hosted_vllm/..." model."""
+    """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, or its GGUF file."""
     structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
     """Whether the server holds replies with typed fields to a JSON schema ("json_schema") or not ("none"); "auto"
     finds out."""
+    threads: Positive | None = None
+    """Threads of a "gguf/..." model. Unset, as many as there are free cores when it is loaded."""
+    context: Positive | None = None
+    """Most tokens that a "gguf/..." model reads and writes for one request. Unset, 8192 or what it was trained for."""
+    slots: Positive | None = None
+    """Requests that a "gguf/..." model works on together. Unset, 4. Each takes memory for its own context."""
 
 
 @checked("run")

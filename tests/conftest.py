@@ -150,6 +150,51 @@ class TinyModels:
         transformers.LlamaForCausalLM(config).save_pretrained(folder)
         return str(folder)
 
+    def gguf(self, model: str, file: Path, *, template: bool = True) -> Path:
+        """The weights of `llama` as llama.cpp reads them, in 32 bits."""
+        import gguf
+        import transformers
+
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+        torch_model = transformers.LlamaForCausalLM.from_pretrained(model)
+        config = torch_model.config
+        writer = gguf.GGUFWriter(file, "llama")
+        writer.add_block_count(config.num_hidden_layers)
+        writer.add_context_length(config.max_position_embeddings)
+        writer.add_embedding_length(config.hidden_size)
+        writer.add_feed_forward_length(config.intermediate_size)
+        writer.add_head_count(config.num_attention_heads)
+        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_rope_dimension_count(config.head_dim)
+        writer.add_vocab_size(config.vocab_size)
+        vocabulary: dict[str, int] = tokenizer.get_vocab()
+        tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+        special = set(tokenizer.all_special_tokens)
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre("gpt-2")
+        writer.add_token_list(tokens)
+        writer.add_token_types([3 if token in special else 1 for token in tokens])
+        bpe = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+        writer.add_token_merges([" ".join(pair) if isinstance(pair, list) else pair for pair in bpe["merges"]])
+        writer.add_bos_token_id(0)
+        writer.add_eos_token_id(1)
+        writer.add_add_bos_token(False)
+        if template:
+            writer.add_chat_template(TINY_TEMPLATE)
+        names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+        for name, weights in torch_model.state_dict().items():
+            array = weights.numpy()
+            if ".q_proj." in name or ".k_proj." in name:  # llama.cpp turns pairs of neighbours, torch pairs of halves
+                heads = config.num_attention_heads
+                array = array.reshape(heads, 2, array.shape[0] // heads // 2, -1).swapaxes(1, 2).reshape(array.shape)
+            writer.add_tensor(names.get_name(name, (".weight",)), array)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return file
+
     def adapter(self, model: str, folder: Path, *, seed: int) -> str:
         """A LoRA adapter that changes the model, by chance."""
         import peft

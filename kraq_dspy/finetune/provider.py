@@ -17,7 +17,7 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.training import train_adapter
-from kraq_dspy.lms.adapter_name import IN_PROCESS
+from kraq_dspy.lms.adapter_name import TRANSFORMERS
 from kraq_dspy.lms.roles import KraqLM, make_lm
 from kraq_dspy.ports import Progress
 
@@ -58,8 +58,8 @@ class LocalLoRA(Provider):
         train_kwargs: dict[str, Any] | None = None,
     ) -> str:
         """The name of the tuned model. DSPy hands what this raises to its optimizer, which raises it."""
-        if not model.startswith(IN_PROCESS):
-            raise ConfigError(f"{model!r} does not run in this process; local LoRA takes {IN_PROCESS}FOLDER.")
+        if not model.startswith(TRANSFORMERS):
+            raise ConfigError(f"{model!r} does not run in this process; local LoRA takes {TRANSFORMERS}FOLDER.")
         if getattr(train_data_format, "value", train_data_format) != "chat":
             raise TrainingError(
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
@@ -85,8 +85,8 @@ class LocalLoRA(Provider):
 
 def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:
     """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does."""
-    if not settings.model.startswith(IN_PROCESS):
-        raise ConfigError(f"{settings.model!r} does not run in this process; local LoRA takes {IN_PROCESS}FOLDER.")
+    if not settings.model.startswith(TRANSFORMERS):
+        raise ConfigError(f"{settings.model!r} does not run in this process; local LoRA takes {TRANSFORMERS}FOLDER.")
     lm = make_lm(settings)
     lm.provider = LocalLoRA(out, train)
     return lm

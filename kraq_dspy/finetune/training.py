@@ -19,7 +19,7 @@ from kraq_dspy.errors import MissingExtraError, ModelError, TrainingError
 from kraq_dspy.finetune.memory import check_memory, free_memory
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import IGNORED, Chat, TokenRow, token_row, too_long
-from kraq_dspy.lms.adapter_name import IN_PROCESS, adapter_folder, weights_hash
+from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.ports import Progress, SilentProgress
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def train_adapter(
     settings = settings or TrainSettings()
     progress = progress or SilentProgress()
     packages = _Packages()
-    name, _, started = base.removeprefix(IN_PROCESS).partition("#")
+    name, _, started = base.removeprefix(TRANSFORMERS).partition("#")
     start = adapter_folder(started)[0] if started else ""
     four_bits = _four_bits(packages, settings)
     if not chats:
@@ -127,7 +127,7 @@ def train_adapter(
     return Trained(
         folder=out,
         base=name,
-        model=f"{IN_PROCESS}{name}#{out}@{digest[:8]}",
+        model=f"{TRANSFORMERS}{name}#{out}@{digest[:8]}",
         weights_hash=digest,
         data_hash=data_hash,
         settings=settings,

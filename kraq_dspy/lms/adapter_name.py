@@ -14,7 +14,9 @@ from pathlib import Path
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 
-IN_PROCESS = "transformers/"
+GGUF = "gguf/"
+TRANSFORMERS = "transformers/"
+IN_PROCESS = (TRANSFORMERS, GGUF)
 SERVED = "hosted_vllm/"
 WEIGHTS = "adapter_model.safetensors"
 _HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
@@ -30,13 +32,16 @@ def weights_hash(folder: Path | str) -> str:
     """32 hexadecimal digits that depend on the adapter's weights and its configuration alone. Raises ModelError."""
     place = Path(folder)
     try:
+        if place.is_file():  # a GGUF file holds both
+            return _hash((place,), place.stat().st_mtime_ns, place.stat().st_size)
         weights, config = (place / WEIGHTS).stat(), (place / "adapter_config.json").stat()
     except OSError as error:
         raise ModelError(
             f"{str(folder)!r} is no adapter: {error.strerror} ({Path(error.filename).name}). Give a folder that "
             "`kraq finetune` or peft wrote."
         ) from error
-    return _hash(place, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
+    files = (place / "adapter_config.json", place / WEIGHTS)
+    return _hash(files, weights.st_mtime_ns, weights.st_size, config.st_mtime_ns)
 
 
 def served_name(folder: Path | str) -> str:
@@ -50,8 +55,8 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
     if settings.adapter is None:
         if settings.model.startswith(IN_PROCESS) and "#" in settings.model:
             base, _, named = settings.model.partition("#")
-            folder, said = adapter_folder(named)
-            if not said and (Path(folder) / WEIGHTS).is_file():
+            folder, known = adapter_folder(named)
+            if not known and (Path(folder).is_file() or (Path(folder) / WEIGHTS).is_file()):
                 return dataclasses.replace(settings, model=f"{base}#{folder}@{weights_hash(folder)[:8]}")
         return settings
     if settings.model.startswith(IN_PROCESS):
@@ -61,16 +66,16 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
     else:
         raise ModelError(
             f"The model {settings.model!r} cannot take the adapter {settings.adapter!r}: adapters go with "
-            f'"{IN_PROCESS}FOLDER" and "{SERVED}NAME".'
+            f'"transformers/FOLDER", "{GGUF}FILE" and "{SERVED}NAME".'
         )
     return dataclasses.replace(settings, model=name, adapter=None)
 
 
 @functools.lru_cache(maxsize=256)
-def _hash(folder: Path, *changes_with: int) -> str:
+def _hash(files: tuple[Path, ...], *changes_with: int) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for name in ("adapter_config.json", WEIGHTS):
-        with (folder / name).open("rb") as file:
+    for path in files:
+        with path.open("rb") as file:
             for block in iter(lambda: file.read(1 << 20), b""):
                 digest.update(block)
     return digest.hexdigest()

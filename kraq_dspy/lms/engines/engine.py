@@ -22,6 +22,7 @@ from dspy.lm15 import LM15Error, Request, Response, response_to_events
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms import spans
+from kraq_dspy.lms.adapter_name import GGUF
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
@@ -237,6 +238,12 @@ def engines(
         local = shared_engine(settings.model.removeprefix("transformers/").partition("#")[0])
         dealings = Dealings(settings, "this process", meter, backoff)
         return Engine(local, dealings), AsyncEngine(AsyncTransformersEngine(local), dealings)
+    if settings.model.startswith(GGUF):
+        from kraq_dspy.lms.engines.llama_cpp import llama_engines
+
+        called, awaited = llama_engines(settings)
+        dealings = Dealings(settings, "this process", meter, backoff)
+        return Engine(called, dealings), AsyncEngine(awaited, dealings)
     way = route(settings)
     dealings = Dealings(settings, way.where, meter, backoff)
     return Engine(way.sync(), dealings), AsyncEngine(PooledAsync(way.asynchronous), dealings)

@@ -7,7 +7,7 @@ import asyncio
 import difflib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,10 @@ class PooledAsync:
 
     async def complete(self, request: Request) -> Response:
         return await self._client().complete(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        async for event in self._client().stream(request):
+            yield event
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""

@@ -1,0 +1,164 @@
+"""llama.cpp in this process, with a tiny random Llama: what it says has no meaning, but torch says the same."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.lm15 import Config, Message, Request
+from dspy.utils.exceptions import ContextWindowExceededError
+
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.llama_cpp import LlamaCpp, LlamaEngine, shared_model
+from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.roles import make_lm
+
+pytest.importorskip("xllamacpp")
+pytest.importorskip("gguf")
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    made: str = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=100_000)
+    return made
+
+
+@pytest.fixture(scope="module")
+def file(tiny_models: Any, folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made: Path = tiny_models.gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(file: Path) -> Iterator[LlamaCpp]:
+    model = LlamaCpp(file, threads=1, slots=2)
+    yield model
+    model.close()
+
+
+def ask(text: str = "which city?", **config: Any) -> Request:
+    return Request("gguf/tiny", messages=(Message.user(text),), config=Config(**{"temperature": 0.0, **config}))
+
+
+def scores(response: Any) -> list[float]:
+    return [token.logprob for token in response.logprobs]
+
+
+@pytest.mark.parametrize("text", ["which city?", "the cat sat", "Zürich and 東京"])
+def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCpp, folder: str, text: str) -> None:
+    engine = TransformersEngine(folder)
+    expected = engine.complete(
+        Request(folder, messages=(Message.user(text),), config=Config(max_tokens=10, logprobs=0))
+    )
+    engine.close()
+    response = LlamaEngine(model).complete(ask(text, max_tokens=10, logprobs=2))
+    theirs = iter(scores(expected))
+    # In order; tokens that add no whole character are left out. Keys and values are kept in 16 bits.
+    assert all(any(abs(ours - score) < 0.02 for score in theirs) for ours in scores(response))
+    assert len(scores(response)) >= 5
+    assert all(len(token.top) == 2 for token in response.logprobs or ())
+    assert response.model == "gguf/tiny"
+
+
+def test_requests_of_many_threads_and_tasks_get_their_own_answers(file: Path) -> None:
+    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1, max_tokens=6, temperature=0.0))
+    texts = [f"the {word} ran" for word in ("cat", "dog", "city", "house", "mat", "cat and dog")]
+    alone = [lm(text) for text in texts]
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(lm, texts)) == alone
+
+    async def together() -> list[Any]:
+        return await asyncio.gather(*(lm.acall(text) for text in texts))
+
+    assert asyncio.run(together()) == alone
+    assert asyncio.run(together()) == alone  # another event loop
+    lm.engine.close()
+    assert lm(texts[0]) == alone[0]  # it loads again
+    lm.engine.close()
+    shared_model.cache_clear()
+
+
+def test_a_reply_keeps_to_a_schema(model: LlamaCpp) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 3}, "large": {"type": "boolean"}},
+        "required": ["city", "large"],
+        "additionalProperties": False,
+    }
+    response = LlamaEngine(model).complete(
+        ask(max_tokens=300, response_format={"type": "json_schema", "name": "town", "schema": schema, "strict": True})
+    )
+    [part] = response.message.parts
+    value = getattr(part, "value", None) or json.loads(getattr(part, "text", ""))  # lm15 reads booleans itself
+    assert set(value) == {"city", "large"}
+    assert len(value["city"]) <= 3
+
+
+def test_the_beginning_of_a_prompt_is_kept(model: LlamaCpp) -> None:
+    text = "the cat sat on the mat and a dog ran to the house"
+    engine = LlamaEngine(model)
+    engine.complete(ask(text, max_tokens=2))
+    usage = engine.complete(ask(f"{text} in which city?", max_tokens=2)).usage
+    assert usage.input_tokens is not None
+    assert (usage.cache_read_tokens or 0) > usage.input_tokens / 2
+
+
+def test_a_cancelled_task_ends_its_request(model: LlamaCpp, file: Path) -> None:
+    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1, slots=1, context=100_000))
+
+    async def run() -> Any:
+        task = asyncio.create_task(lm.acall("the cat", max_tokens=90_000))
+        await asyncio.sleep(0.5)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await asyncio.wait_for(lm.acall("the cat", max_tokens=2), timeout=30)
+
+    assert asyncio.run(run())
+    lm.engine.close()
+    shared_model.cache_clear()
+
+
+def test_tokens_are_streamed_as_they_are_written(model: LlamaCpp) -> None:
+    events = list(LlamaEngine(model).stream(ask(max_tokens=12)))
+    whole = LlamaEngine(model).complete(ask(max_tokens=12))
+    texts = [event.delta.text for event in events if event.type == "delta"]
+    assert len(texts) > 3
+    assert "".join(texts) == whole.message.text
+
+
+def test_a_prompt_that_is_too_long_is_named_so(file: Path) -> None:
+    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1, slots=1, context=64))
+    with pytest.raises(ContextWindowExceededError, match="exceeds the available context"):
+        lm("the cat sat on the mat " * 100)
+    lm.engine.close()
+    shared_model.cache_clear()
+
+
+def test_ctrl_c_stays_pythons_own(file: Path) -> None:
+    """llama.cpp's server takes the signal, and ends the process at the second one."""
+    model = LlamaCpp(file, threads=1)
+    model.load(None)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    model.close()
+
+
+def test_a_file_without_a_chat_template_says_which_one_to_take(tiny_models: Any, folder: str, tmp_path: Path) -> None:
+    base = tiny_models.gguf(folder, tmp_path / "base.gguf", template=False)
+    with pytest.raises(ModelError, match=r"no chat template.*-Instruct"):
+        LlamaCpp(base)
+
+
+def test_a_file_that_llama_cpp_refuses_says_what_to_do(tiny_models: Any, folder: str, tmp_path: Path) -> None:
+    file = tiny_models.gguf(folder, tmp_path / "odd.gguf")
+    file.write_bytes(file.read_bytes().replace(b"blk.0.attn_q.weight", b"blk.0.attn_x.weight"))
+    with pytest.raises(ModelError, match=r"cannot load.*checksum"):
+        make_lm(RoleSettings(model=f"gguf/{file}", threads=1))("the cat")
