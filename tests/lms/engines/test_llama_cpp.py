@@ -14,7 +14,7 @@ from dspy.utils.exceptions import ContextWindowExceededError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
-from kraq_dspy.lms.engines.llama_cpp import LlamaCpp, LlamaEngine, shared_model
+from kraq_dspy.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.roles import make_lm
 
@@ -108,21 +108,22 @@ def test_the_beginning_of_a_prompt_is_kept(model: LlamaCpp) -> None:
     assert (usage.cache_read_tokens or 0) > usage.input_tokens / 2
 
 
-def test_a_cancelled_task_ends_its_request(model: LlamaCpp, file: Path) -> None:
-    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1, slots=1, context=100_000))
+def test_a_cancelled_task_ends_its_request(file: Path) -> None:
+    model = LlamaCpp(file, threads=1, slots=1, context=100_000)
+    engine = AsyncLlamaEngine(model)
 
     async def run() -> Any:
-        task = asyncio.create_task(lm.acall("the cat", max_tokens=90_000))
+        endless = ask("the cat", max_tokens=90_000, extensions={"ignore_eos": True})
+        task = asyncio.create_task(engine.complete(endless))
         await asyncio.sleep(0.5)
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return await asyncio.wait_for(lm.acall("the cat", max_tokens=2), timeout=30)
+        return await asyncio.wait_for(engine.complete(ask("the cat", max_tokens=2)), timeout=30)
 
-    assert asyncio.run(run())
-    lm.engine.close()
-    shared_model.cache_clear()
+    assert asyncio.run(run()).usage.output_tokens == 2
+    model.close()
 
 
 def test_tokens_are_streamed_as_they_are_written(model: LlamaCpp) -> None:
