@@ -57,7 +57,7 @@ def _text(text: str | None) -> str:
 def _table(parameters: Any, context: Any) -> str:
     rows = ["| option | meaning | default |", "|---|---|---|"]
     for parameter in parameters:
-        if getattr(parameter, "hidden", False) or parameter.name in ("install_completion", "show_completion"):
+        if parameter.name in ("install_completion", "show_completion"):
             continue
         if parameter.param_type_name == "argument":
             names = f"`{_argument(parameter)}`"

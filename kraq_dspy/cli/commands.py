@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from kraq_dspy.cli.ask.ask import ask
+from kraq_dspy.cli.ask.chat import chat
 from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export
@@ -90,7 +91,7 @@ CATALOGUE = (
 
 COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
-    "Ask": (ask,),
+    "Ask": (ask, chat),
     "Maintain": (
         add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),

@@ -120,7 +120,17 @@ def test_ask_shows_a_person_the_answer_and_the_passages(kraq: Any, index: Path) 
     done = kraq("ask", index, "Who wrote Don Juan?")
     assert done.returncode == 0, done.stderr
     assert "Byron" in done.stdout
-    assert "score" in done.stdout
+    assert "Lord Byron (Lord Byron.md)" in done.stdout
+    assert "more passages" not in done.stdout  # there are no more than three
+    one = kraq("ask", index, "Who wrote Don Juan?", "--evidence", "1")
+    assert "and 2 more passages: --evidence 3" in one.stdout
+
+
+def test_help_is_short_unless_all_of_it_is_wanted(kraq: Any) -> None:
+    assert "--scan" not in kraq("ask", "--help").stdout
+    everything = kraq("ask", "--help-all").stdout
+    for flag in ("--scan", "--drafts", "--variant", "--alpha", "--no-collect"):
+        assert flag in everything
 
 
 def test_export_and_import_graphrag_are_inverse(kraq: Any, index: Path, tmp_path: Path) -> None:

@@ -16,26 +16,28 @@ WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what h
 def flat(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the fields of its option groups as parameters of its own.
 
-    An option group is a dataclass whose fields are typer options with defaults; its `PANEL` heads them in help. The
-    command is handed the dataclass.
+    An option group is a dataclass whose fields are typer options with defaults; its `PANEL` heads them in help,
+    after the others. The command is handed the dataclass.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: parameter.annotation
+    groups = {
+        name: group
         for name, parameter in signature.parameters.items()
-        if dataclasses.is_dataclass(parameter.annotation)
+        if (group := _group(parameter.annotation)) is not None
     }
-    parameters = [
+    own = [
         _parameter(name, parameter.default, parameter.annotation, None)
         for name, parameter in signature.parameters.items()
         if name not in groups
     ]
+    common: list[inspect.Parameter] = []
+    headed: list[inspect.Parameter] = []
     for group in groups.values():
         hints = get_type_hints(group, include_extras=True)
         panel = getattr(group, "PANEL", None)
-        parameters += [
-            _parameter(field.name, field.default, hints[field.name], panel) for field in dataclasses.fields(group)
-        ]
+        fields = [_parameter(each.name, each.default, hints[each.name], panel) for each in dataclasses.fields(group)]
+        (headed if panel else common).extend(fields)
+    parameters = common + own + headed
 
     @functools.wraps(command)
     def with_groups(**values: Any) -> Any:
@@ -50,6 +52,12 @@ def flat(command: Callable[..., Any]) -> Callable[..., Any]:
     described.__doc__ = "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
     described.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_groups
+
+
+def _group(annotation: Any) -> Any:
+    """The option group that a parameter is, as its type or, for one made at run time, as a note on it; else None."""
+    candidates = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return next((each for each in candidates if isinstance(each, type) and dataclasses.is_dataclass(each)), None)
 
 
 def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> inspect.Parameter:

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.cli.ask.ask import answer_fields, show_answer
+from kraq_dspy.cli.ask.show import answer_fields, show_answer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Json, Models
 from kraq_dspy.cli.shared.report import show_report
