@@ -65,6 +65,8 @@ class ExtractSettings:
 
     gleanings: Annotated[int, Field(ge=0)] = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
+    grounded_names: bool = True
+    """Drop what is about names that the passage does not have: small models invent some."""
 
 
 @checked("resolve")

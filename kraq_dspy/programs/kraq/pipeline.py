@@ -1,6 +1,7 @@
 """KRAQ: from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -23,6 +24,8 @@ from kraq_dspy.programs.state import SavedInFull
 from kraq_dspy.records import Chunk, Community, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -42,7 +45,7 @@ class KRAQ(SavedInFull):
         super().__init__()
         self.settings = settings or Settings()
         self.embedder = embedder
-        self.extract = ExtractGraph(self.settings.extract.gleanings)
+        self.extract = ExtractGraph(self.settings.extract.gleanings, self.settings.extract.grounded_names)
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
         self.summarize = DescribeCommunity()
@@ -80,9 +83,13 @@ class KRAQ(SavedInFull):
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
         items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks)
+        ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             found = done.prediction
+            ungrounded += found.ungrounded
             yield Extraction(done.id, found.entities, found.relationships, found.claims)
+        if ungrounded:
+            logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
     async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.

@@ -3,8 +3,11 @@ import json
 from pathlib import Path
 
 import dspy
+import pytest
+from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from dspy.utils import DummyLM
 
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
@@ -79,3 +82,68 @@ def test_its_state_is_saved_and_loaded_as_json(tmp_path: Path) -> None:
     loaded = ExtractGraph()
     loaded.load(tmp_path / "extract.json")
     assert loaded.extract.signature.instructions == "List what the passage names."
+
+
+def test_what_is_about_an_invented_name_is_dropped_and_counted() -> None:
+    invented = {"name": "Grace Hopper", "type": "person", "description": "Not in the passage."}
+    link = {**WORKED, "target": "Grace Hopper"}
+    script = answer([ADA, invented], [link], [{"subject": "Grace Hopper", "statement": "She wrote a compiler."}])
+    with dspy.context(lm=DummyLM([script])):
+        found = ExtractGraph(gleanings=0)(passage="Ada, born in 1815.")
+    assert [entity.name for entity in found.entities] == ["Ada"]
+    assert (found.relationships, found.claims, found.ungrounded) == ((), (), 3)
+    with dspy.context(lm=DummyLM([script])):
+        everything = ExtractGraph(gleanings=0, grounded_names=False)(passage="Ada, born in 1815.")
+    assert (len(everything.entities), everything.ungrounded) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "passage", "kept"),
+    [
+        ("Dr. Ada Lovelace", "Lovelace, Ada, wrote notes.", True),
+        ("Curie, Marie", "MARIE CURIE worked in Paris.", True),
+        ("Jose Marti", "José Martí was a poet.", True),
+        ("Belgian politicians", "He was a Belgian politician.", True),
+        ("東京", "彼は東京に住んでいる。", True),
+        ("United States", "The U.S. army left.", False),
+        ("Marie", "Maria worked in Paris.", False),
+        ("...", "Anything ... goes.", False),
+    ],
+)
+def test_a_name_counts_as_named_when_the_passage_has_half_of_its_words(name: str, passage: str, kept: bool) -> None:
+    with dspy.context(lm=DummyLM([answer([{**ADA, "name": name}], [], [])])):
+        assert bool(ExtractGraph(gleanings=0)(passage=passage).entities) is kept
+
+
+class Scripted:
+    """Gives its replies in order, and keeps the passages that it was shown."""
+
+    supports_response_schema = True
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+
+    def complete(self, request: Request) -> Response:
+        self.prompts.append(request.messages[0].text or "")
+        message = Message.assistant([TextPart(self.replies.pop(0))])
+        return Response(id=None, model=request.model, message=message, finish_reason="stop", usage=Usage())
+
+
+def test_a_passage_about_which_the_model_does_not_end_is_read_in_halves() -> None:
+    passage = f"{'Ada was here. ' * 20}\n\n{'Babbage was there. ' * 20}"
+    endless = '{"entities": [' + " " * 500
+    whole = [json.dumps({"entities": [entity], "relationships": [], "claims": []}) for entity in (ADA, BABBAGE)]
+    engine = Scripted(endless, "[[ ## entities ## ]] " + "and so on, and so forth, without an end, " * 9, *whole)
+    with dspy.context(lm=dspy.LM("m", engine=engine, cache=False), adapter=KraqAdapter()):
+        found = ExtractGraph(gleanings=0)(passage=passage)
+    assert [entity.name for entity in found.entities] == ["Ada", "Babbage"]
+    assert "Babbage" not in engine.prompts[2]
+    assert "Ada" not in engine.prompts[3]
+
+
+def test_a_second_reading_that_cannot_be_read_costs_itself_alone() -> None:
+    first = json.dumps({"entities": [ADA], "relationships": [], "claims": []})
+    engine = Scripted(first, "Ich weiss nicht.", "Je ne sais pas.")
+    with dspy.context(lm=dspy.LM("m", engine=engine, cache=False), adapter=KraqAdapter()):
+        assert [entity.name for entity in ExtractGraph(gleanings=1)(passage="Ada.").entities] == ["Ada"]
