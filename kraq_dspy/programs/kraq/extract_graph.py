@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import dspy
 from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
@@ -53,7 +53,7 @@ class ExtractGraph(dspy.Module):
             for _ in range(self.gleanings):
                 if not elements.add(await call(self.glean, passage=passage, found=elements.outline())):
                     break
-        except (ContextWindowExceededError, UnreadableReplyError) as error:
+        except (ContextWindowExceededError, AdapterParseError) as error:
             for half in _parts(passage, elements, error):
                 part = await call(self, passage=half)
                 elements.add(part)
@@ -121,7 +121,8 @@ def _parts(passage: str, elements: _Elements, error: Exception) -> tuple[str, ..
     if elements.entities:
         logger.info("going on with the first reading alone: %s", str(error).partition("\n")[0])
         return ()
-    if isinstance(error, UnreadableReplyError) and (not error.ran_on or len(passage) < SHORTEST_HALVED):
+    ran_on = getattr(error, "ran_on", False)  # KraqAdapter tells
+    if isinstance(error, AdapterParseError) and (not ran_on or len(passage) < SHORTEST_HALVED):
         raise error
     first, second = halves(passage)
     if not first:
