@@ -179,6 +179,8 @@ def test_bad_input_gets_a_message_and_an_exit_code(
         (["--program", "nonsense"], "there are: traditional, combined"),
         (["--retriever", "nonsense"], "there are: dense"),
         (["--lm", "nonsense/model"], "nonsense"),
+        (["--lm", "m.gguf"], "--lm gguf/m.gguf"),
+        (["-p", "speculative", "--clusters", "50", "--passages", "3"], "lower the clusters"),
     ],
 )
 def test_ask_names_what_it_knows(kraq: Any, index: Path, words: list[str], says: str) -> None:

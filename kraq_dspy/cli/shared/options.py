@@ -74,6 +74,8 @@ class Models(Config):
             if self.api_base is not None:
                 raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
             return settings
+        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
+            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
         from kraq_dspy.config import RoleSettings
 
         role = dataclasses.replace(settings.role("default"), model=self.lm, api_base=self.api_base)

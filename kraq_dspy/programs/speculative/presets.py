@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.options import option
 
 
@@ -34,6 +35,10 @@ class SpeculativeOptions:
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
     scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
     seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k > self.sizes.n:
+            raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
 
     @property
     def sizes(self) -> SpeculativePreset:
