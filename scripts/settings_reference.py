@@ -21,7 +21,7 @@ unknown ones are refused by name. Options of the command line go before the file
 
 
 def page() -> str:
-    sections = {name: field.annotation for name, field in fields_of(config.Settings).items()}
+    sections: dict[str, Any] = {name: field.annotation for name, field in fields_of(config.Settings).items()}
     roles = ", ".join(f"`{role}`" for role in config.ROLES)
     sections["roles"] = config.RoleSettings
     parts = [BEGINNING]
@@ -46,10 +46,10 @@ def table(kind: type) -> str:
 
 def descriptions(kind: type) -> dict[str, str]:
     """The text under each field of a class, on one line. KeyError in `table` for a field without one."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    tree: Any = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     return {
         field.target.id: " ".join(text.value.value.split())
-        for field, text in itertools.pairwise(body)
+        for field, text in itertools.pairwise(tree.body[0].body)
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
     }
 

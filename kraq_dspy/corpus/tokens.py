@@ -1,12 +1,11 @@
 """Counts tokens of cl100k_base, offline.
 
-tiktoken would download its vocabulary; litellm, which comes with DSPy, packages the same file. It is read from there
-and litellm itself is not imported (that takes seconds).
+tiktoken would download its vocabulary, so `cl100k_base.xz` beside this file holds it (OpenAI's, MIT licence): of each
+token its length in one byte and its bytes, in the order of their ranks.
 """
 
-import base64
 import hashlib
-import importlib.util
+import lzma
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +15,9 @@ from kraq_dspy.errors import ModelError
 if TYPE_CHECKING:
     import tiktoken
 
-# The file's name is the SHA-1 of the address that tiktoken downloads it from; the pattern is `tiktoken_ext`'s own.
-VOCABULARY = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-VOCABULARY_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-WORDS = (
+VOCABULARY = Path(__file__).with_name("cl100k_base.xz")
+VOCABULARY_SHA256 = "6bfd43f7b31b50b645b3228413547e662af1ae4801e9b192b9791680a71d650c"  # unpacked
+WORDS = (  # the pattern is `tiktoken_ext`'s own
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
@@ -57,20 +55,19 @@ def encoding() -> "tiktoken.Encoding":
     """The tokenizer, read once (0.2 s). Raises ModelError when the vocabulary is absent or damaged."""
     import tiktoken
 
-    path = _vocabulary_path()
-    vocabulary = path.read_bytes() if path is not None and path.is_file() else b""
+    try:
+        vocabulary = lzma.decompress(VOCABULARY.read_bytes())
+    except (OSError, lzma.LZMAError):
+        vocabulary = b""
     if hashlib.sha256(vocabulary).hexdigest() != VOCABULARY_SHA256:
         raise ModelError(
-            f"The cl100k_base vocabulary is {'damaged' if vocabulary else 'absent'}: expected the file {VOCABULARY} "
-            "in litellm/litellm_core_utils/tokenizers. Reinstall it with: pip install --force-reinstall litellm"
+            f"The cl100k_base vocabulary {str(VOCABULARY)!r} is {'damaged' if VOCABULARY.exists() else 'absent'}. "
+            "Reinstall this library: pip install --force-reinstall --no-deps kraq-dspy"
         )
-    pairs = (line.split() for line in vocabulary.splitlines())
-    ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
+    ranks: dict[bytes, int] = {}
+    start = 0
+    while start < len(vocabulary):
+        end = start + 1 + vocabulary[start]
+        ranks[vocabulary[start + 1 : end]] = len(ranks)
+        start = end
     return tiktoken.Encoding("cl100k_base", pat_str=WORDS, mergeable_ranks=ranks, special_tokens={})
-
-
-def _vocabulary_path() -> Path | None:
-    litellm = importlib.util.find_spec("litellm")
-    if litellm is None or litellm.origin is None:
-        return None
-    return Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers" / VOCABULARY

@@ -98,20 +98,6 @@ def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_00
     return Test(float(differences.mean()), p_value, len(differences), method)
 
 
-def mcnemar_test(system: Scores, baseline: Scores) -> Test:
-    """Exact McNemar test for 0/1 scores, two-sided: a sign test on the questions that one of both gets right."""
-    differences = _differences(system, baseline)
-    for name, scores in (("system", system), ("baseline", baseline)):
-        for row, score in enumerate(scores):
-            if score not in (0, 1):
-                raise EvaluationError(f"Row {row}: the {name}'s score is {score}; McNemar's test takes 0 and 1 only.")
-    won, lost = int((differences > 0).sum()), int((differences < 0).sum())
-    tail = sum(math.comb(won + lost, count) for count in range(min(won, lost) + 1))
-    # Whole numbers up to the division: 2^n overflows a float beyond 1,023 questions.
-    p_value = min(1.0, tail * 2 / 2 ** (won + lost))
-    return Test(float(differences.mean()), p_value, len(differences), "McNemar, exact")
-
-
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """p-values adjusted for their number, in the given order (Holm, 1979): compare them with the level as they are.
 

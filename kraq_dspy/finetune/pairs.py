@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import dspy
-
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.token_rows import Chat
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -91,11 +89,6 @@ def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
     return [
         adapter.format_finetune_data(signature, [], dict(pair.inputs), dict(pair.outputs))["messages"] for pair in pairs
     ]
-
-
-def example_of(pair: Pair) -> dspy.Example:
-    """For DSPy's metrics and optimizers."""
-    return dspy.Example(**pair.inputs, **pair.outputs).with_inputs(*pair.inputs)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

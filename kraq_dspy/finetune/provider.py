@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.clients.provider import Provider, TrainingJob
+from dspy import Provider, TrainingJob
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError, TrainingError

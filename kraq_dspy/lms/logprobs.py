@@ -76,11 +76,6 @@ def mean_logprob(logprobs: Sequence[float]) -> float:
     return -math.inf if -math.inf in logprobs else math.fsum(logprobs) / len(logprobs)
 
 
-def p_conf(logprobs: Sequence[float]) -> float:
-    """exp(mean token log-probability), in [0, 1]; independent of the length, so it does not underflow."""
-    return math.exp(mean_logprob(logprobs))
-
-
 def _entries(logprobs: Any) -> Sequence[Any]:
     if logprobs is None or isinstance(logprobs, list | tuple):
         return logprobs or ()

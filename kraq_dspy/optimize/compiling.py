@@ -17,6 +17,7 @@ import tqdm
 
 from kraq_dspy.concurrency import run_all
 from kraq_dspy.config import Settings
+from kraq_dspy.dspy_internals import thawed
 from kraq_dspy.errors import (
     BudgetExceededError,
     ConfigError,
@@ -37,7 +38,7 @@ from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
-from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of, thawed
+from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.records import Usage
 from kraq_dspy.workspace import Workspace
 

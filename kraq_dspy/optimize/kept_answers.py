@@ -17,9 +17,9 @@ from typing import Any
 
 import dspy
 import orjson
-from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
 from dspy.lm15 import Request, Response
 
+from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
 from kraq_dspy.files import try_lock
 from kraq_dspy.lms.meter import Call

@@ -12,6 +12,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.dspy_internals import thaw
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
@@ -102,7 +103,7 @@ def _knn(job: Job) -> dspy.Module:
         pooled = dspy.LabeledFewShot(k=len(job.train)).compile(job.student, trainset=list(job.train), sample=False)
     else:
         pooled = _few_shot(job, len(job.train)).compile(job.student, trainset=list(job.train))
-    pooled._compiled = False
+    thaw(pooled)
     for predictor in pooled.predictors():
         near(predictor, predictor.demos, job.sizes.demos, job.embedder)
     return pooled

@@ -7,8 +7,7 @@ it was made for. It is put into any program that has such a predictor: one step'
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ import dspy
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy import signatures
+from kraq_dspy.dspy_internals import thawed
 from kraq_dspy.errors import StateError
 from kraq_dspy.files import replaced
 from kraq_dspy.ports import Embedder
@@ -53,19 +53,6 @@ class SavedInFull(dspy.Module):
             return
         with thawed(self):
             super().load(path, *arguments, **options)
-
-
-@contextmanager
-def thawed(program: dspy.Module) -> Iterator[None]:
-    """Inside, no part of the program counts as compiled."""
-    frozen = [part for _, part in program.named_sub_modules() if getattr(part, "_compiled", False)]
-    for part in frozen:
-        part._compiled = False
-    try:
-        yield
-    finally:
-        for part in frozen:
-            part._compiled = True
 
 
 def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramState:

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,16 +53,27 @@ def test_a_truncated_text_is_a_beginning_of_the_text_within_the_limit(text: str,
     assert kept == text or count_tokens(text) > limit
 
 
-def test_an_absent_vocabulary_is_an_error_that_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "VOCABULARY", "absent")
+@pytest.fixture
+def fresh_encoding() -> Iterator[None]:
     encoding.cache_clear()
-    with pytest.raises(ModelError, match=r"is absent.*pip install --force-reinstall litellm"):
+    yield
+    encoding.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_encoding")
+def test_an_absent_vocabulary_is_an_error_that_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tokens, "VOCABULARY", tmp_path / "cl100k_base.xz")
+    with pytest.raises(ModelError, match=r"is absent.*pip install --force-reinstall --no-deps kraq-dspy"):
         count_tokens("hello")
 
 
-def test_a_damaged_vocabulary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "VOCABULARY_SHA256", "0" * 64)
-    encoding.cache_clear()
+@pytest.mark.usefixtures("fresh_encoding")
+@pytest.mark.parametrize("beginning", [0, 1000])
+def test_a_damaged_vocabulary_is_refused(beginning: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "cl100k_base.xz").write_bytes(tokens.VOCABULARY.read_bytes()[:beginning])
+    monkeypatch.setattr(tokens, "VOCABULARY", tmp_path / "cl100k_base.xz")
     with pytest.raises(ModelError, match="is damaged"):
         count_tokens("hello")
 

@@ -13,7 +13,6 @@ from kraq_dspy.eval.statistics import (
     bootstrap_mean,
     compare,
     holm,
-    mcnemar_test,
     paired_scores,
     permutation_test,
 )
@@ -113,26 +112,12 @@ def test_a_sampled_p_value_is_never_zero_and_swapping_sides_keeps_it() -> None:
 
 def test_no_difference_at_all_has_a_p_value_of_one() -> None:
     assert permutation_test([0.5, 0.5], [0.5, 0.5]).p_value == 1.0
-    assert mcnemar_test([1, 0], [1, 0]).p_value == 1.0
 
 
 def test_p_values_under_the_null_hypothesis_are_uniform() -> None:
     rng = np.random.default_rng(5)
     p_values = [permutation_test(rng.normal(size=30), rng.normal(size=30), resamples=400).p_value for _ in range(300)]
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
-
-
-def test_mcnemar_is_the_binomial_test_on_the_questions_that_differ() -> None:
-    system = [1] * 10 + [0] * 3 + [1] * 20
-    baseline = [0] * 10 + [1] * 3 + [1] * 20
-    test = mcnemar_test(system, baseline)
-    assert test.p_value == pytest.approx(stats.binomtest(3, 13).pvalue)
-    assert test.difference == pytest.approx(7 / 33)
-
-
-def test_mcnemar_takes_thousands_of_differing_questions() -> None:
-    test = mcnemar_test([1] * 1600 + [0] * 1400, [0] * 1600 + [1] * 1400)
-    assert test.p_value == pytest.approx(stats.binomtest(1400, 3000).pvalue)
 
 
 def test_holm_multiplies_the_smallest_most_and_keeps_the_order() -> None:
@@ -176,8 +161,6 @@ def test_bad_input_is_refused_by_row() -> None:
         permutation_test([1, 0, 1], [1, 0])
     with pytest.raises(EvaluationError, match="Row 0: the baseline score is inf"):
         bootstrap_difference([1.0], [math.inf])
-    with pytest.raises(EvaluationError, match=r"Row 1: the system's score is 0.5"):
-        mcnemar_test([1, 0.5], [0, 1])
     with pytest.raises(EvaluationError, match="for the system but not for the baseline, 'q2' first"):
         paired_scores({"q1": 1, "q2": 1}, {"q1": 1})
     with pytest.raises(EvaluationError, match="Question 'q1': the baseline's score is nan"):

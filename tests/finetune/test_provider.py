@@ -9,7 +9,7 @@ import pytest
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.finetune import TrainSettings, finetunable_lm
-from kraq_dspy.finetune.pairs import Pair, example_of
+from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.finetune.provider import LocalLoRA
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import GenerateQuestion
@@ -48,7 +48,7 @@ def test_dspys_optimizers_train_an_adapter_and_give_back_a_program_that_uses_it(
     student, teacher = dspy.Predict(GenerateQuestion), dspy.Predict(GenerateQuestion)
     student.set_lm(lm)
     teacher.set_lm(dspy.LM("teacher", engine=Teacher(), cache=False))
-    rows = [example_of(pair) for pair in pairs]
+    rows = [dspy.Example(**pair.inputs, **pair.outputs).with_inputs(*pair.inputs) for pair in pairs]
     with dspy.context(lm=lm, adapter=KraqAdapter(second_try=False)):
         if optimizer == "finetune":
             tuned = dspy.BootstrapFinetune(metric=metric, num_threads=2).compile(student, rows, teacher)

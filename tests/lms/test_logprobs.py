@@ -6,12 +6,10 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, Usage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.errors import MissingLogprobsError
-from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, p_conf, take_logprobs
+from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob
 
 
 def numbered(*pieces: str | bytes) -> dict[str, Any]:
@@ -140,59 +138,16 @@ def test_what_the_adapter_parses_is_what_the_tokens_spell(first: str, second: st
         assert len(chosen) <= len(value.encode()) * 2 + 12 + text.count("\r") * 2
 
 
-def test_p_conf_is_the_geometric_mean_of_the_token_probabilities() -> None:
-    assert p_conf([math.log(0.5), math.log(0.125)]) == pytest.approx(0.25)
+def test_the_confidence_is_the_geometric_mean_of_the_token_probabilities() -> None:
+    assert math.exp(mean_logprob([math.log(0.5), math.log(0.125)])) == pytest.approx(0.25)
 
 
-def test_p_conf_of_a_4000_token_draft_does_not_underflow() -> None:
+def test_the_confidence_of_a_4000_token_draft_does_not_underflow() -> None:
     assert math.exp(sum([math.log(0.1)] * 4000)) == 0.0
-    assert p_conf([math.log(0.1)] * 4000) == pytest.approx(0.1)
+    assert math.exp(mean_logprob([math.log(0.1)] * 4000)) == pytest.approx(0.1)
 
 
 def test_an_impossible_token_makes_the_confidence_zero_and_no_tokens_are_refused() -> None:
-    assert p_conf([-1.0, -math.inf]) == 0.0
+    assert mean_logprob([-1.0, -math.inf]) == -math.inf
     with pytest.raises(ValueError, match="no tokens"):
         mean_logprob([])
-
-
-class Engine:
-    """Answers with scripted tokens."""
-
-    supports_response_schema = False
-    supported_params = frozenset({"logprobs"})
-
-    def __init__(self, tokens: list[str], *, scored: bool) -> None:
-        self.tokens, self.scored = tokens, scored
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Engine":
-        return self
-
-    def complete(self, request: Request) -> Response:
-        scores = tuple(TokenLogprob(token, -float(i)) for i, token in enumerate(self.tokens, 1))
-        return Response(
-            id=None,
-            model=request.model,
-            message=Message.assistant([TextPart("".join(self.tokens))]),
-            finish_reason="stop",
-            usage=Usage(),
-            logprobs=scores if self.scored else None,
-        )
-
-
-def test_logprobs_leave_the_prediction_so_that_they_reach_no_demo() -> None:
-    lm = dspy.LM("scripted", engine=Engine(["[[ ## answer ## ]]\n", "Pa", "ris"], scored=True), cache=False)
-    predict = dspy.Predict("question -> answer")
-    with dspy.context(lm=lm, trace=[]):
-        prediction = predict(question="capital?", config={"logprobs": True})
-        logprobs = take_logprobs(prediction, role="drafter", wanted_by="kraq")
-        [(_, _, traced)] = dspy.settings.trace
-    assert field_logprobs(logprobs, {"answer": prediction.answer}) == {"answer": (-2, -3)}
-    assert dict(traced.items()) == {"answer": "Paris"}
-
-
-def test_a_model_without_logprobs_is_told_apart_with_the_setting_and_the_alternative() -> None:
-    lm = dspy.LM("scripted", engine=Engine(["[[ ## answer ## ]]\nParis"], scored=False), cache=False)
-    with dspy.context(lm=lm):
-        prediction = dspy.Predict("question -> answer")(question="capital?", config={"logprobs": True})
-    with pytest.raises(MissingLogprobsError, match=r"drafter .*'kraq'.*logprobs=True.*'vote'"):
-        take_logprobs(prediction, role="drafter", wanted_by="kraq")

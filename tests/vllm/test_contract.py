@@ -5,6 +5,7 @@ The tiny model cannot follow DSPy's format, so a plain adapter takes its words a
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from dspy.lm15 import Config, Message, Request
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
-from kraq_dspy.lms.logprobs import field_logprobs, p_conf, take_logprobs
+from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.lms.roles import KraqLM, make_lm
 from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import Vectors
@@ -68,7 +69,7 @@ def answered(lm: dspy.LM, question: str) -> tuple[str, float]:
         prediction = dspy.Predict("question -> answer")(question=question, config={"logprobs": True})
     logprobs = take_logprobs(prediction, role="drafter", wanted_by="kraq")
     scores = field_logprobs(logprobs, {"answer": prediction.answer})["answer"]
-    return prediction.answer, p_conf(scores)
+    return prediction.answer, math.exp(mean_logprob(scores))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

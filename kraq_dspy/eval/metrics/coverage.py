@@ -5,7 +5,6 @@ A chunk is covered when it is among the `k` nearest to some question. Which chun
 """
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,21 +90,6 @@ def choose_questions(nearest: Nearest, n_chunks: int, budget: int) -> ChosenQues
         positions.append(question)
         shares.append(n_covered / n_chunks)
     return ChosenQuestions(tuple(positions), tuple(shares))
-
-
-def nearest_positions(ids: Sequence[Sequence[str]], chunk_ids: Sequence[str]) -> Nearest:
-    """`nearest_chunks` from a vector store's answers: each question's nearest chunk ids, as many for each.
-
-    Raises EvaluationError for an unknown id or rows of different lengths.
-    """
-    position = {chunk_id: index for index, chunk_id in enumerate(chunk_ids)}
-    for row, found in enumerate(ids):
-        if len(found) != len(ids[0]):
-            raise EvaluationError(f"Question {row} has {len(found)} nearest chunks, the first one {len(ids[0])}.")
-        unknown = [chunk_id for chunk_id in found if chunk_id not in position]
-        if unknown:
-            raise EvaluationError(f"Question {row}: the chunk {unknown[0]!r} is not one of the {len(chunk_ids)} given.")
-    return np.array([[position[chunk_id] for chunk_id in found] for found in ids], dtype=np.int64)
 
 
 def _best(cosines: NDArray[np.float32], k: int) -> Nearest:

@@ -1,12 +1,12 @@
 """How different from each other are the chunks that a program retrieved?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.records import Community, Hit
+from kraq_dspy.records import Hit
 
 
 def mean_pairwise_distance(vectors: Vectors) -> float:
@@ -33,9 +33,3 @@ def hit_distance(hits: Sequence[Hit], embedder: Embedder) -> float:
 def distinct_documents(hits: Sequence[Hit]) -> int:
     """Number of documents that the hits come from."""
     return len({hit.chunk.document_id for hit in hits})
-
-
-def distinct_communities(hits: Sequence[Hit], communities: Iterable[Community]) -> int:
-    """Number of `communities` (of one level, to be comparable) that one of the hits' chunks speaks of."""
-    found = {hit.chunk.id for hit in hits}
-    return sum(not found.isdisjoint(community.chunk_ids) for community in communities)

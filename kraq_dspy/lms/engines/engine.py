@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
 from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF
 from kraq_dspy.lms.journal import Item, current_item

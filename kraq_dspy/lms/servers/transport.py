@@ -11,11 +11,17 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
-from dspy.clients.engines.lm15_engine import timeouts_for
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.dspy_internals import (
+    AsyncLiteLLMEngine,
+    AsyncLM15Engine,
+    LiteLLMEngine,
+    LM15Engine,
+    lookup,
+    timeouts_for,
+)
 from kraq_dspy.errors import MissingExtraError, ModelError
 
 NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
@@ -75,8 +81,6 @@ def _native(settings: RoleSettings, provider: str) -> Route:
 
 def _native_key(settings: RoleSettings, provider: str) -> str | None:
     """A key that belongs to the provider's own service is never sent to another address unless it was named."""
-    from dspy._vendor.lm15.registry import lookup
-
     if settings.api_key_env:
         return _key_of(settings.model, settings.api_key_env)
     definition = lookup(provider)

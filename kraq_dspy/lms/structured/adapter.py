@@ -14,13 +14,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
-from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
-from dspy.adapters.types.base_type import Type as DspyType
-from dspy.adapters.types.reasoning import Reasoning
-from dspy.adapters.utils import apply_output_field_defaults, format_field_value, serialize_for_json
-from dspy.clients.call_context import adapter_fallback_scope
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.dspy_internals import (
+    CUSTOM_TYPE_START_IDENTIFIER,
+    adapter_fallback_scope,
+    apply_output_field_defaults,
+    format_field_value,
+    serialize_for_json,
+)
 from kraq_dspy.lms.structured.enforcement import enforces_schema, known_enforcement, needs_bounds
 from kraq_dspy.lms.structured.forms import JSON_OBJECT, SECTIONS, Form, is_typed
 from kraq_dspy.lms.structured.repair import ends_in_blanks, read_reply, repeats_itself
@@ -291,5 +293,5 @@ def _described(name: str, field: Any) -> str:
 
 def _has_own_prompt(field: Any) -> bool:
     """Tools, images, histories and the like describe themselves; reasoning is text."""
-    types = DspyType.extract_custom_type_from_annotation(field.rebuild_annotation())
-    return any(custom is not Reasoning for custom in types)
+    types = dspy.Type.extract_custom_type_from_annotation(field.rebuild_annotation())
+    return any(custom is not dspy.Reasoning for custom in types)

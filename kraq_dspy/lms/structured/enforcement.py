@@ -89,7 +89,7 @@ def _key(settings: RoleSettings) -> tuple[str, str | None]:
 
 def _in_tables(model: str) -> bool:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the look-up waits for the network
-    from dspy.clients.model_metadata import model_info
+    from kraq_dspy.dspy_internals import model_info
 
     provider, _, name = model.partition("/")
     return model_info(provider, name).get("supports_response_schema") is True

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, get_args, get_origin
 
+import dspy
 import json_repair
-from dspy.adapters.types.reasoning import Reasoning
-from dspy.adapters.utils import parse_value
 from pydantic import TypeAdapter, ValidationError
 
+from kraq_dspy.dspy_internals import parse_value
 from kraq_dspy.lms.structured.schemas import choices, record_fields
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
@@ -70,7 +70,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
 
 def coerced(text: Any, annotation: Any) -> Any:
     """`text` (or a JSON value) as the type. Raises ValueError or TypeError."""
-    if annotation is str or annotation is Reasoning:
+    if annotation is str or annotation is dspy.Reasoning:
         plain = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
         return parse_value(_unfenced(plain).strip(), annotation)
     if not isinstance(text, str):

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import dspy
 import pydantic
-from dspy.adapters.types.reasoning import Reasoning
 
-PLAIN = {str: "str", bool: "bool", int: "int", float: "float", Reasoning: "str"}
+PLAIN = {str: "str", bool: "bool", int: "int", float: "float", dspy.Reasoning: "str"}
 ITEMS, ITEM_TEXT, TEXT = 60, 300, 1200
 """Most entries of a list, and characters of a text inside a list and outside: servers compile small bounds only."""
 
@@ -39,7 +39,7 @@ def choices(annotation: Any) -> tuple[Any, ...]:
 
 def requirement(annotation: Any) -> str:
     """What the value must look like; empty where the one-word kind says enough."""
-    if annotation in (str, Reasoning):
+    if annotation in (str, dspy.Reasoning):
         return ""
     if annotation is bool:
         return "must be True or False"
@@ -65,7 +65,7 @@ def reply_schema(fields: Mapping[str, Any], *, bounded: bool = True) -> dict[str
 
 def shape(annotation: Any) -> str:
     """The value as JSON with a placeholder for each part."""
-    if annotation in (str, Reasoning):
+    if annotation in (str, dspy.Reasoning):
         return '"..."'
     if annotation is bool:
         return "true or false"
@@ -110,7 +110,7 @@ class _NoSchemaError(Exception):
 
 
 def _reply_part(annotation: Any, bounded: bool, length: int, inside: tuple[Any, ...] = ()) -> dict[str, Any]:
-    if annotation in (str, Reasoning):
+    if annotation in (str, dspy.Reasoning):
         return {"type": "string", "maxLength": length} if bounded else {"type": "string"}
     if annotation in _JSON_TYPES:
         return {"type": _JSON_TYPES[annotation]}

@@ -11,7 +11,6 @@ from kraq_dspy.eval.metrics.coverage import (
     coverage,
     coverage_curve,
     nearest_chunks,
-    nearest_positions,
 )
 
 # Four questions over eight chunks; the third covers most that is new after the first.
@@ -73,14 +72,6 @@ def test_nearest_chunks_agree_with_a_full_sort(k: int, seed: int) -> None:
     questions, chunks = (rng.integers(-2, 3, size=(n, 2)).astype(np.float32) for n in (300, 9))
     expected = np.argsort(-(questions @ chunks.T), axis=1, kind="stable")[:, :k]
     assert nearest_chunks(questions, chunks, k).tolist() == expected.tolist()
-
-
-def test_a_stores_answers_become_positions() -> None:
-    assert nearest_positions([["b", "a"], ["c", "b"]], ["a", "b", "c"]).tolist() == [[1, 0], [2, 1]]
-    with pytest.raises(EvaluationError, match="Question 1: the chunk 'x' is not one of the 2"):
-        nearest_positions([["a"], ["x"]], ["a", "b"])
-    with pytest.raises(EvaluationError, match="Question 1 has 2 nearest chunks, the first one 1"):
-        nearest_positions([["a"], ["a", "b"]], ["a", "b"])
 
 
 def test_what_cannot_be_covered_is_refused() -> None:

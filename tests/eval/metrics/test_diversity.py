@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.diversity import (
-    distinct_communities,
     distinct_documents,
     hit_distance,
     mean_pairwise_distance,
 )
-from kraq_dspy.records import Chunk, Community, Hit
+from kraq_dspy.records import Chunk, Hit
 
 
 def hit(chunk_id: str, document_id: str, text: str = "") -> Hit:
@@ -44,15 +43,9 @@ def test_hits_are_compared_by_their_passages(keyword_embedder: Callable[..., Any
     assert hit_distance([hit("1", "a", "rome"), hit("2", "b", "oslo")], embedder) == pytest.approx(1.0)
 
 
-def test_documents_and_communities_are_counted_once() -> None:
+def test_documents_are_counted_once() -> None:
     hits = [hit("1", "a"), hit("2", "a"), hit("3", "b")]
-    communities = [
-        Community("c1", 0, None, (), (), (), ("1", "2")),
-        Community("c2", 0, None, (), (), (), ("9",)),
-        Community("c3", 0, None, (), (), (), ("2", "3")),
-    ]
     assert distinct_documents(hits) == 2
-    assert distinct_communities(hits, communities) == 2
     assert distinct_documents([]) == 0
 
 

@@ -1,0 +1,75 @@
+"""What `import kraq_dspy as kraq` offers: each name exists, no other shows, and what signatures mention is there."""
+
+import importlib
+import inspect
+import pydoc
+import subprocess
+import sys
+import typing
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import kraq_dspy as kraq
+
+PACKAGES = ["kraq_dspy", "kraq_dspy.finetune"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_exists_and_no_other_shows(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        getattr(module, name)
+    assert dir(module) == sorted(module.__all__)
+    assert not [name for name in module.__all__ if name.startswith("_")]
+
+
+def test_the_packages_are_there_without_importing_them_first() -> None:
+    command = (
+        "import kraq_dspy as kraq; print(kraq.optimize.compile_program, kraq.retrievers, kraq.metrics, kraq.finetune)"
+    )
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert "compile_program" in done.stdout
+
+
+def test_a_name_that_does_not_exist_is_refused_as_in_any_module() -> None:
+    with pytest.raises(AttributeError, match="module 'kraq_dspy' has no attribute 'Nonsense'"):
+        kraq.Nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_public_name_is_written_once() -> None:
+    stub = (Path(kraq.__file__).with_suffix(".pyi")).read_text("utf-8").splitlines()
+    names = [line.split(" as ")[-1].split()[0] for line in stub if line.startswith("from ")]
+    assert sorted(names) == sorted(set(names)) == kraq.__all__
+
+
+def own_types(annotation: object) -> set[str]:
+    """Names of this library's classes in an annotation."""
+    if isinstance(annotation, type) and annotation.__module__.startswith("kraq_dspy."):
+        return {annotation.__name__}
+    return {name for part in typing.get_args(annotation) for name in own_types(part)}
+
+
+def test_what_a_public_signature_mentions_can_be_imported_from_the_top() -> None:
+    public = set(kraq.__all__) | set(kraq.retrievers.__all__) | set(kraq.optimize.__all__)
+    missing = {}
+    for name in kraq.__all__:
+        thing = getattr(kraq, name)
+        if isinstance(thing, ModuleType) or (isinstance(thing, type) and issubclass(thing, BaseException)):
+            continue
+        makes = getattr(thing, "open", thing.__init__) if inspect.isclass(thing) else thing
+        try:
+            hints = typing.get_type_hints(makes)
+        except (NameError, TypeError):  # a name that is imported for type checkers alone
+            continue
+        if unknown := {each for hint in hints.values() for each in own_types(hint)} - public:
+            missing[name] = sorted(unknown)
+    assert missing == {}
+
+
+def test_help_begins_with_the_page_about_the_library() -> None:
+    text = pydoc.plain(pydoc.render_doc(kraq))
+    beginning = text[:3000]
+    assert "kraq.build_index" in beginning
+    assert "CombinedRetrieveRAG" in beginning
