@@ -19,7 +19,7 @@ from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.judge_calibration import made_from
-from kraq_dspy.optimize import OPTIMIZERS, Sizes, compile_program
+from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.rows import Row
 
 
@@ -68,11 +68,9 @@ def main() -> None:
             found = compile_program(
                 task,
                 rows,
+                method=Method(optimizer, sizes=Sizes(demos=4, candidates=6, rounds=3, threads=2)),
+                resources=Resources(models={"default": learner_model(engine)}, embedder=embedder),
                 metric=metric,
-                optimizer=optimizer,
-                models={"default": learner_model(engine)},
-                embedder=embedder,
-                sizes=Sizes(demos=4, candidates=6, rounds=3, threads=2),
                 force=True,
             )
             c = found.comparison

@@ -24,8 +24,8 @@ from stand_in import machine
 
 from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.optimize import Sizes, compile_program, make_target
-from kraq_dspy.optimize.compiling import _quiet
+from kraq_dspy.optimize import Method, Resources, Sizes, compile_program, make_target
+from kraq_dspy.optimize.quiet import quiet
 from kraq_dspy.optimize.rows import Row, Split, split_rows
 
 OPTIMIZERS = ("bootstrap", "random-search", "copro")
@@ -111,10 +111,9 @@ def ours(optimizer: str, rows: Sequence[Row], lm: dspy.LM, sizes: Sizes, out: Pa
     compile_program(
         "answering",
         rows,
+        method=Method(optimizer, sizes=sizes),
+        resources=Resources(models={"default": lm}),
         metric="token_f1",
-        optimizer=optimizer,
-        models={"default": lm},
-        sizes=sizes,
         out=out,
         force=True,
     )
@@ -122,7 +121,7 @@ def ours(optimizer: str, rows: Sequence[Row], lm: dspy.LM, sizes: Sizes, out: Pa
 
 def timed(work: Callable[[], None]) -> float:
     started = process_time()
-    with contextlib.redirect_stdout(io.StringIO()), _quiet():
+    with contextlib.redirect_stdout(io.StringIO()), quiet():
         work()
     return process_time() - started
 

@@ -2,14 +2,20 @@
 
 from kraq_dspy.optimize.compiling import Compiled, compile_program, estimate_calls
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Sizes
+from kraq_dspy.optimize.request import Budget, DevSet, Method, Resources
 from kraq_dspy.optimize.rows import RowKind
+from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
 from kraq_dspy.programs.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
     "OPTIMIZERS",
     "STEPS",
+    "Budget",
     "Compiled",
+    "DevSet",
+    "Method",
+    "Resources",
     "RowKind",
     "Sizes",
     "Target",
@@ -18,6 +24,7 @@ __all__ = [
     "estimate_calls",
     "load_state",
     "make_target",
+    "own_metric",
     "read_state",
     "save_state",
     "state_of",

@@ -116,7 +116,7 @@ class Spending:
         self.fault: KraqError | None = None
         self.stage = STAGE
         self._in_flight = 0
-        self._progress = progress
+        self.progress = progress
         self._lock = threading.Lock()
 
     def __deepcopy__(self, memo: object) -> "Spending":
@@ -129,7 +129,7 @@ class Spending:
     def replay(self) -> None:
         with self._lock:
             self.replayed += 1
-        self._progress.advance(self.stage)
+        self.progress.advance(self.stage)
 
     @contextmanager
     def call(self) -> Iterator[Call]:
@@ -155,7 +155,7 @@ class Spending:
                 self.paid += call.usage or Usage()
         if call.usage is not None:
             told = {"prompt_tokens": call.usage.prompt_tokens, "completion_tokens": call.usage.completion_tokens}
-            self._progress.advance(self.stage, **told)
+            self.progress.advance(self.stage, **told)
 
     def guard(self, metric: Any) -> Any:
         """The metric, whose own errors end the compile: DSPy would count them as wrong answers."""

@@ -16,7 +16,7 @@ from kraq_dspy.errors import (
     ServerDownError,
     WorseProgramError,
 )
-from kraq_dspy.optimize import RowKind, Sizes, Target, compile_program
+from kraq_dspy.optimize import Budget, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.state import read_state
@@ -33,10 +33,16 @@ def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
     compiled = compile_program(
         "answering",
         answering(20),
+        method=Method(
+            sizes=TOY,
+            budget=Budget(
+                announce=lambda calls, split: seen.append(
+                    (calls, {e.id for e in split.train}, {e.id for e in split.dev})
+                )
+            ),
+        ),
+        resources=Resources(models=models),
         metric="token_f1",
-        models=models,
-        sizes=TOY,
-        announce=lambda calls, split: seen.append((calls, {e.id for e in split.train}, {e.id for e in split.dev})),
     )
     [(calls, learned, measured)] = seen
     assert len(learned) == len(measured) == 10
@@ -53,7 +59,9 @@ def test_the_same_seed_gives_the_same_state_and_another_seed_another_split(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
 ) -> None:
     def learned(seed: int) -> Any:
-        return compile_program("answering", answering(16), models=models, sizes=TOY, seed=seed).state.predictors
+        return compile_program(
+            "answering", answering(16), method=Method(sizes=TOY, seed=seed), resources=Resources(models=models)
+        ).state.predictors
 
     assert learned(1) == learned(1)
     assert learned(1) != learned(2)
@@ -64,7 +72,13 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
 ) -> None:
     lm = learner.learner_model(name="transformers//somewhere/on/this/machine/tiny-model")
     out = tmp_path / "answering.json"
-    compile_program("answering", answering(16), models={"default": lm}, sizes=TOY, out=out, seed=3)
+    compile_program(
+        "answering",
+        answering(16),
+        method=Method(sizes=TOY, seed=3),
+        resources=Resources(models={"default": lm}),
+        out=out,
+    )
     state = json.loads(out.read_text())
     made_by = state["provenance"]
     assert made_by["optimizer"] == "bootstrap"
@@ -86,12 +100,14 @@ def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_t
         return float(len(prediction.answer.split()) > 3)  # what was learned from demonstrations makes this worse
 
     out = tmp_path / "worse.json"
-    settings: dict[str, Any] = {"models": models, "optimizer": "labeled", "metric": wordy, "sizes": TOY, "out": out}
+    method, resources = Method("labeled", sizes=TOY), Resources(models=models)
     with pytest.raises(WorseProgramError, match=r"fell from 1\.000 to 0\.000.*--force"):
-        compile_program("answering", answering(16), **settings)
+        compile_program("answering", answering(16), method=method, metric=wordy, resources=resources, out=out)
     assert not out.exists()
     paid = engine.calls
-    forced = compile_program("answering", answering(16), force=True, **settings)
+    forced = compile_program(
+        "answering", answering(16), method=method, metric=wordy, resources=resources, out=out, force=True
+    )
     assert out.exists()
     assert engine.calls == paid
     assert forced.comparison.difference.estimate == -1.0
@@ -107,9 +123,9 @@ def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
     compiled = compile_program(
         "summary",
         [{"elements": [f"Ada {n} wrote notes."], "mentions": ["Ada"]} for n in range(8)],
+        method=Method(sizes=TOY),
+        resources=Resources(models=models),
         metric=never_good,
-        models=models,
-        sizes=TOY,
     )
     assert all(predictor.demos == [] for predictor in compiled.program.predictors())
     assert "Nothing changed" in compiled.problems[-1]
@@ -120,9 +136,12 @@ def test_a_partial_score_is_a_demonstration_only_from_the_threshold_on(
 ) -> None:
     def demos(threshold: float) -> int:
         compiled = compile_program(
-            "drafting", answering(8), metric=lambda example, prediction: 0.3, metric_threshold=threshold,
-            models=models, sizes=TOY,
-        )  # fmt: skip
+            "drafting",
+            answering(8),
+            method=Method(sizes=TOY),
+            resources=Resources(models=models),
+            metric=own_metric(lambda example, prediction: 0.3, threshold),
+        )
         return len(compiled.program.predictors()[0].demos)
 
     assert demos(0.31) == 0
@@ -160,10 +179,10 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
     compiled = compile_program(
         target,
         answering(8),
-        optimizer=optimizer,
-        models={"default": learner.learner_model(teacher, "teacher")},
-        sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2),
-        embedder=keyword_embedder("paris", "london"),
+        method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
+        resources=Resources(
+            models={"default": learner.learner_model(teacher, "teacher")}, embedder=keyword_embedder("paris", "london")
+        ),
         force=True,
     )
     assert [lm.lm.model for lm in compiled.program.predictors()] == ["drafter", "verifier"]
@@ -178,13 +197,21 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
 def test_simba_refuses_a_program_with_several_models(learner: Any, answering: Callable[[int], list[Row]]) -> None:
     target, drafter, _ = two_models(learner)
     with pytest.raises(ConfigError, match="runs a program with one model"):
-        compile_program(target, answering(8), optimizer="simba", models={"default": learner.learner_model()})
+        compile_program(
+            target, answering(8), method="simba", resources=Resources(models={"default": learner.learner_model()})
+        )
     assert drafter.calls == 0
 
 
 def test_the_program_that_was_given_is_not_changed(learner: Any, answering: Callable[[int], list[Row]]) -> None:
     target, _, _ = two_models(learner)
-    compiled = compile_program(target, answering(8), models={"default": learner.learner_model()}, sizes=TOY, force=True)
+    compiled = compile_program(
+        target,
+        answering(8),
+        method=Method(sizes=TOY),
+        resources=Resources(models={"default": learner.learner_model()}),
+        force=True,
+    )
     assert all(predictor.demos == [] for predictor in target.program.predictors())
     assert compiled.program is not target.program
     assert not getattr(compiled.program, "_compiled", False)
@@ -194,9 +221,21 @@ def test_it_goes_on_from_a_state(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
-    compile_program("answering", answering(16), metric="token_f1", models=models, sizes=TOY, out=first)
+    compile_program(
+        "answering",
+        answering(16),
+        method=Method(sizes=TOY),
+        resources=Resources(models=models),
+        metric="token_f1",
+        out=first,
+    )
     again = compile_program(
-        "answering", answering(16), metric="token_f1", models=models, sizes=TOY, out=second, start=first
+        "answering",
+        answering(16),
+        method=Method(sizes=TOY, start=first),
+        resources=Resources(models=models),
+        metric="token_f1",
+        out=second,
     )
     assert again.before == (1.0,) * 8
     assert read_state(second).provenance["started_from"] == "first.json"
@@ -206,7 +245,9 @@ def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
     models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
 ) -> None:
     with pytest.raises(BudgetExceededError, match=r"up to 24 model calls.*--budget-calls is 23. Nothing was asked"):
-        compile_program("answering", answering(16), models=models, sizes=TOY, budget_calls=23)
+        compile_program(
+            "answering", answering(16), method=Method(sizes=TOY, budget=Budget(23)), resources=Resources(models=models)
+        )
     assert engine.calls == 0
 
 
@@ -226,9 +267,22 @@ def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
     target = Target("twice", Twice(), answers.rows, answers.metrics, calls=1)
     out = tmp_path / "twice.json"
     with pytest.raises(BudgetExceededError, match=r"Stopped after 24 calls.*goes on"):
-        compile_program(target, answering(16), models=models, sizes=TOY, budget_calls=24, out=out)
+        compile_program(
+            target,
+            answering(16),
+            method=Method(sizes=TOY, budget=Budget(24)),
+            resources=Resources(models=models),
+            out=out,
+        )
     assert engine.calls == 24
-    done = compile_program(target, answering(16), models=models, sizes=TOY, budget_calls=24, out=out, force=True)
+    done = compile_program(
+        target,
+        answering(16),
+        method=Method(sizes=TOY, budget=Budget(24)),
+        resources=Resources(models=models),
+        out=out,
+        force=True,
+    )
     assert done.replayed >= 24
     assert engine.calls == 24 + done.usage.calls
 
@@ -259,9 +313,12 @@ def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_ans
     failing = FailingEngine(engine, 10, ServerDownError("the server is down"))
     with pytest.raises(ServerDownError, match="the server is down"):
         compile_program(
-            "answering", answering(16), optimizer=optimizer, models={"default": learner.learner_model(failing)},
-            sizes=TOY, metric="token_f1",
-        )  # fmt: skip
+            "answering",
+            answering(16),
+            method=Method(optimizer, sizes=TOY),
+            resources=Resources(models={"default": learner.learner_model(failing)}),
+            metric="token_f1",
+        )
     assert failing.asked <= 14  # those in flight; later ones are not sent
 
 
@@ -269,7 +326,13 @@ def test_a_metric_that_cannot_score_ends_the_compile(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
 ) -> None:
     with pytest.raises(EvaluationError, match="returned None"):
-        compile_program("answering", answering(16), metric=lambda example, prediction: None, models=models, sizes=TOY)
+        compile_program(
+            "answering",
+            answering(16),
+            method=Method(sizes=TOY),
+            resources=Resources(models=models),
+            metric=lambda example, prediction: None,
+        )
 
 
 def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(
@@ -277,11 +340,16 @@ def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(
 ) -> None:
     failing = FailingEngine(learner.Learner(), 0, ValueError("garbled"))
     with pytest.raises(ModelError, match=r"None of 8 rows could be answered.*garbled"):
-        compile_program("answering", answering(16), models={"default": learner.learner_model(failing)}, sizes=TOY)
+        compile_program(
+            "answering",
+            answering(16),
+            method=Method(sizes=TOY),
+            resources=Resources(models={"default": learner.learner_model(failing)}),
+        )
 
 
 def test_the_embedded_model_is_said_not_to_improve(answering: Callable[[int], list[Row]]) -> None:
-    compiled = compile_program("answering", answering(12), sizes=TOY)
+    compiled = compile_program("answering", answering(12), method=Method(sizes=TOY))
     assert compiled.before == compiled.after
     assert any("cannot improve" in problem for problem in compiled.problems)
 
@@ -292,9 +360,12 @@ def test_nothing_is_printed_and_loggers_are_as_before(
     levels = [logging.getLogger(name).level for name in ("dspy", "optuna")]
     for optimizer in ("random-search", "mipro", "gepa", "simba"):
         compile_program(
-            "answering", answering(8), optimizer=optimizer, models=models, force=True,
-            sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2),
-        )  # fmt: skip
+            "answering",
+            answering(8),
+            method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
+            resources=Resources(models=models),
+            force=True,
+        )
     assert capfd.readouterr() == ("", "")
     assert [logging.getLogger(name).level for name in ("dspy", "optuna")] == levels
 
@@ -314,13 +385,19 @@ def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dsp
     )
     target = Target("echo", Echo(), rows, make_target("answering").metrics)
     dev = [{"text": f"The tower was opened in {year} by a queen.", "year": str(year)} for year in range(1801, 1817)]
-    compiled = compile_program(target, dev, metric="exact_match", models=models, sizes=TOY)
+    compiled = compile_program(
+        target, dev, method=Method(sizes=TOY), resources=Resources(models=models), metric="exact_match"
+    )
     assert len(compiled.program.answer.demos) == 2
 
 
 def test_a_plain_dspy_model_is_refused_with_the_way_out(answering: Callable[[int], list[Row]]) -> None:
     with pytest.raises(ConfigError, match="give it as a role"):
-        compile_program("answering", answering(16), models={"default": dspy.LM("openai/gpt-4o-mini", api_key="none")})
+        compile_program(
+            "answering",
+            answering(16),
+            resources=Resources(models={"default": dspy.LM("openai/gpt-4o-mini", api_key="none")}),
+        )
 
 
 def test_the_state_must_be_a_json_file(answering: Callable[[int], list[Row]], tmp_path: Path) -> None:
@@ -340,8 +417,14 @@ def test_a_state_of_a_step_makes_of_an_index_only_that_step_anew(
         for n in range(4)
     ]
     state = tmp_path / "questions.json"
-    made: dict[str, Any] = {"models": models, "sizes": TOY, "metric": lambda example, prediction: 1.0, "out": state}
-    compile_program("question-generation", rows, optimizer="labeled", **made)
+    compile_program(
+        "question-generation",
+        rows,
+        method=Method("labeled", sizes=TOY),
+        metric=lambda example, prediction: 1.0,
+        resources=Resources(models=models),
+        out=state,
+    )
 
     def calls(*states: Path) -> dict[str, int]:
         embedder = keyword_embedder("ada", "byron", "shelley")

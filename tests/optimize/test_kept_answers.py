@@ -25,7 +25,7 @@ import sys, time, json
 sys.path[:0] = [{benchmarks!r}, {tests!r}]
 from conftest import answering_row
 from learner import Learner, learner_model
-from kraq_dspy.optimize import Sizes, compile_program
+from kraq_dspy.optimize import Method, Resources, Sizes, compile_program
 
 class Slow(Learner):
     def complete(self, request):
@@ -34,8 +34,9 @@ class Slow(Learner):
 
 engine = Slow()
 compiled = compile_program(
-    "answering", [answering_row(number) for number in range(16)], metric="token_f1", optimizer="random-search",
-    models={{"default": learner_model(engine)}}, out={out!r}, sizes=Sizes(demos=2, candidates=3, rounds=2, threads=2),
+    "answering", [answering_row(number) for number in range(16)], metric="token_f1", out={out!r},
+    method=Method("random-search", Sizes(demos=2, candidates=3, rounds=2, threads=2)),
+    resources=Resources(models={{"default": learner_model(engine)}}),
 )
 print(json.dumps([engine.calls, compiled.replayed, compiled.after, compiled.state.predictors]))
 """

@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from kraq_dspy.errors import ConfigError, MissingExtraError
-from kraq_dspy.optimize import OPTIMIZERS, Sizes, compile_program
+from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.optimizers import find_optimizer
 from kraq_dspy.optimize.rows import Row
 
@@ -26,11 +26,9 @@ def test_every_optimizer_finds_what_the_model_can_learn_within_its_estimate(
     compiled = compile_program(
         "answering",
         answering(16),
+        method=Method(optimizer, sizes=TOY),
+        resources=Resources(models=models, embedder=keyword_embedder("paris", "london", "tokyo")),
         metric="token_f1",
-        optimizer=optimizer,
-        models=models,
-        sizes=TOY,
-        embedder=keyword_embedder("paris", "london", "tokyo"),
     )
     assert max(compiled.before) < 0.3  # whole sentences
     assert compiled.after == (1.0,) * 8  # the year alone
@@ -69,14 +67,16 @@ def test_a_missing_package_is_told_before_the_first_call(
         importlib.util, "find_spec", lambda name, *more: None if name == package else found(name, *more)
     )
     with pytest.raises(MissingExtraError, match=rf"{package}.*kraq-dspy\[optimize\]"):
-        compile_program("answering", answering(16), optimizer=optimizer, models=models)
+        compile_program("answering", answering(16), method=optimizer, resources=Resources(models=models))
     assert engine.calls == 0
 
 
 def test_labeled_shows_rows_without_asking_for_them(
     models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
 ) -> None:
-    compiled = compile_program("answering", answering(16), optimizer="labeled", models=models, sizes=TOY)
+    compiled = compile_program(
+        "answering", answering(16), method=Method("labeled", sizes=TOY), resources=Resources(models=models)
+    )
     assert engine.calls == 16  # 8 rows, measured before and after
     [predictor] = compiled.program.predictors()
     assert [set(demo.keys()) - {"augmented"} for demo in predictor.demos] == [{"question", "passages", "answer"}] * 2
@@ -85,7 +85,7 @@ def test_labeled_shows_rows_without_asking_for_them(
 def test_labeled_is_refused_where_rows_do_not_hold_what_the_step_writes(models: dict[str, dspy.LM]) -> None:
     rows = [{"passage": f"Ada met Charles {n}.", "triples": [["Ada", "met", f"Charles {n}"]]} for n in range(8)]
     with pytest.raises(ConfigError, match="Choose bootstrap"):
-        compile_program("extraction", rows, optimizer="labeled", models=models)
+        compile_program("extraction", rows, method="labeled", resources=Resources(models=models))
 
 
 @pytest.mark.parametrize("optimizer", ["mipro", "gepa", "simba", "copro"])
@@ -93,7 +93,7 @@ def test_the_embedded_model_is_not_asked_to_write_instructions(
     optimizer: str, answering: Callable[[int], list[Row]]
 ) -> None:
     with pytest.raises(ConfigError, match="embedded one cannot"):
-        compile_program("answering", answering(16), optimizer=optimizer)
+        compile_program("answering", answering(16), method=optimizer)
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:

@@ -27,7 +27,7 @@ ROWS = [
 
 
 def test_demonstrations_of_matches_and_of_none_serve_in_qa_search(tmp_path: Path) -> None:
-    compile_program("matching", ROWS, optimizer="labeled", out=tmp_path / "matching.json", force=True)
+    compile_program("matching", ROWS, method="labeled", out=tmp_path / "matching.json", force=True)
     nothing: Any = None
     program = QASearch(TraditionalRAG(nothing), answers=nothing)
     load_state(program, tmp_path / "matching.json")

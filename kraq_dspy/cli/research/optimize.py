@@ -77,7 +77,7 @@ def optimize(
 
     Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
     """
-    from kraq_dspy.optimize import Sizes, compile_program
+    from kraq_dspy.optimize import Budget, DevSet, Method, Resources, Sizes, compile_program
 
     settings = calls.settings() if index is None else calls.settings_of(index)
     require_writable(out.parent)
@@ -97,23 +97,19 @@ def optimize(
     with Bars(settings, quiet=json) as bars:
         compiled = compile_program(
             target,
-            dev,
-            index=index,
-            train=train,
-            optimizer=optimizer,
+            DevSet(dev, train, train_share),
+            method=Method(
+                optimizer,
+                Sizes(demos, candidates, rounds, settings.run.concurrency),
+                seed,
+                start,
+                Budget(budget_calls, announce),
+            ),
             metric=metric,
+            resources=Resources(index, settings, retriever=retriever, scorer=scorer),
             out=out,
-            settings=settings,
-            retriever=retriever,
-            scorer=scorer,
-            sizes=Sizes(demos, candidates, rounds, settings.run.concurrency),
-            train_share=train_share,
-            budget_calls=budget_calls,
-            start=start,
             force=force,
-            seed=seed,
             progress=bars,
-            announce=announce,
         )
     if json:
         print_json(_fields(compiled))

@@ -1,0 +1,170 @@
+"""One compile: measures a program, lets an optimizer learn, and measures again on rows that it never saw."""
+
+from collections.abc import Mapping
+
+import dspy
+
+from kraq_dspy.concurrency import run_all
+from kraq_dspy.dspy_internals import thawed
+from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.lms.defaults import lm_in_program
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
+from kraq_dspy.optimize.learned import keeping_models, take_over
+from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, find_optimizer
+from kraq_dspy.optimize.quiet import quiet, same_chance
+from kraq_dspy.optimize.request import Method
+from kraq_dspy.optimize.rows import Split
+from kraq_dspy.optimize.targets import Target
+from kraq_dspy.ports import Embedder
+
+
+class CompileRun:
+    """One compile, after all that could be checked without a call was checked."""
+
+    def __init__(
+        self,
+        target: Target,
+        metric: Metric,
+        split: Split,
+        method: Method,
+        models: Mapping[str, dspy.LM],
+        answers: KeptAnswers,
+        spending: Spending,
+        embedder: Embedder | None,
+    ) -> None:
+        self.target = target
+        self.metric = metric
+        self.split = split
+        self.method = method
+        self.embedder = embedder
+        self.spending = spending
+        self.progress = spending.progress
+        optimizer = self.optimizer = find_optimizer(method.optimizer)
+        self.problems: list[str] = []
+        self.lm = kept_model(models[target.role], answers, spending)
+        self.teacher = self.lm
+        if optimizer.writes_instructions:
+            self.teacher = kept_model(models["teacher"], answers, spending)
+            if self.teacher.model == "embedded":
+                raise ConfigError(
+                    f"The optimizer {optimizer.name!r} lets a model write instructions, which the embedded one cannot. "
+                    "Name a model for the role 'teacher' (or --lm), or choose bootstrap, random-search, knn or labeled."
+                )
+        if self.lm.model == "embedded":
+            self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
+        self.student = target.program.deepcopy()
+        asked = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
+        own = {name: lm for name, lm in asked.items() if lm is not None}
+        self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}
+        if optimizer.one_model and len({lm.model for lm in self.models.values()}) > 1:
+            raise ConfigError(
+                f"The optimizer {optimizer.name!r} runs a program with one model; {target.name!r} has several. Choose "
+                "another optimizer, or give its roles one model."
+            )
+
+    def compiled(self, estimate: int) -> tuple[dspy.Module, list[float], list[float]]:
+        """What became of the student, and the scores before and after on the rows measured on."""
+        asking = dspy.context(
+            lm=self.lm,
+            adapter=KraqAdapter(),
+            num_threads=self.method.sizes.threads,
+            disable_history=True,
+            max_errors=NO_LIMIT,
+        )
+        with asking, same_chance(self.method.seed):
+            student = self._with_models(self.student)
+            before = self._measured("measure before", student)
+            self._begin("optimize", estimate - 2 * len(self.split.dev) * self.target.calls)
+            with quiet():
+                best = self._optimized()
+            self.progress.finish("optimize")
+            best = self._with_models(best)
+            after = self._measured("measure after", best)
+        return self._released(best), before, after
+
+    def _optimized(self) -> dspy.Module:
+        """A fresh copy of the student with the instructions and demonstrations that the optimizer found.
+
+        What else it hung on its result (candidates, logs, marks) stays behind.
+        """
+        student = keeping_models(self._with_models(self.student, only_own=True))
+        job = Job(
+            student,
+            self.split.train,
+            self.metric,
+            self.teacher,
+            self.method.sizes,
+            self.method.seed,
+            self.target.labelled,
+            self.embedder,
+            self.spending,
+        )
+        try:
+            found = self.optimizer.run(job)
+        except KeyboardInterrupt:
+            raise
+        except Exception:
+            self.spending.check()  # the reason, where an optimizer said only that there were errors
+            raise
+        self.spending.check()
+        best = self.student.deepcopy()
+        with thawed(found):
+            learned = dict(found.named_predictors())
+        changed = False
+        for name, predictor in best.named_predictors():
+            changed = take_over(predictor, learned[name]) or changed
+        if not changed:
+            self.problems.append(
+                "Nothing changed: no candidate was better than the program as it is. Where demonstrations were wanted, "
+                "no training row may have reached the metric's threshold."
+            )
+        return best
+
+    def _with_models(self, program: dspy.Module, *, only_own: bool = False) -> dspy.Module:
+        """A copy that asks through what is kept. With `only_own`, one common model is left to the context, where
+        optimizers look for it."""
+        copy = program.deepcopy()
+        several = len({id(lm) for lm in self.models.values()}) > 1
+        for name, predictor in copy.named_predictors():
+            predictor.lm = self.models.get(name) if several or not only_own else None
+        return copy
+
+    def _released(self, program: dspy.Module) -> dspy.Module:
+        """With the models that the target's program had, so that it is used like it."""
+        own = dict(self.target.program.named_predictors())
+        for name, predictor in program.named_predictors():
+            predictor.lm = own[name].lm
+        return program
+
+    def _measured(self, stage: str, program: dspy.Module) -> list[float]:
+        """The score of each row measured on; a row that cannot be answered scores 0. Raises ModelError if none can."""
+        self._begin(stage, len(self.split.dev) * self.target.calls)
+        failures: list[str] = []
+
+        def score(example: dspy.Example) -> float:
+            try:
+                prediction = program(**example.inputs())
+            except KraqError:
+                raise
+            except Exception as error:  # noqa: BLE001 (an answer that cannot be read is a wrong one; all of them are not)
+                failures.append(f"{type(error).__name__}: {error}")
+                return 0.0
+            return float(self.metric(example, prediction))
+
+        scores = run_all(score, self.split.dev, limit=self.method.sizes.threads)
+        self.spending.check()
+        if len(failures) == len(scores):
+            raise ModelError(
+                f"None of {len(scores)} rows could be answered; the last reason: {failures[-1]}. Try the model with "
+                "kraq ask, or another one."
+            )
+        if failures:
+            self.problems.append(f"{stage}: {len(failures)} of {len(scores)} rows could not be answered and score 0.")
+        self.progress.finish(stage)
+        return scores
+
+    def _begin(self, stage: str, calls: int) -> None:
+        self.spending.stage = stage
+        self.progress.start(stage, calls)

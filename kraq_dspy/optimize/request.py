@@ -1,0 +1,122 @@
+"""What a compile is asked to do: the rows, the method with its budget, and what the target works with."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.optimize.optimizers import Sizes
+from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows
+from kraq_dspy.optimize.targets import Target, make_target
+from kraq_dspy.ports import Embedder
+from kraq_dspy.workspace import Workspace
+
+Rows = str | Path | Sequence[Row]
+
+
+@dataclass(frozen=True)
+class DevSet:
+    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`."""
+
+    rows: Rows
+    train: Rows | None = None
+    train_share: float = 0.5
+
+    def split(self, target: Target, seed: int) -> Split:
+        train = None if self.train is None else _read(self.train)
+        return split_rows(_read(self.rows), target.rows, train=train, share=self.train_share, seed=seed)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most model `calls` of a compile. `announce` is told the estimate and the split before the first call."""
+
+    calls: int | None = None
+    announce: Callable[[int, Split], None] | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with."""
+
+    optimizer: str = "bootstrap"
+    sizes: Sizes = field(default_factory=Sizes)
+    seed: int = 0
+    start: str | Path | None = None
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a target works with. All may be left out, but programs need an `index`.
+
+    `models` are by role, "default" stands in for the others. `scorer` measures the relevance of questions; `arguments`
+    and the name of a `retriever` go to a program.
+    """
+
+    index: str | Path | Workspace | None = None
+    settings: Settings | None = None
+    models: LanguageModels | Mapping[str, dspy.LM] | None = None
+    embedder: Embedder | None = None
+    retriever: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    scorer: BertScorer | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[Workspace | None]:
+        """The index as a workspace; one that came open stays open."""
+        if self.index is None or isinstance(self.index, Workspace):
+            yield self.index
+            return
+        models = self.models if isinstance(self.models, LanguageModels) else None
+        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=models) as space:
+            yield space
+
+    def target(self, name: str, space: Workspace | None) -> Target:
+        """The step or program of that name."""
+        settings = self.settings or (space.index.manifest.settings if space else Settings())
+        return make_target(
+            name,
+            space,
+            retriever=self.retriever,
+            scorer=self.scorer,
+            gleanings=settings.extract.gleanings,
+            arguments=self.arguments,
+        )
+
+    def encoder(self, space: Workspace | None, *, needed: bool) -> Embedder | None:
+        """The encoder given, else that of the index, else, where one is needed, that of the settings."""
+        embedder = self.embedder or (space.embedder if space else None)
+        if embedder is None and needed:
+            from kraq_dspy.embedders import load_embedder, resolve_encoder
+
+            return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
+        return embedder
+
+    def by_role(self, space: Workspace | None, embedder: Embedder | None) -> Any:
+        """The models, by the name of their role."""
+        if self.models is not None:
+            return self.models if isinstance(self.models, LanguageModels) else _ByRole(self.models)
+        if space is not None:
+            return space.models
+        return LanguageModels(self.settings or Settings(), embedder=embedder)
+
+
+class _ByRole(dict[str, dspy.LM]):
+    """Models by role; "default" stands in for the others."""
+
+    def __missing__(self, role: str) -> dspy.LM:
+        if "default" not in self:
+            raise ConfigError(f"There is no model for the role {role!r}; give it, or one for 'default'.")
+        return self["default"]
+
+
+def _read(rows: Rows) -> Sequence[Row]:
+    return read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
