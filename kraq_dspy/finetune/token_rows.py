@@ -1,13 +1,21 @@
 """Chats as tokens and labels: what the model reads, and on which of it the loss is."""
 
+import hashlib
+import json
+import logging
+import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kraq_dspy.errors import TrainingError
+from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 
+logger = logging.getLogger(__name__)
+
+LEAST_ROWS = 4
 IGNORED = -100
 """The label of a token that has no part in the loss (torch's own)."""
 _MARKER = re.compile(r"\n*\[\[ ## \w+ ## \]\]\n*")
@@ -83,3 +91,56 @@ def _within_values(text: str, start: int, stop: int) -> bool:
 def too_long(rows: Sequence[TokenRow], limit: int) -> list[int]:
     """The positions of rows with more than `limit` tokens."""
     return [position for position, row in enumerate(rows) if len(row.ids) > limit]
+
+
+class HeldOut(NamedTuple):
+    """Rows to train on, and rows to measure the loss on."""
+
+    learned: list[TokenRow]
+    held_out: list[TokenRow]
+
+
+def fitting_rows(
+    rows: Sequence[TokenRow], settings: TrainSettings, config: Any, *, drop_long: bool
+) -> tuple[list[TokenRow], int]:
+    """The rows to use, and how many were left out. Rows are never cut: a cut row would lose its reply."""
+    context = int(config.get_text_config().max_position_embeddings)
+    limit = min(settings.max_tokens, context)
+    long = set(too_long(rows, limit))
+    if long and not drop_long:
+        longest = max(len(rows[place].ids) for place in long)
+        more = f" (the model takes {context})" if context <= settings.max_tokens else ""
+        raise TrainingError(
+            f"{len(long)} of {len(rows)} rows have more than {limit} tokens{more}, row {min(long) + 1} first; the "
+            f"longest has {longest}. Leave them out with --drop-long, or raise --max-tokens where the model takes more."
+        )
+    kept = [row for place, row in enumerate(rows) if place not in long]
+    if long:
+        logger.warning("%d of %d rows have more than %d tokens and are left out", len(long), len(rows), limit)
+    if len(kept) < LEAST_ROWS:
+        raise TrainingError(
+            f"There are {len(kept)} rows to train on ({len(long)} left out as too long); {LEAST_ROWS} are the least, "
+            "and hundreds what it takes to learn something. Make more with `kraq pairs`."
+        )
+    return kept, len(long)
+
+
+def hold_out(rows: Sequence[TokenRow], settings: TrainSettings) -> HeldOut:
+    """Rows with equal prompts stay on one side, so that nothing is measured on what was learned."""
+    by_prompt: dict[tuple[int, ...], list[TokenRow]] = {}
+    for row in rows:
+        n_prompt = sum(label == IGNORED for label in row.reply)
+        by_prompt.setdefault(row.ids[:n_prompt], []).append(row)
+    groups = list(by_prompt.values())
+    if len(groups) < 2:
+        raise TrainingError("All rows have the same prompt, so none can be held out. Give other rows.")
+    random.Random(settings.seed).shuffle(groups)
+    n_held = min(max(1, round(settings.held_out * len(groups))), len(groups) - 1)
+    return HeldOut(
+        [row for group in groups[n_held:] for row in group], [row for group in groups[:n_held] for row in group]
+    )
+
+
+def digest_of(rows: Sequence[TokenRow]) -> str:
+    body = json.dumps([row.ids for row in rows]).encode()
+    return hashlib.blake2b(body, digest_size=16).hexdigest()

@@ -46,6 +46,6 @@ def test_wrong_files_and_settings_end_with_a_sentence(
     code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"))
     assert (code, "holds no pairs. Make some with `kraq pairs" in told) == (1, True)
     code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
-    assert (code, "must be one of auto, nf4, none" in told) == (2, True)
+    assert (code, 'it must be "auto", "nf4" or "none"' in told) == (2, True)
     code, _, told = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
     assert (code, "Name the questions: --dataset" in told) == (2, True)

@@ -1,0 +1,109 @@
+"""Loads a base model and gives it a LoRA adapter: in four bits on a GPU, in full elsewhere."""
+
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.finetune.settings import TrainSettings
+
+
+class TrainPackages:
+    """What the extra "train" brings, imported once and quietly."""
+
+    def __init__(self) -> None:
+        self.torch, self.transformers = self._import("torch"), self._import("transformers")
+        self.peft = self._import("peft")
+        self._import("accelerate")
+
+    @staticmethod
+    def _import(package: str) -> Any:
+        try:
+            return importlib.import_module(package)
+        except ImportError:
+            raise MissingExtraError(package, "train", "Fine-tuning") from None
+
+    def has(self, package: str) -> bool:
+        return importlib.util.find_spec(package) is not None
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Without transformers' own bars and warnings: this library's progress tells how it goes."""
+        transformers_log = self.transformers.utils.logging
+        level, bars = transformers_log.get_verbosity(), transformers_log.is_progress_bar_enabled()
+        transformers_log.set_verbosity_error()
+        transformers_log.disable_progress_bar()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # between these packages, not for who trains
+                yield
+        finally:
+            transformers_log.set_verbosity(level)
+            if bars:
+                transformers_log.enable_progress_bar()
+
+
+def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
+    if settings.quantize == "nf4" and not packages.has("bitsandbytes"):
+        raise MissingExtraError("bitsandbytes", "train", "Training on 4-bit weights (--quantize nf4)")
+    if settings.quantize == "auto":
+        return bool(packages.torch.cuda.is_available()) and packages.has("bitsandbytes")
+    return settings.quantize == "nf4"
+
+
+def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
+    try:
+        tokenizer = packages.transformers.AutoTokenizer.from_pretrained(name)
+        return tokenizer, packages.transformers.AutoConfig.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The base model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
+
+
+def count_parameters(packages: TrainPackages, config: Any, settings: TrainSettings) -> tuple[int, int]:
+    """The model's parameters, and those of the adapter: without memory for either."""
+    with packages.torch.device("meta"):
+        model = packages.transformers.AutoModelForCausalLM.from_config(config)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        model = packages.peft.get_peft_model(model, _lora_config(packages, settings))
+    return parameters, sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
+    named: Any = settings.target_modules or None
+    if named is not None and named != "all-linear":
+        named = [word.strip() for word in named.split(",") if word.strip()]
+    return packages.peft.LoraConfig(
+        r=settings.r,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        bias="none",
+        target_modules=named,
+        task_type="CAUSAL_LM",
+    )
+
+
+def make_lora_model(packages: TrainPackages, name: str, start: str, settings: TrainSettings, *, four_bits: bool) -> Any:
+    torch, peft = packages.torch, packages.peft
+    cuda = torch.cuda.is_available()
+    options: dict[str, Any] = {"dtype": torch.bfloat16 if four_bits and cuda else torch.float32}
+    if four_bits:
+        options["quantization_config"] = packages.transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=torch.float16 if cuda else torch.float32,
+        )
+        options["device_map"] = {"": 0 if cuda else "cpu"}
+    try:
+        model = packages.transformers.AutoModelForCausalLM.from_pretrained(name, **options)
+        model.config.use_cache = False
+        if four_bits:
+            model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=cuda)
+        if start:
+            return peft.PeftModel.from_pretrained(model, start, is_trainable=True)
+        return peft.get_peft_model(model, _lora_config(packages, settings))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"The model {name!r} cannot be trained: {error}") from error
