@@ -109,3 +109,4 @@ from kraq_dspy.stores.index import Index as Index
 from kraq_dspy.workspace import Workspace as Workspace
 
 __version__: str
+__all__: list[str]

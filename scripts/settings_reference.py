@@ -48,7 +48,7 @@ def descriptions(kind: type) -> dict[str, str]:
     """The text under each field of a class, on one line. KeyError in `table` for a field without one."""
     tree: Any = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     return {
-        field.target.id: " ".join(text.value.value.split())
+        ast.unparse(field.target): " ".join(str(ast.literal_eval(text.value)).split())
         for field, text in itertools.pairwise(tree.body[0].body)
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
     }

@@ -11,3 +11,5 @@ from kraq_dspy.finetune.teacher import pairs_from_index as pairs_from_index
 from kraq_dspy.finetune.training import LossPoint as LossPoint
 from kraq_dspy.finetune.training import Trained as Trained
 from kraq_dspy.finetune.training import train_adapter as train_adapter
+
+__all__: list[str]
