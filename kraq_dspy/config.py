@@ -26,7 +26,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.validation import AboveZero, NotNegative, OneOf, Positive, Share, checked, did_you_mean, fields_of
+from kraq_dspy.validation import AboveZero, NotNegative, OneOf, Positive, Share, checked, fields_of, suggestion
 
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
@@ -286,7 +286,7 @@ def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Setti
     sections = fields_of(Settings)
     try:
         for name in tables.keys() - sections.keys():
-            raise ConfigError(f"[{name}] is no section; {did_you_mean(name, sections)}")
+            raise ConfigError(f"[{name}] is no section; {suggestion(name, sections)}")
         return Settings(**{name: _section(name, table) for name, table in tables.items()})
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
@@ -299,7 +299,7 @@ def _section(name: str, table: Any) -> Any:
     roles = {"default": RoleSettings()}
     for role, entry in _table(name, table).items():
         if role not in ROLES:
-            raise ConfigError(f"[roles.{role}] is no role; {did_you_mean(role, ROLES)}")
+            raise ConfigError(f"[roles.{role}] is no role; {suggestion(role, ROLES)}")
         options = _table(f"roles.{role}", entry)
         try:
             roles[role] = RoleSettings(**options)

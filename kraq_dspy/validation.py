@@ -68,7 +68,7 @@ def checked(section: str = "") -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: "did you mean 'tokens'?", or all that are known."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
@@ -115,7 +115,7 @@ def _in_plain_words(cls: type, section: str, error: ValidationError) -> str:
     key, value, fields = str(first["loc"][0]), first["input"], fields_of(cls)
     name = f"{section}.{key}" if section else key
     if key not in fields:
-        return f"{name} is not known; {did_you_mean(key, fields)}"
+        return f"{name} is not known; {suggestion(key, fields)}"
     expected, bounds = type_in_words(fields[key]), bounds_in_words(fields[key])
     if first["type"].startswith(("greater_than", "less_than")):
         expected, bounds = bounds, ""
