@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dspy
-from dspy._vendor.lm15.registry import lookup
+from dspy._vendor.lm15.access import AccessPolicy
+from dspy._vendor.lm15.compat import OpenAIChatCompat
+from dspy._vendor.lm15.registry import ProviderDefinition, lookup
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
 from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value, serialize_for_json
@@ -18,10 +20,13 @@ from dspy.clients.model_metadata import model_info
 
 __all__ = [
     "CUSTOM_TYPE_START_IDENTIFIER",
+    "AccessPolicy",
     "AsyncLM15Engine",
     "AsyncLiteLLMEngine",
     "LM15Engine",
     "LiteLLMEngine",
+    "OpenAIChatCompat",
+    "ProviderDefinition",
     "adapter_fallback_scope",
     "apply_output_field_defaults",
     "format_field_value",

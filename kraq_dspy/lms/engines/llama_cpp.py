@@ -24,13 +24,10 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dspy._vendor.lm15.access import AccessPolicy
-from dspy._vendor.lm15.compat import OpenAIChatCompat
-from dspy._vendor.lm15.registry import ProviderDefinition
-from dspy.clients.engines import AsyncLM15Engine, LM15Engine
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.dspy_internals import AccessPolicy, AsyncLM15Engine, LM15Engine, OpenAIChatCompat, ProviderDefinition
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.lms.adapter_name import GGUF, adapter_folder
 from kraq_dspy.lms.engines.gguf_file import GGUFHeader, read_gguf, require_fit
