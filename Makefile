@@ -9,12 +9,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo test test-kill test-vllm check format lint types clean
+.PHONY: help demo demo-lm test test-kill test-lm test-vllm check format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
+	@echo "make demo-lm    the same on a few passages with a real language model in this process: 491 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
+	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
 	@echo "make test-vllm  the contract with a real vLLM, in an environment of its own: minutes, 2 GB"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make clean      remove the virtual environment and what the runs left"
@@ -39,11 +41,22 @@ $(DEV): $(READY)
 demo: $(READY)
 	@$(BIN)/kraq demo
 
+# Another model, or a file that is here already: make demo-lm LM=gguf/models/m.gguf
+LM ?=
+demo-lm: $(READY)
+	@$(BIN)/python -c 'import xllamacpp' 2>/dev/null || $(PIP) install -e '.[local]'
+	@$(if $(LM),,$(BIN)/kraq lm get qwen2.5-coder-0.5b)
+	@$(BIN)/kraq demo --first 2 --lm $(if $(LM),$(LM),gguf/qwen2.5-coder-0.5b) --out demo-lm.kraq
+
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "not slow and not vllm" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm" -n 2 --dist loadfile
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
+
+test-lm: $(DEV)
+	@$(BIN)/kraq lm get smollm2-135m
+	@$(BIN)/python -m pytest tests/lm -m lm -s
 
 test-vllm: $(DEV)
 	@PYTHON=$(PYTHON) scripts/vllm_env.sh
@@ -63,4 +76,4 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs demo.kraq
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs demo.kraq demo-lm.kraq

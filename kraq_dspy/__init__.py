@@ -30,6 +30,9 @@ from kraq_dspy.lazy import attach
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# Before torch or llama.cpp are imported: threads that spin while they wait for each other starve each other as soon as
+# something else wants the cores (encoding one query took ten times as long).
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -34,6 +34,7 @@ from kraq_dspy.cli.research.eval.table import TABLES, table
 from kraq_dspy.cli.research.finetune import drafter, generator
 from kraq_dspy.cli.research.lm import load, serve, unload
 from kraq_dspy.cli.research.lm_check import check as lm_check
+from kraq_dspy.cli.research.lm_get import get
 from kraq_dspy.cli.research.optimize import optimize
 from kraq_dspy.cli.research.pairs import pairs
 from kraq_dspy.cli.research.report import report
@@ -104,7 +105,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Research": (
         Group("eval", EVAL, (table, judges, coverage), TableGroup), report, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
-        Group("lm", "Check a model; serve those of kraq.toml with vLLM.", (lm_check, serve, load, unload)),
+        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, serve, load, unload)),
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`kraq demo`: the whole way on bundled passages, with the embedded model,."""
+"""`kraq demo`: the whole way on bundled passages, with the embedded model or another."""
 
 import json as json_lines
 from collections.abc import Iterable, Sequence
@@ -32,6 +32,10 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
     ] = False,
+    first: Annotated[
+        int | None,
+        typer.Option("--first", min=1, metavar="N", help="Only N questions and their passages: for slow models."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
@@ -46,9 +50,9 @@ def demo(
     example = _example_folder()
     settings = models.settings()
     lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
-    questions = [json_lines.loads(line) for line in lines[: FEW if quick else None]]
+    questions = [json_lines.loads(line) for line in lines[: first or (FEW if quick else None)]]
     corpus: Any = example / "corpus.jsonl"
-    if quick:
+    if quick or first:
         shown_with_them = {id for question in questions for id in question["context_ids"]}
         corpus = [document for document in load_documents(corpus) if getattr(document, "id", None) in shown_with_them]
     out = out or Path("demo-quick.kraq" if quick else "demo.kraq")

@@ -37,6 +37,7 @@ from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
+from kraq_dspy.lms.engines.gguf_file import read_gguf
 
 PREFIX = "transformers/"
 _BASE = "__base__"  # peft's name for a row without an adapter
@@ -44,7 +45,7 @@ _SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this tim
 
 
 class TransformersEngine:
-    """`name` is a folder or a hub name; `adapters` are LoRA folders by the model name that asks for them.
+    """`name` is a folder, a hub name or a GGUF file; `adapters` are LoRA folders by the model name that asks for them.
 
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
     "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
@@ -80,8 +81,11 @@ class TransformersEngine:
         talkative = console.is_progress_bar_enabled()
         console.disable_progress_bar()
         try:
-            self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(name, padding_side="left")
-            model = self.transformers.AutoModelForCausalLM.from_pretrained(name, dtype=getattr(self.torch, dtype))
+            where, options = _place(name)
+            self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
+            model = self.transformers.AutoModelForCausalLM.from_pretrained(
+                where, dtype=getattr(self.torch, dtype), **options
+            )
         except (OSError, ValueError) as error:
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
         finally:
@@ -480,6 +484,16 @@ def _pad_token(tokenizer: Any) -> int:
         if token is not None and token != tokenizer.eos_token_id:
             return int(token)
     return 0 if tokenizer.eos_token_id != 0 else 1
+
+
+def _place(name: str) -> tuple[str, dict[str, Any]]:
+    """What `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's again."""
+    if not name.endswith(".gguf"):
+        return name, {}
+    _import("gguf", "local", "A GGUF file in torch")
+    path = Path(name).expanduser()
+    read_gguf(path)
+    return str(path.parent), {"gguf_file": path.name}
 
 
 def _import(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:

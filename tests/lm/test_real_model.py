@@ -1,0 +1,86 @@
+"""The contract of engines, with a real model in this process: `make test-lm`. Minutes, so not in `make check`."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Config, Message, Request
+
+from kraq_dspy import signatures
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.llama_cpp import shared_model
+from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.local_models import local_file
+from kraq_dspy.lms.meter import Meter
+from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+
+pytestmark = pytest.mark.lm
+
+PASSAGE = "Marie Curie was a physicist who worked in Paris. She won the Nobel Prize in 1903 with Pierre Curie."
+TYPED = ("ExtractElements", "ConfirmSameEntity", "RateGroundedness", "WriteFactoidPair")
+
+
+@pytest.fixture(scope="module")
+def file() -> Path:
+    try:
+        return local_file("smollm2-135m")
+    except ModelError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def meter() -> Meter:
+    return Meter()
+
+
+@pytest.fixture(scope="module")
+def lm(file: Path, meter: Meter) -> Any:
+    lm = make_lm(RoleSettings(model=f"gguf/{file}", context=2048, max_tokens=400, temperature=0.0), meter=meter)
+    yield lm
+    lm.engine.close()
+    shared_model.cache_clear()
+
+
+def inputs(signature: Any) -> dict[str, Any]:
+    return {
+        name: PASSAGE if field.annotation is str else [PASSAGE, PASSAGE]
+        for name, field in signature.input_fields.items()
+    }
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_step_with_typed_fields_is_readable(lm: KraqLM, name: str) -> None:
+    signature = getattr(signatures, name)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        answer = dspy.Predict(signature)(**inputs(signature))
+    assert all(answer[field] is not None for field in signature.output_fields)
+
+
+def test_many_at_once_are_answered_each_with_its_own(lm: KraqLM) -> None:
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(lm.acall(f"Repeat this number: {n}", max_tokens=16) for n in range(6)))
+
+    assert sum(str(n) in answer[0] for n, answer in enumerate(asyncio.run(all_of_them()))) >= 5
+
+
+def test_log_probabilities_agree_with_torch_on_the_same_weights(lm: KraqLM, file: Path) -> None:
+    """llama.cpp computes with quantised weights and 8-bit activations, torch with the same weights in 32 bits."""
+    messages = (Message.user("Where is the Eiffel Tower? Answer in one sentence."),)
+    ours = lm.engine.inner.complete(
+        Request(lm.model, messages=messages, config=Config(temperature=0.0, max_tokens=12, logprobs=0))
+    )
+    engine = TransformersEngine(str(file))
+    prompt = engine.tokenizer.apply_chat_template(
+        [{"role": "user", "content": messages[0].text}], tokenize=False, add_generation_prompt=True
+    )
+    scored = engine.prompt_logprobs([[prompt, ours.message.text or ""]])
+    engine.close()
+    theirs = scored[0][1]
+    mine = [token.logprob for token in ours.logprobs or ()][: len(theirs)]
+    differences = [abs(a - b) for a, b in zip(mine, theirs, strict=True)]
+    print(f"\n{len(mine)} tokens: mean difference {sum(differences) / len(mine):.3f}, largest {max(differences):.3f}")
+    assert sum(differences) / len(mine) < 0.1
