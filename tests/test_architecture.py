@@ -6,43 +6,44 @@ import subprocess
 import sys
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "kraq_dspy"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "kraq_dspy"
+PICTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
-# A room may import itself and every room named before it.
-ORDER = [
-    {"records"},
-    {"errors"},
-    {"lazy"},
-    {"validation"},
-    {"concurrency"},
-    {"dspy_internals"},
-    {"ports"},
-    {"config"},
-    {"files"},
-    {"backoff"},
-    {"corpus"},
-    {"graph"},
-    {"embedders"},
-    {"stores"},
-    {"lms"},
-    {"signatures"},
-    {"steps"},
-    {"programs"},
-    {"catalogue"},
-    {"indexing"},
-    {"prepare"},
-    {"workspace"},
-    {"eval"},
-    {"optimize"},
-    {"finetune"},
-    {"cli"},
-]
-LAYER = {room: number for number, rooms in enumerate(ORDER) for room in rooms}
+FLOORS = (
+    "records",
+    "errors",
+    "lazy",
+    "validation",
+    "concurrency",
+    "dspy_internals",
+    "ports",
+    "config",
+    "files",
+    "backoff",
+    "corpus",
+    "graph",
+    "embedders",
+    "stores",
+    "lms",
+    "signatures",
+    "steps",
+    "programs",
+    "catalogue",
+    "indexing",
+    "prepare",
+    "workspace",
+    "eval",
+    "optimize",
+    "finetune",
+    "cli",
+)
+"""A package may import itself and every package named before it."""
 
 
 def imports() -> list[tuple[str, str, str]]:
-    """(file, room, room that it imports), for every import of the package by the package."""
-    found = []
+    """(file, its package, the package that it imports), for every import of this library by itself."""
+    arrows = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         if parts == ("__init__",):
@@ -55,30 +56,56 @@ def imports() -> list[tuple[str, str, str]]:
                 names = [alias.name for alias in node.names]
             for name in names:
                 if name.startswith("kraq_dspy."):
-                    found.append(("/".join(parts), parts[0], name.split(".")[1]))
-    return found
+                    arrows.append(("/".join(parts), parts[0], name.split(".")[1]))
+    return arrows
 
 
-def test_every_room_has_a_place_in_the_order() -> None:
-    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert rooms - {"__init__"} <= set(LAYER)
+def test_the_picture_of_the_packages_is_the_order_of_the_floors_and_what_is_on_disk() -> None:
+    on_disk = {
+        path.name + "/" * path.is_dir()
+        for path in PACKAGE.iterdir()
+        if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").exists()
+    }
+    section = PICTURE.split("\n## Packages\n")[1].split("\n## ")[0]
+    drawn = re.findall(r"^\| `([\w.]+/?)` \|", section, re.MULTILINE)
+    assert drawn == [name + ("/" if f"{name}/" in on_disk else ".py") for name in FLOORS]
+    assert set(drawn) == on_disk
 
 
-def test_no_room_imports_one_that_stands_on_it() -> None:
-    upward = [(file, target) for file, room, target in imports() if LAYER[target] > LAYER[room]]
+def test_no_package_imports_one_that_stands_on_it() -> None:
+    upward = [(file, target) for file, package, target in imports() if FLOORS.index(target) > FLOORS.index(package)]
     assert upward == []
+
+
+def test_each_step_of_a_walk_stands_in_the_file_that_the_picture_names() -> None:
+    steps = re.findall(r"^\| `([\w/]+\.py)` (`.+?`) \|", PICTURE, re.MULTILINE)
+    assert len(steps) > 12
+    missing = [(file, name) for file, names in steps for name in re.findall("`(.+?)`", names) if not defines(file, name)]
+    assert missing == []
+
+
+def defines(file: str, name: str) -> bool:
+    """Whether the file has a function, or a class with a method, of this name ("Workspace.ask")."""
+    body: list[ast.stmt] = ast.parse((PACKAGE / file).read_text("utf-8")).body
+    for part in name.split("."):
+        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        definition = next((node for node in body if isinstance(node, kinds) and node.name == part), None)
+        if definition is None:
+            return False
+        body = definition.body
+    return True
 
 
 def test_programs_and_metrics_know_stores_encoders_and_models_only_as_ports() -> None:
     concrete = {"stores", "embedders", "lms"}
     allowed = {
-        "programs/speculative",  # scoring reads token log-probabilities, which the model room assigns to fields
+        "programs/speculative",  # scoring reads token log-probabilities, which `lms` assigns to fields
         "programs/retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
     }
     known = [
         (file, target)
-        for file, room, target in imports()
-        if room == "programs" and target in concrete and not any(file.startswith(place) for place in allowed)
+        for file, package, target in imports()
+        if package == "programs" and target in concrete and not any(file.startswith(place) for place in allowed)
     ]
     assert known == []
 

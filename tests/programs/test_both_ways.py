@@ -255,12 +255,11 @@ class Knowledge:
 
 def modules() -> Iterator[type[dspy.Module]]:
     """The package's own, but for the command line's."""
-    for found in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
-        if found.name.split(".")[1] in ("__main__", "cli"):
+    for info in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
+        if info.name.split(".")[1] in ("__main__", "cli"):
             continue
-        room = importlib.import_module(found.name)
-        for value in vars(room).values():
-            if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == found.name:
+        for value in vars(importlib.import_module(info.name)).values():
+            if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == info.name:
                 yield value
 
 

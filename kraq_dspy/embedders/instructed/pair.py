@@ -52,7 +52,7 @@ class PairEmbedder:
         if not passages:
             return np.zeros((0, self.dimension), dtype=np.float32)
         tokenizer = self.transformer.tokenizer
-        # A question longer than half of the room would leave none for the passage.
+        # A question longer than half of the limit would leave nothing for the passage.
         question_tokens = tokenizer(
             question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2
         )
