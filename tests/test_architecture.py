@@ -80,7 +80,9 @@ def test_no_package_imports_one_that_stands_on_it() -> None:
 def test_each_step_of_a_walk_stands_in_the_file_that_the_picture_names() -> None:
     steps = re.findall(r"^\| `([\w/]+\.py)` (`.+?`) \|", PICTURE, re.MULTILINE)
     assert len(steps) > 12
-    missing = [(file, name) for file, names in steps for name in re.findall("`(.+?)`", names) if not defines(file, name)]
+    missing = [
+        (file, name) for file, names in steps for name in re.findall("`(.+?)`", names) if not defines(file, name)
+    ]
     assert missing == []
 
 

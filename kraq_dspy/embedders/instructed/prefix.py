@@ -44,7 +44,7 @@ FAMILIES = {
 class PrefixInstructed:
     """A sentence encoder of one of FAMILIES. A passage that is too long loses its end.
 
-    Raises ConfigError for an unknown family, and a ValueError for a question that leaves no room for a passage.
+    Raises ConfigError for an unknown family, and a ValueError for a question that leaves nothing for a passage.
     """
 
     def __init__(self, family: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
@@ -64,13 +64,13 @@ class PrefixInstructed:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
         tokenizer = self.transformer.tokenizer
         before = self.family.before.format(question=question)
-        room = self.max_tokens - self.family.end
+        limit = self.max_tokens - self.family.end
         n_before = len(tokenizer(before, add_special_tokens=False)["input_ids"])
-        if n_before + 8 > room:
+        if n_before + 8 > limit:
             raise ValueError(f"The question has {n_before} tokens; {self.name} takes {self.max_tokens} with a passage.")
         rows = []
         for passage in passages:
-            row = dict(tokenizer(before + passage, truncation=True, max_length=room))
+            row = dict(tokenizer(before + passage, truncation=True, max_length=limit))
             if self.family.end and row["input_ids"][-1] != tokenizer.eos_token_id:
                 row["input_ids"] = [*row["input_ids"], tokenizer.eos_token_id]
                 row["attention_mask"] = [*row["attention_mask"], 1]

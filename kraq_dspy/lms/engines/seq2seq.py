@@ -37,10 +37,10 @@ class Seq2SeqSummariser:
 
     def _pieces(self, tokenizer: Any, text: str, context: int) -> list[str]:
         ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        room = context - tokenizer.num_special_tokens_to_add()
-        if len(ids) <= room:
+        most = context - tokenizer.num_special_tokens_to_add()
+        if len(ids) <= most:
             return [text]
-        count = -(-len(ids) // room)
+        count = -(-len(ids) // most)
         size = -(-len(ids) // count)  # of equal length, so that the last is no fragment
         return [
             tokenizer.decode(ids[start : start + size], skip_special_tokens=True) for start in range(0, len(ids), size)

@@ -142,8 +142,8 @@ class TransformersEngine:
         config = request.config
         adapter = self._adapter(request.model)
         ids = self._prompt(request)
-        room = self.context - len(ids)
-        if room < 1:
+        left = self.context - len(ids)
+        if left < 1:
             raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
         if config.response_format is not None or request.tools:
             raise InvalidRequestError(f"{self.name!r} runs in this process, without tools and structured outputs.")
@@ -151,7 +151,7 @@ class TransformersEngine:
             ids=ids,
             adapter=adapter,
             model=request.model,
-            max_tokens=min(config.max_tokens or self.max_tokens, room),
+            max_tokens=min(config.max_tokens or self.max_tokens, left),
             temperature=config.temperature or 0.0,
             top_p=1.0 if config.top_p is None else config.top_p,
             seed=config.seed,

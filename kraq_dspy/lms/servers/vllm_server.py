@@ -19,7 +19,7 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """What vLLM takes for --max-lora-rank."""
 RUNTIME = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
 RUNTIME_RANK = 64
-"""Room for adapters that come while the server runs, whatever the rank of those that it begins with."""
+"""Places for adapters that come while the server runs, whatever the rank of those that it begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Server:
     key_env: str | None
 
     def command(self, program: str = "vllm", *, runtime: bool = False, more: Sequence[str] = ()) -> list[str]:
-        """`more` are options of vLLM's own; `runtime` leaves room for one more adapter than the roles have.
+        """`more` are options of vLLM's own; `runtime` leaves a place for one more adapter than the roles have.
 
         Raises ModelError for a folder that is no adapter.
         """

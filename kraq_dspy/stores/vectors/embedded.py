@@ -200,7 +200,7 @@ class EdgeVectorStore:
             shard.close()
 
     def _require_space(self, n_bytes: int) -> None:
-        """Room for the vectors in the shard and in its log, with as much for words and payloads."""
+        """Disk for the vectors in the shard and in its log, with as much for words and payloads."""
         free = shutil.disk_usage(self._path.parent).free
         if free < SPARE_BYTES + 4 * n_bytes:
             raise IndexStateError(
