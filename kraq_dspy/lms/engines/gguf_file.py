@@ -44,19 +44,20 @@ class GGUFHeader:
     @property
     def context(self) -> int:
         """Tokens that the model was trained to read; 0 where the file does not say."""
-        return int(self._of_architecture("context_length", 0))
+        return self.number("context_length")
 
     def memory(self, tokens: int) -> int:
         """Bytes that the model takes with a context of so many tokens in all: weights, keys and values (16 bits each),
         and what one batch needs."""
-        heads = self._of_architecture("attention.head_count", 0)
-        width = self._of_architecture("embedding_length", 0) // max(heads, 1)
-        key = self._of_architecture("attention.key_length", width)
-        value = self._of_architecture("attention.value_length", width)
-        kept = self._of_architecture("attention.head_count_kv", heads) * (key + value)
-        return int(self.size + tokens * self._of_architecture("block_count", 0) * kept * 2 + _WORKSPACE)
+        heads = self.number("attention.head_count")
+        width = self.number("embedding_length") // max(heads, 1)
+        key = self.number("attention.key_length", width)
+        value = self.number("attention.value_length", width)
+        kept = self.number("attention.head_count_kv", heads) * (key + value)
+        return int(self.size + tokens * self.number("block_count") * kept * 2 + _WORKSPACE)
 
-    def _of_architecture(self, name: str, default: int) -> int:
+    def number(self, name: str, default: int = 0) -> int:
+        """A whole number that the file says about its architecture, such as "block_count"."""
         value = self.values.get(f"{self.architecture}.{name}", default)
         return value if isinstance(value, int) else default
 

@@ -142,7 +142,7 @@ class LlamaCpp:
 
     def _load(self, adapter: str | None) -> None:
         adapters = [*self._loaded, *([adapter] if adapter and adapter not in self._loaded else [])]
-        files = [lora_file(adapter_folder(name)[0]) for name in adapters]
+        files = [lora_file(adapter_folder(name)[0], self.header) for name in adapters]
         self._server = self._clients = None  # the former one goes first: two do not fit everywhere
         threads = self.threads or free_cores()
         key = secrets.token_urlsafe()

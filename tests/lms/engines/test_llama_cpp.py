@@ -14,6 +14,7 @@ from dspy.utils.exceptions import ContextWindowExceededError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines import lora_file
 from kraq_dspy.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.roles import make_lm
@@ -49,6 +50,13 @@ def scores(response: Any) -> list[float]:
     return [token.logprob for token in response.logprobs]
 
 
+def assert_agree(ours: Any, theirs: Any) -> None:
+    """In order; tokens that add no whole character are left out. llama.cpp keeps keys and values in 16 bits."""
+    expected = iter(scores(theirs))
+    assert len(scores(ours)) >= 5
+    assert all(any(abs(score - other) < 0.02 for other in expected) for score in scores(ours))
+
+
 @pytest.mark.parametrize("text", ["which city?", "the cat sat", "Zürich and 東京"])
 def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCpp, folder: str, text: str) -> None:
     engine = TransformersEngine(folder)
@@ -57,12 +65,27 @@ def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCp
     )
     engine.close()
     response = LlamaEngine(model).complete(ask(text, max_tokens=10, logprobs=2))
-    theirs = iter(scores(expected))
-    # In order; tokens that add no whole character are left out. Keys and values are kept in 16 bits.
-    assert all(any(abs(ours - score) < 0.02 for score in theirs) for ours in scores(response))
-    assert len(scores(response)) >= 5
+    assert_agree(response, expected)
     assert all(len(token.top) == 2 for token in response.logprobs or ())
     assert response.model == "gguf/tiny"
+
+
+def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(
+    tiny_models: Any, folder: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lora_file, "models_folder", lambda: tmp_path / "cache" / "models")
+    adapter = tiny_models.adapter(folder, tmp_path / "generator", seed=1)
+    plain, tuned = (make_lm(RoleSettings(model=f"gguf/{file}", adapter=name, threads=1)) for name in (None, adapter))
+    engine = TransformersEngine(folder, adapters={"generator": adapter})
+    for lm, name in ((plain, folder), (tuned, "generator"), (plain, folder)):
+        messages = (Message.user("the cat sat on the mat"),)
+        expected = engine.complete(Request(name, messages=messages, config=Config(max_tokens=16, logprobs=0)))
+        config = Config(max_tokens=16, logprobs=0, temperature=0.0)
+        assert_agree(lm.engine.complete(Request(lm.model, messages=messages, config=config)), expected)
+    assert plain.engine.inner.model is tuned.engine.inner.model  # one copy in memory
+    engine.close()
+    plain.engine.close()
+    shared_model.cache_clear()
 
 
 def test_requests_of_many_threads_and_tasks_get_their_own_answers(file: Path) -> None:
