@@ -1,0 +1,241 @@
+"""How many replies of a model can be read, for every signature of the library, with and without a schema.
+
+    python benchmarks/every_step.py --out runs/steps
+    python benchmarks/readable_replies.py --inputs runs/steps/inputs.jsonl --lm gguf/qwen2.5-coder-0.5b.gguf \
+        --replies runs/replies.jsonl --form free --form enforced
+
+The inputs are what the library's own commands ask on real passages. A reply is read "at once" if JSON (under a schema)
+or DSPy's own adapter (without one) reads it as it stands, "repaired" if this library's repair does, at a "second call",
+or "no". Every reply is a line of `--replies` before the next: the same command goes on where it stopped, and without
+`--lm` the table is made of what is there. `--record tests/recorded` keeps a few short ones of every signature, model
+and form, which the tests read again.
+"""
+
+import argparse
+import json
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pydantic
+from dspy.utils.callback import BaseCallback
+from dspy.utils.exceptions import AdapterParseError
+from rich.console import Console
+from rich.table import Table
+from stand_in import machine
+
+import kraq_dspy.signatures
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.lms.structured.forms import is_typed
+
+FORMS = {"free": "none", "enforced": "json_schema"}
+WAYS = ("at once", "repaired", "second call", "no")
+Row = dict[str, Any]
+
+
+class Completions(BaseCallback):  # type: ignore[misc]
+    """The replies of one call and of its second try, in order."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: Row) -> None:
+        if not self.texts or self.texts[-1] != inputs["completion"]:  # an adapter's own parse may call its parent's
+            self.texts.append(inputs["completion"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=Path, help="of every_step.py")
+    parser.add_argument("--replies", type=Path, required=True)
+    parser.add_argument("--lm")
+    parser.add_argument("--api-base")
+    parser.add_argument("--name", help="of the model in the table; --lm without its folder where not given")
+    parser.add_argument("--form", choices=list(FORMS), action="append", help="both where not given")
+    parser.add_argument("--signature", action="append", help="these alone")
+    parser.add_argument("--most", type=int, default=20, help="inputs of each signature")
+    parser.add_argument("--longest", type=int, default=10**9, help="characters of an input; longer ones are left out")
+    parser.add_argument("--max-tokens", type=int, default=1000)
+    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--record", type=Path, help="folder for the tests' recorded replies")
+    parser.add_argument("--keep", type=int, default=2, help="recorded of each signature, model, form and way")
+    parser.add_argument("--each", action="store_true", help="a row for every signature")
+    options = parser.parse_args()
+    if options.lm:
+        ask_all(options)
+    rows = rows_of(options.replies) if options.replies.exists() else []
+    print_table(rows, each=options.each)
+    if options.record:
+        record(rows, options.record, options.keep)
+
+
+def ask_all(options: Any) -> None:
+    name = options.name or Path(options.lm).stem
+    done = {key_of(row) for row in rows_of(options.replies)} if options.replies.exists() else set()
+    lock = threading.Lock()
+    for form in options.form or FORMS:
+        settings = RoleSettings(
+            model=options.lm,
+            api_base=options.api_base,
+            max_tokens=options.max_tokens,
+            temperature=0.0,
+            structured=FORMS[form],
+        )
+        lm = make_lm(settings)
+
+        def ask(question: tuple[type[dspy.Signature], Row], lm: KraqLM = lm, form: str = form) -> None:
+            signature, inputs = question
+            row = {"signature": signature.__name__, "model": name, "form": form, "inputs": inputs}
+            row |= asked(signature, inputs, lm)
+            with lock, options.replies.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+        todo = [
+            (signature, inputs)
+            for signature, inputs in questions(options)
+            if form == "free" or is_typed(annotations(signature))  # text alone is asked for in the same way
+            if key_of({"signature": signature.__name__, "model": name, "form": form, "inputs": inputs}) not in done
+        ]
+        with ThreadPoolExecutor(options.concurrency) as pool:
+            for number, _ in enumerate(pool.map(ask, todo), 1):
+                if number % 10 == 0 or number == len(todo):
+                    print(f"{name} {form}: {number} of {len(todo)}", flush=True)
+        lm.engine.close()
+
+
+def asked(signature: type[dspy.Signature], inputs: Row, lm: KraqLM) -> Row:
+    """The first reply, how it could be read, the second one if there was any, and what it took."""
+    completions, start = Completions(), time.monotonic()
+    failure = ""
+    with dspy.context(lm=lm, adapter=KraqAdapter(callbacks=[completions])):
+        try:
+            dspy.Predict(signature)(**typed(signature, inputs))
+        except AdapterParseError:
+            pass  # told apart from a failure below
+        except Exception as error:  # noqa: BLE001 a server's refusal is a reply that cannot be read
+            failure = f"{type(error).__name__}: {error}"[:300]
+    first = completions.texts[0] if completions.texts else ""
+    way = readable(signature, first)
+    row: Row = {"reply": first, "readable": way, "seconds": round(time.monotonic() - start, 2)}
+    if len(completions.texts) > 1:
+        second = completions.texts[-1]
+        row |= {"second_reply": second, "second_readable": readable(signature, second)}
+    return {**row, "failure": failure} if failure else row
+
+
+def readable(signature: type[dspy.Signature], reply: str) -> str:
+    """At once, repaired, or no."""
+    if strictly_read(signature, reply):
+        return "at once"
+    try:
+        KraqAdapter().parse(signature, reply)
+    except AdapterParseError:
+        return "no"
+    return "repaired"
+
+
+def strictly_read(signature: type[dspy.Signature], reply: str) -> bool:
+    fields = annotations(signature)
+    try:
+        values = json.loads(reply)
+        if isinstance(values, dict) and set(values) == set(fields):
+            for name, annotation in fields.items():
+                pydantic.TypeAdapter(annotation).validate_python(values[name])
+            return True
+    except ValueError:
+        pass  # no JSON: it may be in DSPy's own form
+    try:
+        return set(dspy.ChatAdapter().parse(signature, reply)) == set(fields)
+    except AdapterParseError:
+        return False
+
+
+def way_of(row: Row) -> str:
+    if row["readable"] == "no" and row.get("second_readable", "no") != "no":
+        return "second call"
+    return str(row["readable"])
+
+
+def print_table(rows: Sequence[Row], *, each: bool) -> None:
+    """A row for each model and form (and signature). Signatures of text alone count in both forms."""
+    groups: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        typed_fields = is_typed(annotations(getattr(kraq_dspy.signatures, row["signature"])))
+        for form in [row["form"]] if typed_fields else list(FORMS):
+            groups[row["model"], form, *([row["signature"]] if each else [])][way_of(row)] += 1
+    table = Table(title=machine())
+    for column in ["model", "form", *(["signature"] if each else []), "replies", *WAYS, "readable"]:
+        table.add_column(column)
+    for group, ways in sorted(groups.items()):
+        total = ways.total()
+        share = (total - ways["no"]) / total
+        table.add_row(*group, str(total), *(str(ways[way]) for way in WAYS), f"{100 * share:.1f} %")
+    Console(width=140).print(table)
+
+
+def record(rows: Sequence[Row], folder: Path, keep: int) -> None:
+    """The shortest replies of every signature, model, form and way, with what was read of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    groups: dict[str, dict[tuple[str, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row["reply"]:
+            groups[row["signature"]][row["model"], row["form"], row["readable"]].append(row)
+    for name, kinds in sorted(groups.items()):
+        signature = getattr(kraq_dspy.signatures, name)
+        lines = []
+        for _, of_kind in sorted(kinds.items()):
+            for row in sorted(of_kind, key=lambda row: len(json.dumps(row["inputs"])) + len(row["reply"]))[:keep]:
+                kept = {key: row[key] for key in ("model", "form", "inputs", "reply", "readable")}
+                lines.append(json.dumps({**kept, "items": items_read(signature, row["reply"])}, ensure_ascii=False))
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def items_read(signature: type[dspy.Signature], reply: str) -> dict[str, int]:
+    """How many items of each list were read."""
+    try:
+        values = KraqAdapter().parse(signature, reply)
+    except AdapterParseError:
+        return {}
+    return {name: len(value) for name, value in values.items() if isinstance(value, list)}
+
+
+def questions(options: Any) -> Iterator[tuple[type[dspy.Signature], Row]]:
+    counts: Counter[str] = Counter()
+    for row in rows_of(options.inputs):
+        name, only = row["signature"], options.signature
+        if counts[name] >= options.most or (only and name not in only) or not hasattr(kraq_dspy.signatures, name):
+            continue
+        if len(json.dumps(row["inputs"])) > options.longest:
+            continue
+        counts[name] += 1
+        yield getattr(kraq_dspy.signatures, name), row["inputs"]
+
+
+def typed(signature: type[dspy.Signature], inputs: Row) -> Row:
+    return {
+        name: pydantic.TypeAdapter(field.annotation).validate_python(inputs[name])
+        for name, field in signature.input_fields.items()
+    }
+
+
+def annotations(signature: Any) -> dict[str, Any]:
+    return {name: field.annotation for name, field in signature.output_fields.items()}
+
+
+def key_of(row: Row) -> str:
+    return json.dumps([row["signature"], row["model"], row["form"], row["inputs"]], sort_keys=True)
+
+
+def rows_of(file: Path) -> list[Row]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What real models said (`tests/recorded`, one file a signature) is read as well as when it was recorded, or better."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils.exceptions import AdapterParseError
+
+import kraq_dspy.signatures
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+
+RECORDED = Path(__file__).resolve().parents[2] / "recorded"
+
+
+def _rows() -> list[Any]:
+    rows = []
+    for file in sorted(RECORDED.glob("*.jsonl")):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            row = json.loads(line)
+            rows.append(pytest.param(file.stem, row, id=f"{file.stem}:{number}:{row['model']}:{row['form']}"))
+    return rows
+
+
+@pytest.mark.parametrize(("name", "row"), _rows())
+def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[str, Any]) -> None:
+    signature = getattr(kraq_dspy.signatures, name)
+    try:
+        values = KraqAdapter().parse(signature, row["reply"])
+    except AdapterParseError:
+        assert row["readable"] == "no"
+        return
+
+    assert set(values) == set(signature.output_fields)
+    for field, count in row["items"].items():
+        assert len(values[field]) >= count, field
+
+
+def test_the_recorded_replies_stay_small_and_know_their_signatures() -> None:
+    files = list(RECORDED.glob("*.jsonl"))
+
+    assert files
+    assert sum(file.stat().st_size for file in files) < 400_000
+    assert [file.stem for file in files if not hasattr(kraq_dspy.signatures, file.stem)] == []
