@@ -1,4 +1,4 @@
-"""Writes the README tables of programs and retrievers, between their markers, from the specs."""
+"""Writes the tables of programs and retrievers into README and the guide, between their markers, from the specs."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
 from kraq_dspy.workspace.specs import ProgramSpec
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "programs.md")
 
 
 def program_table() -> str:
@@ -31,7 +32,7 @@ def with_tables(text: str) -> str:
         begin, end = f"<!-- {name}: made by scripts/readme_tables.py -->", f"<!-- end of {name} -->"
         text, count = re.subn(f"{re.escape(begin)}.*?{re.escape(end)}", f"{begin}\n{table}\n{end}", text, flags=re.S)
         if count != 1:
-            raise ValueError(f"README has {count} times the marker {begin!r}; expected it once, with its end.")
+            raise ValueError(f"The page has {count} times the marker {begin!r}; expected it once, with its end.")
     return text
 
 
@@ -43,4 +44,5 @@ def _prepared(spec: ProgramSpec) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_tables(README.read_text("utf-8")), "utf-8")
+    for page in PAGES:
+        page.write_text(with_tables(page.read_text("utf-8")), "utf-8")

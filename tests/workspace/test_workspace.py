@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,3 +169,17 @@ def test_a_retriever_is_of_the_class_that_its_spec_says(built: Path) -> None:
     with Workspace.open(built) as space:
         made = {name: type(space.retriever(name)).__name__ for name in RETRIEVERS.own if name != "cross-encoder"}
     assert made == {name: RETRIEVERS[name].class_name for name in made}
+
+
+def test_a_question_costs_the_calls_that_the_guide_says(built: Path) -> None:
+    guide = (EXAMPLE.parents[1] / "docs" / "guide" / "programs.md").read_text("utf-8")
+    calls = {name: int(count) for name, count in re.findall(r"^\| `([\w-]+)` \| (\d+) \|", guide, re.MULTILINE)}
+    assert len(calls) > 6
+    with Workspace.open(built) as space:
+        counted = {}
+        for name in calls:
+            program = space.program(name)
+            before = space.models.meter.total()
+            space.ask(program, QUESTION)
+            counted[name] = (space.models.meter.total() - before).calls
+    assert counted == calls

@@ -1,0 +1,135 @@
+"""The pages of docs/: every link leads somewhere, every page is in the navigation, and the examples run."""
+
+import importlib.util
+import re
+import sys
+import tomllib
+import unicodedata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kraq_dspy.workspace.programs import PROGRAMS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def without_code(text: str) -> str:
+    """The page without its blocks of code and without what stands in backquotes."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"(?m)^ {4}.*$", "", text)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchor(heading: str) -> str:
+    """The name that mkdocs gives a heading."""
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+    plain = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+def anchors(page: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return {anchor(heading) for heading in re.findall(r"^#{1,6} (.+)$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+    lost = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text("utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, fragment = target.partition("#")
+        goal = (page.parent / file).resolve() if file else page
+        if not goal.exists() or (fragment and fragment not in anchors(goal)):
+            lost.append(target)
+    assert lost == []
+
+
+def test_a_link_that_leads_nowhere_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One, two: `three`\n\n[here](#one-two-three) [gone](other.md) [no](#two)\n", "utf-8")
+    assert anchors(page) == {"one-two-three"}
+    with pytest.raises(AssertionError, match=r"other\.md"):
+        test_every_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page)
+
+
+def test_every_page_stands_once_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
+    assert sorted(re.findall(r"- ([\w/-]+\.md)$", nav, re.MULTILINE)) == sorted(
+        str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")
+    )
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_data_model_is_what_the_code_says() -> None:
+    reference = script("datamodel_reference")
+    assert reference.PAGE.read_text("utf-8") == reference.page(), "run: python scripts/datamodel_reference.py"
+
+
+def test_the_docstring_of_a_program_names_every_key_of_its_prediction() -> None:
+    reference = script("datamodel_reference")
+    told = {
+        spec.name: reference.told_of_prediction(reference.class_named(spec.class_name))
+        for spec in PROGRAMS.own.values()
+    }
+    told["efficient"] += told["speculative"]  # which it names
+    missing = [
+        (spec.name, key) for spec in PROGRAMS.own.values() for key in spec.keys if f"`{key}`" not in told[spec.name]
+    ]
+    assert missing == []
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["extend/retriever.md", "extend/program.md", "guide/programs.md"])
+def test_the_python_blocks_of_a_page_run_one_after_the_other(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block that begins with a file name is that file; the page's entry points are those of an installed package."""
+    code = []
+    for block in blocks(page, "python"):
+        file = re.match(r"# ([\w/]+\.py)\n", block)
+        if file:
+            (tmp_path / file[1]).parent.mkdir(exist_ok=True)
+            (tmp_path / file[1]).write_text(block, "utf-8")
+        else:
+            code.append(block)
+    if (tmp_path / "my_package").exists():
+        install(tmp_path, [tomllib.loads(block) for block in blocks(page, "toml")])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    namespace = {"__name__": page}
+    try:
+        for block in code:
+            exec(compile(block, page, "exec"), namespace)
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "my_package"]:
+            del sys.modules[name]
+    assert code
+
+
+def install(folder: Path, settings: list[dict[str, Any]]) -> None:
+    """Make what lies in the folder a package with the entry points of its pyproject.toml."""
+    info = folder / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n", "utf-8")
+    lines = []
+    for each in settings:
+        for group, places in each["project"]["entry-points"].items():
+            lines += [f"[{group}]", *(f"{name} = {place}" for name, place in places.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines), "utf-8")
