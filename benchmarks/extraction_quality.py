@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError, LMError
 from rich.console import Console
 from rich.table import Table
 from stand_in import machine
@@ -117,7 +118,7 @@ def extract_all(name: str, passages: Sequence[Row], options: Any, embedder: Embe
         with dspy.context(lm=lm, adapter=KraqAdapter()):
             try:
                 graph = program(passage=passage["text"])
-            except Exception as error:  # noqa: BLE001 one passage costs itself alone, and the table counts it
+            except (AdapterParseError, LMError) as error:  # costs the passage alone, and the table counts it
                 replies.add({**row, "failure": f"{type(error).__name__}: {error}"[:300]})
                 return
         replies.add({**row, "entities": [entity.name for entity in graph.entities], "links": links_of(graph)})

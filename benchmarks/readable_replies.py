@@ -24,7 +24,7 @@ from typing import Any
 import dspy
 import pydantic
 from dspy.utils.callback import BaseCallback
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, LMError
 from rich.console import Console
 from rich.table import Table
 from stand_in import machine
@@ -119,7 +119,7 @@ def asked(signature: type[dspy.Signature], inputs: Row, lm: KraqLM) -> Row:
             dspy.Predict(signature)(**typed(signature, inputs))
         except AdapterParseError:
             pass  # told apart from a failure below
-        except Exception as error:  # noqa: BLE001 a server's refusal is a reply that cannot be read
+        except LMError as error:  # a refusal is a reply that cannot be read; a server that is down ends the run
             failure = f"{type(error).__name__}: {error}"[:300]
     first = completions.texts[0] if completions.texts else ""
     way = readable(signature, first)
