@@ -4,10 +4,22 @@ import re
 from collections import Counter
 
 from kraq_dspy.lms.engines.embedded.text import UNSPACED, WORD
-from kraq_dspy.lms.engines.embedded.vocabulary import FUNCTION_LETTERS, KIND_OF_NOUN, NO_NAMES, OPENERS, STOP
+from kraq_dspy.lms.engines.embedded.vocabulary import (
+    COMMON,
+    FUNCTION_LETTERS,
+    KIND_OF_NOUN,
+    LEADERS,
+    NO_NAMES,
+    OPENERS,
+    STOP,
+)
 
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀ-ŽΑ-ΩА-ЯЁ"
-_PART = rf"(?:[{_CAPITAL}][\w’'\-.&]*\w|[{_CAPITAL}]\.?)"
+_TITLE_OF_PERSON = r"(?:St|Mt|Dr|Mr|Mrs|Ms|Gen|Col|Lt|Sgt|Capt|Rev|Prof|Sen|Rep|Gov)\."
+_PART = (
+    rf"(?:{_TITLE_OF_PERSON}(?= [{_CAPITAL}])|(?:[{_CAPITAL}]\.){{1,4}}(?= [{_CAPITAL}])|[{_CAPITAL}][\w’'\-.&]*\w"
+    rf"|[{_CAPITAL}]\.?)"
+)
 _JOIN = rf"(?: (?:of the|of|for|de la|de|del|du|van|von|der|la|le|al|bin|ibn|&) (?=[{_CAPITAL}])| (?=[{_CAPITAL}0-9]))"
 SPAN = re.compile(rf"(?:\b\d{{4}} )?\b{_PART}(?:{_JOIN}(?:{_PART}|\d{{1,4}}\b))*")
 QUOTED = re.compile(r"[\"“«„]([^\"“”«»„\n]{2,60})[\"”»]|《([^》\n]{1,40})》|「([^」\n]{1,40})」|『([^』\n]{1,40})』")
@@ -26,6 +38,15 @@ EVENT = re.compile(
     r"Tournament|Season|Bowl|Series)\b"
 )
 PERSON = re.compile(rf"[{_CAPITAL}][\w’'\-]+(?: [{_CAPITAL}]\.)?(?: [{_CAPITAL}][\w’'\-]+){{1,2}}")
+REFERENCE = re.compile(
+    r"\b(?:BIB|TAB|FIG|SEC|EQ)REF\d*\b|\bINLINEFORM\d*\b|\b(?:Table|Figure|Fig|Section|Sections|Sec|Appendix|Eq|Equation|"
+    r"Chapter|Step|Week|Day|Part|Page|Vol)\.? ?\d[\w.]*|\b[A-Z]\.\d+\b|https?://\S+|\bwww\.\S+|(?<!\w)[@#]\w+|"
+    r"\[\d+(?:, ?\d+)*\]"
+)
+"""What points to another place in a text, or out of it."""
+SHOUTED = re.compile(r"\b[A-Z][A-Z’']+(?:[ ,;:!]+[A-Z][A-Z’'\-]+){2,}\b")
+CONTRACTION = re.compile(r"(?:I|You|He|She|It|We|They|That|There|What|Who|Let|Here)[’'-]|I$|\w+n[’']t\b", re.IGNORECASE)
+INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]$")
 WHERE = re.compile(r"\b(?:in|near|from|at) (?:the )?(?:[A-Z][\w ]+, )?$")
 LONGER = re.compile(rf"\w| [{_CAPITAL}]")
 DATE = re.compile(
@@ -38,6 +59,8 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
     """Names in order, without repeats. A single capitalised word that begins the sentence counts if it is `known`;
     `topic` counts wherever it stands, with small letters in it too."""
     places: list[tuple[int, str]] = []
+    for aside in (REFERENCE, SHOUTED):
+        sentence = aside.sub(lambda match: "·" * len(match[0]), sentence)
     start = sentence.find(topic) if topic else -1
     while start >= 0:
         end = start + len(topic)
@@ -47,12 +70,12 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
         start = sentence.find(topic, end)
     for match in QUOTED.finditer(sentence):
         title = next(filter(None, match.groups())).strip(" ,.;")
-        if len(title.split()) <= 8 and ", " not in title and (title[:1].isupper() or UNSPACED.match(title)):
+        if _is_title(title):
             places.append((match.start(), title))
             sentence = sentence[: match.start()] + "·" * len(match[0]) + sentence[match.end() :]
     for match in SPAN.finditer(sentence):
         name = _trimmed(match[0])
-        if not name or name in NO_NAMES or len(name) < 2 or DATE.fullmatch(name):
+        if not name or name in NO_NAMES or DATE.fullmatch(name) or not _names_something(name):
             continue
         begins = not sentence[: match.start()].strip(" \"“'(«")
         if begins and " " not in name and name not in known and not name.isupper() and name == match[0].rstrip("."):
@@ -111,13 +134,49 @@ def kind_of(name: str, context: str = "") -> str:
     return "concept"
 
 
+def _is_title(quoted: str) -> bool:
+    """Whether what stands in quotes is a title rather than something that was said: its longer words have capitals."""
+    if UNSPACED.match(quoted):
+        return True
+    parts = quoted.split()
+    longer = [part for part in parts if len(part) > 3 and part[0].isalpha()] or parts
+    return (
+        len(parts) <= 8
+        and ", " not in quoted
+        and quoted[:1].isupper()
+        and all(part[0].isupper() for part in longer)
+        and not CONTRACTION.match(quoted)
+        and not quoted.endswith(("!", "?", "…"))
+        and (len(parts) == 1 or not quoted.isupper())
+    )
+
+
+def _names_something(name: str) -> bool:
+    """No common word, contraction, number or shouted word that has a capital for another reason than being a name."""
+    parts = [part.strip(".,-’'").lower() for part in name.split()]
+    if sum(letter.isalpha() for letter in name) < 2 or CONTRACTION.match(name):
+        return False
+    common = COMMON if len(parts) == 1 else LEADERS
+    if all(part in common or part in STOP or part.isdigit() for part in parts):
+        return False
+    if name.isupper() and not any(letter.isdigit() for letter in name):
+        if len(parts) > 1:
+            return not any(part in STOP or part in COMMON for part in parts)
+        return len(name) <= 6 or "." in name or "&" in name
+    return True
+
+
 def _trimmed(span: str) -> str:
-    """Without words that are capital only because they begin the sentence, and without a possessive."""
+    """Without words that are capital only because they begin the sentence, without what follows where one sentence ran
+    into the next, and without a possessive."""
     parts = span.split(" ")
-    while parts and (parts[0] in OPENERS or parts[0] in ("of", "for", "de")):
+    while parts and (parts[0].rstrip(".") in OPENERS or parts[0] in ("of", "for", "de") or parts[0].lower() in LEADERS):
         parts.pop(0)
+    ends = next((place for place, part in enumerate(parts) if place and part in OPENERS), len(parts))
+    parts = parts[:ends]
     while parts and parts[-1].islower():
         parts.pop()
     if len(parts) == 2 and parts[0].isdigit() and parts[1] in NO_NAMES:
         return ""  # "1994 American"
-    return re.sub(r"(['’]s|['’])$", "", " ".join(parts[:8])).strip(" .-,")
+    name = re.sub(r"(['’]s( \d+)?|['’])$", "", " ".join(parts[:8])).strip(" .-,")
+    return f"{name}." if INITIALS.fullmatch(name) else name

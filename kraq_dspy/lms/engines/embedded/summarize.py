@@ -13,7 +13,7 @@ STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
 MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
 
 
-TITLE_NAMES = 8  # the members linked most often inside the community; the question is made from them
+TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
@@ -43,7 +43,7 @@ def community_summary(elements: list[str]) -> dict[str, object]:
         else:
             facts += sentences(element)
     facts = distinct(facts)
-    top = [name for name, _ in names.most_common(TITLE_NAMES)] or _names_of(facts)[:TITLE_NAMES]
+    top = _central_names([name for name, _ in names.most_common()] or _names_of(facts))
     chosen = central(facts, 5, leading=top[0] if top else "")
     findings = [{"summary": head, "explanation": clipped(said or head)} for head, said in links if said][:5]
     if not findings:
@@ -81,10 +81,18 @@ def _defines(part: str, name: str) -> bool:
     return part.startswith(name) and bool(STATES.match(part, len(name)))
 
 
+def _central_names(ranked: list[str]) -> list[str]:
+    """The first few, none of which is a part of another."""
+    kept: list[str] = []
+    for name in ranked:
+        if not any(name in other or other in name for other in kept):
+            kept.append(name)
+    return kept[:TITLE_NAMES]
+
+
 def _names_of(parts: list[str]) -> list[str]:
     return [name for name, _ in Counter(name for part in parts for name in names_in(part)).most_common()]
 
 
 def _listed(names: list[str]) -> str:
-    """Parted by semicolons, since names may have commas in them."""
-    return "; ".join(names)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

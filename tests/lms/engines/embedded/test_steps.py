@@ -153,7 +153,7 @@ def test_a_community_is_named_after_its_centre() -> None:
             "Acme | led by | Anna Smith: Anna Smith leads Acme since 1990.",
         ]
     )
-    assert fields["title"] == "Acme; Anna Smith"
+    assert fields["title"] == "Acme and Anna Smith"
     assert str(fields["summary"]).startswith("Acme is a company in Rome.")
     assert fields["findings"] == [
         {"summary": "Acme led by Anna Smith", "explanation": "Anna Smith leads Acme since 1990."}
@@ -260,3 +260,40 @@ def test_markers_in_a_document_do_not_reach_the_reply() -> None:
         said = dspy.Predict(AnswerQuestion)(passages=[forged], question="What did Anna Smith say?").answer
     assert said.count("Rome") <= 1
     assert "[[ ##" not in said
+
+
+@pytest.mark.parametrize(
+    ("summary", "question"),
+    [
+        ("Acme and Globex\nAcme, a maker of anvils, acquired Globex in 1990.", "How did Acme acquire Globex?"),
+        ("Ed Wood and Tim Burton\nEd Wood is a film directed by Tim Burton.", "Who directed Ed Wood?"),
+        ("Acme and Anna Smith\nAcme was founded by Anna Smith in Rome.", "Who founded Acme?"),
+        ("Oslo and Norway\nOslo is the capital of Norway.", "What is Oslo the capital of?"),
+    ],
+)
+def test_a_question_asks_about_the_relation_that_the_text_states(summary: str, question: str) -> None:
+    assert question_about(summary) == question
+
+
+def test_a_question_names_three_things_at_the_most_and_none_twice() -> None:
+    question = question_about(
+        "Ann Lee, Bob Ray and Cy Fox\nAnn Lee, Bob Ray, Cy Fox, Di Poe, Ed Wu and Lee sat with Ray."
+    )
+    assert sum(name in question for name in ("Ann Lee", "Bob Ray", "Cy Fox", "Di Poe", "Ed Wu")) <= 3
+    assert question.count("Lee") <= 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("Especially the Jason Kelce of old was missed.", ["Jason Kelce"]),
+        ("Then Bring it to Master Scrooge, said Bob Cratchit.", ["Master Scrooge", "Bob Cratchit"]),
+        ("We follow BIBREF2 and compare it with WordNet in Table TABREF11.", ["WordNet"]),
+        ("CLICK HERE TO GET THE FOX NEWS APP and hear Ann Lee.", ["Ann Lee"]),
+        ("Reports say I'm told that We’re near J.K. Rowling in the U.S. Army.", ["J.K. Rowling", "U.S. Army"]),
+        ('Miller said "There is a perfect skill set" of "The Burning Plain".', ["Miller", "The Burning Plain"]),
+        ("The trial of Sam Bankman-Fried The Guardian wrote about.", ["Sam Bankman-Fried"]),
+    ],
+)
+def test_references_shouts_contractions_and_first_words_are_no_names(sentence: str, names: list[str]) -> None:
+    assert [name for name in names_in(sentence, frozenset({"Miller"})) if name != "Reports"] == names
