@@ -114,6 +114,8 @@ class QuestionSettings:
 
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
+    names: Annotated[int, Field(ge=0)] = 8
+    """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
 
 
 @checked("encoder")

@@ -193,6 +193,7 @@ class Question:
     """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
 
     `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
+    `names` are the central entities of its community, most central first: what it is searched with beside its text.
     """
 
     id: str
@@ -204,6 +205,12 @@ class Question:
     document_ids: tuple[str, ...]
     model: str = ""
     duplicate_of: str | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def query(self) -> str:
+        """What is embedded and searched with: the text, and the names that it leaves out."""
+        return " ".join([self.text, ", ".join(name for name in self.names if name not in self.text)]).strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,7 +325,12 @@ class Builder:
         self, communities: Sequence[Community], summaries: Iterable[Summary] | AsyncIterable[Summary], total: int
     ) -> list[Question]:
         questions_made = self.kraq.questions(
-            communities, summaries, self.index.reading_order(), self.steps, total=total
+            communities,
+            summaries,
+            self.index.reading_order(),
+            self.steps,
+            total=total,
+            names=self.kraq.central_names(self.index.all(Entity)),
         )
         questions = in_reading_order([question async for question in questions_made], communities)
         self.progress.finish("ask")
@@ -341,7 +346,7 @@ class Builder:
         self.index.update_manifest(complete=True, settings=self.settings, models=self.models.names())
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
-        points = (Point(q.id, q.text, {"level": q.level, "source": q.source}) for q in questions)
+        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
         store, encode = self.index.question_vectors, self.embedder.encode_queries
         sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self.progress)
         self.index.replace(Question, self._marked(questions))

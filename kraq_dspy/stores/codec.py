@@ -65,7 +65,8 @@ def _decoder(hint: Any) -> Callable[[Any], Any]:
 
         def decode_record(value: Any) -> Any:
             for name, decode in changed.items():
-                value[name] = decode(value[name])
+                if name in value:
+                    value[name] = decode(value[name])
             return hint(**value)
 
         return decode_record

@@ -21,7 +21,7 @@ from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavedInFull
-from kraq_dspy.records import Chunk, Community, Extraction, Question, Summary, content_id
+from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,8 @@ class KRAQ(SavedInFull):
         )
         summaries = {s.community_id: s async for s in self.summaries(communities, graph, steps)}
         document_of = {chunk.id: chunk.document_id for chunk in chunks}
-        questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps)]
+        names = self.central_names(graph.entities)
+        questions = [q async for q in self.questions(communities, summaries.values(), document_of, steps, names=names)]
         return dspy.Prediction(
             extractions=extractions,
             graph=graph,
@@ -169,8 +170,10 @@ class KRAQ(SavedInFull):
         steps: Steps,
         *,
         total: int | None = None,
+        names: Callable[[Community], tuple[str, ...]] = lambda community: (),
     ) -> AsyncIterator[Question]:
-        """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids."""
+        """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
+        what its question is searched with beside its text."""
         asked = {community.id: community for community in communities}
         items = _mapped(lambda s: Item(s.community_id, {"summary": f"{s.title}\n{s.text}"}), summaries)
         async for done in steps.map("ask", "generator", self.ask, items, total=total):
@@ -184,7 +187,19 @@ class KRAQ(SavedInFull):
                 chunk_ids=community.chunk_ids,
                 document_ids=_documents(community.chunk_ids, document_of),
                 model=done.model,
+                names=names(community),
             )
+
+    def central_names(self, entities: Iterable[Entity]) -> Callable[[Community], tuple[str, ...]]:
+        """The names of a community's `settings.questions.names` entities with the most relationships."""
+        known = {entity.id: (-entity.degree, entity.name) for entity in entities}
+        count = self.settings.questions.names
+
+        def names(community: Community) -> tuple[str, ...]:
+            members = sorted(known[entity_id] for entity_id in community.entity_ids if entity_id in known)
+            return tuple(name for _, name in members[:count])
+
+        return names
 
     async def random_questions(
         self, chunks: Sequence[Chunk], count: int, steps: Steps, *, seed: int = 0

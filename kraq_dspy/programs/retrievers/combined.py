@@ -91,7 +91,7 @@ class CombinedRetriever(Retrieving):
         if auxiliary:
             stored = self.questions.vectors([hit.question.id for hit in auxiliary])
             for asked, row in zip(auxiliary, stored, strict=True):
-                text, excluded = asked.question.text, {*request.exclude, *known}
+                text, excluded = asked.question.query, {*request.exclude, *known}
                 more = RetrievalRequest(text, budget.each, excluded, request.filters, row).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
                 known.update(hit.chunk.id for hit in more)
