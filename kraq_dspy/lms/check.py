@@ -70,7 +70,7 @@ class _Recorder(KraqAdapter):
         self.as_they_stand: list[bool] = []
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        self.as_they_stand.append(_is_in_form(signature, completion))
+        self.as_they_stand.append(is_in_form(signature, completion))
         return super().parse(signature, completion)
 
 
@@ -195,7 +195,7 @@ def _gives_logprobs(lm: KraqLM) -> bool:
     return bool(logprobs and logprobs["content"])
 
 
-def _is_in_form(signature: Any, completion: str) -> bool:
+def is_in_form(signature: Any, completion: str) -> bool:
     """Whether the reply can be read as it stands, by the letter of either form."""
     kinds = {name: field.annotation for name, field in signature.output_fields.items()}
     try:

@@ -67,9 +67,17 @@ class KraqAdapter(dspy.ChatAdapter):
       without one, and text without its marker under one. Stock DSPy makes its second call with JSONAdapter's prompt.
     """
 
-    def __init__(self, callbacks: list[Any] | None = None, second_try: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        callbacks: list[Any] | None = None,
+        second_try: bool = True,
+        free: Form = SECTIONS,
+        held: Form = JSON_OBJECT,
+        **kwargs: Any,
+    ) -> None:
+        """`free` and `held` are the forms that are asked for without and with a schema."""
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
-        self._form: Form = SECTIONS
+        self._free, self._held, self._form = free, held, free
         self._fault: AdapterParseError | None = None
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
@@ -108,20 +116,20 @@ class KraqAdapter(dspy.ChatAdapter):
         if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
             held = _held(lm, lm_kwargs, signature)
             if held is not None:
-                return self._with(JSON_OBJECT), held
+                return self._with(self._held), held
         return self, dict(lm_kwargs)
 
     def _second_call(
         self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, error: AdapterParseError
     ) -> tuple["KraqAdapter", dict[str, Any]]:
         ran_on = getattr(error, "ran_on", False)
-        if self._form is JSON_OBJECT:
+        if self._form is self._held:
             logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
-            return self._with(SECTIONS, None if ran_on else error), dict(lm_kwargs)
+            return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
         if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm) and not is_typed(_outputs(signature)):
             held = _held(lm, lm_kwargs, signature)
             if held is not None:
-                return self._with(JSON_OBJECT), held
+                return self._with(self._held), held
         return self._with(self._form, error), dict(lm_kwargs)
 
     def _with(self, form: Form, fault: AdapterParseError | None = None) -> "KraqAdapter":
@@ -200,7 +208,7 @@ class KraqAdapter(dspy.ChatAdapter):
     def format_assistant_message_content(
         self, signature: Any, outputs: dict[str, Any], missing_field_message: str | None = None
     ) -> str:
-        if self._form is not JSON_OBJECT:
+        if self._form is not self._held:
             return str(super().format_assistant_message_content(signature, outputs, missing_field_message))
         values = {name: outputs.get(name, missing_field_message) for name in signature.output_fields}
         return harmless(json.dumps(serialize_for_json(values), ensure_ascii=False))
@@ -209,7 +217,7 @@ class KraqAdapter(dspy.ChatAdapter):
         """Values by output field. Raises UnreadableReplyError for what cannot be read."""
         fields, faults = read_reply(completion, _outputs(signature))
         fields = dict(apply_output_field_defaults(signature, fields))
-        blank = self._form is JSON_OBJECT and ends_in_blanks(completion)
+        blank = self._form is self._held and ends_in_blanks(completion)
         if blank or fields.keys() != signature.output_fields.keys():
             ran_on = blank or repeats_itself(completion)
             raise UnreadableReplyError(signature, completion, fields, faults or ["it never ended"], ran_on)
