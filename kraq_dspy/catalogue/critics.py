@@ -7,13 +7,14 @@ import dspy
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
 CRITICS = ("groundedness", "relevance", "stand_alone")
 BEST = 5
 
 
-class WriteSyntheticPair(dspy.Module):
+class WriteSyntheticPair(SavableModule):
     """One question that the passage answers with a short fact. Both are "" where the model found none."""
 
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
@@ -28,7 +29,7 @@ class WriteSyntheticPair(dspy.Module):
     forward = blocking(aforward)
 
 
-class RateSyntheticPair(dspy.Module):
+class RateSyntheticPair(SavableModule):
     """Three critics, one after the other, until one gives less than `least` of 5.
 
     The prediction has `ratings` by critic, of those that were asked, and `rejected_by`, the critic that did not let it

@@ -21,6 +21,7 @@ from kraq_dspy.catalogue.near_miss import contradiction
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure, raise_if_final
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
 
@@ -77,7 +78,7 @@ class CatalogueSearch:
     seconds: float = 0.0
 
 
-class QASearch(dspy.Module):
+class QASearch(SavableModule):
     """Looks the question up in a catalogue, and asks `program` where it is not there.
 
     A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says

@@ -5,6 +5,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
+from kraq_dspy.programs.state import NAMELESS
 
 
 def keeping_models(program: dspy.Module) -> dspy.Module:
@@ -24,6 +25,8 @@ def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:
         dspy.Example(augmented=True, **{name: demo[name] for name in fields if name in demo}) for demo in learned.demos
     ]
     changed = bool(demos) or predictor.signature.instructions != learned.signature.instructions
+    if learned.signature is not predictor.signature and learned.signature.__name__ == NAMELESS:
+        learned.signature.__name__ = predictor.signature.__name__
     predictor.signature = learned.signature
     predictor.demos = demos
     if isinstance(learned, NearestDemos):

@@ -18,6 +18,7 @@ from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -81,7 +82,7 @@ class Target:
         return self.metrics[name]
 
 
-class SingleStep(dspy.Module):
+class SingleStep(SavableModule):
     """A signature asked once: `answer`, `draft`, `verify` and `judge` as programs of their own."""
 
     def __init__(self, signature: type[dspy.Signature]) -> None:

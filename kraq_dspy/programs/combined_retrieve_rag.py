@@ -10,10 +10,11 @@ from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion
 
 
-class CombinedRetrieveRAG(dspy.Module):
+class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
     `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -25,6 +25,7 @@ from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
+NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of somebody's
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,31 @@ class ProgramState:
     provenance: Mapping[str, Any]
 
 
-class SavedInFull(dspy.Module):
-    """A module whose `save` leaves no part out, and whose `load` takes this library's states too.
+class SavableModule(dspy.Module):
+    """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
-    DSPy's optimizers mark what they return as compiled, and a module's own `save` passes over parts with that mark.
+    Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
     """
 
-    def save(self, path: Any, *arguments: Any, **options: Any) -> None:
-        with thawed(self):
-            super().save(path, *arguments, **options)
+    def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
+        """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
+        if save_program or modules_to_serialize:
+            raise StateError(
+                "save_program=True pickles the whole program, its index and its models with it, and a pickle runs what "
+                "is in it when it is loaded. Save the state, program.save('state.json'); make the program as before; "
+                "and load the state into it, program.load('state.json')."
+            )
+        if Path(path).suffix != ".json":
+            raise StateError(f"{str(path)!r} does not end with .json, and a state is saved as JSON. Give another name.")
+        save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
 
-    def load(self, path: Any, *arguments: Any, **options: Any) -> None:
-        """A state of this program or of one of its steps. Raises StateError when it does not fit."""
+    def load(self, path: str | Path, *arguments: Any, embedder: Embedder | None = None, **options: Any) -> None:
+        """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
+
+        Raises StateError when it does not fit. `embedder` as in `load_state`, by default the program's own.
+        """
         if is_state(Path(path)) or not Path(path).exists():
-            load_state(self, Path(path), embedder=getattr(self, "embedder", None))
+            load_state(self, Path(path), embedder=embedder or getattr(self, "embedder", None))
             return
         with thawed(self):
             super().load(path, *arguments, **options)
@@ -82,7 +94,7 @@ def save_state(state: ProgramState, path: Path) -> None:
 
 def is_state(path: Path) -> bool:
     """Whether it is a file of `save_state`, rather than of DSPy's own `save`."""
-    if path.suffix != ".json" or not path.is_file():
+    if not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:
         return f'"{FORMAT}"' in file.read(200)
@@ -141,10 +153,15 @@ def apply_state(
 def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
     """Name and class of the signature that the predictor was written with, before any optimizer.
 
-    Optimizers replace a signature by a nameless copy; those of this library are known by their fields.
+    DSPy's copies with other instructions have no name: those are this library's where fields and types are the same.
     """
-    known = _known_signatures().get(tuple(predictor.signature.fields))
-    return (known.__name__, known) if known is not None else (_own_name(predictor.signature), predictor.signature)
+    signature = predictor.signature
+    named = [str(signature.__name__)] if signature.__name__ != NAMELESS else signatures.__all__
+    for name in named:
+        known = getattr(signatures, name, None)
+        if known is not None and _kinds(known) == _kinds(signature):
+            return name, known
+    return named[0] if len(named) == 1 else str(signature.signature), signature
 
 
 def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
@@ -153,13 +170,10 @@ def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
     A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
     """
     name, base = base_signature(predictor)
-    described: dict[str, Any] = {
-        "name": name,
-        "inputs": {field: _kind(info.annotation) for field, info in base.input_fields.items()},
-        "outputs": {field: _kind(info.annotation) for field, info in base.output_fields.items()},
-        "instructions": base.instructions if name in signatures.__all__ else "",
-    }
-    text = json.dumps(described, ensure_ascii=False)  # in the order of the fields, which matters to a model
+    ours = base is getattr(signatures, name, None)
+    described: dict[str, Any] = {"name": name, **_kinds(base), "instructions": base.instructions if ours else ""}
+    versioned = described if ours else _kinds(base)
+    text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
     described["version"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return described
 
@@ -192,15 +206,19 @@ def _places(
     own: Mapping[str, dspy.Predict], name: str, saved: Mapping[str, Any], program: str, source: str
 ) -> list[dspy.Predict]:
     try:
-        wanted = saved["signature"]["name"]
+        signature = saved["signature"]["name"]
     except (KeyError, TypeError) as error:
         raise StateError(f"{source} is damaged: its predictor {name!r} names no signature.") from error
-    same = {place: predictor for place, predictor in own.items() if base_signature(predictor)[0] == wanted}
+    names = {place: base_signature(predictor)[0] for place, predictor in own.items()}
+    same = {
+        place: predictor
+        for place, predictor in own.items()
+        if signature in (names[place], str(predictor.signature.signature))  # the latter if it was saved without a name
+    }
     if not same:
-        has = ", ".join(sorted({base_signature(predictor)[0] for predictor in own.values()})) or "none"
         raise StateError(
-            f"{source} was made for {wanted}, which {program} does not ask; its signatures are: {has}. "
-            "Load it into a program with that step."
+            f"{source} was made for {signature}, which {program} does not ask; its signatures are: "
+            f"{', '.join(sorted(set(names.values()))) or 'none'}. Load it into a program with that step."
         )
     named = [predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")]
     return named or list(same.values())
@@ -221,6 +239,7 @@ def _change(
         signature = predictor.signature.with_instructions(str(saved["instructions"]))
         for field, texts in saved["fields"].items():
             signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
+        signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
         demos = [_demo(predictor, demo) for demo in saved["demos"]]
         nearest = saved.get("nearest")
         count = int(nearest["count"]) if nearest else 0
@@ -229,7 +248,7 @@ def _change(
     if nearest and embedder is None:
         raise StateError(
             f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
-            "with load_state(..., embedder=...), or into a program of a Workspace."
+            "with program.load(FILE, embedder=...) or load_state(..., embedder=...), or into a program of a Workspace."
         )
     if nearest and embedder is not None and nearest.get("encoder") != embedder.name:
         raise StateError(
@@ -256,22 +275,28 @@ def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
 
 
 def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    found = []
+    changes = []
     for side in ("inputs", "outputs"):
         before, after = saved.get(side) or {}, now[side]
         word = side[:-1]
-        found += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
-        found += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
-        found += [
+        changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
+        changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
+        changes += [
             f"the {word} {field!r} was {before[field]} and is {after[field]}"
             for field in after
             if field in before and before[field] != after[field]
         ]
-        if not found and list(before) != list(after):
-            found.append(f"the {side} come in another order")
+        if not changes and list(before) != list(after):
+            changes.append(f"the {side} come in another order")
     if saved.get("instructions") != now["instructions"]:
-        found.append("the instructions that it started from were rewritten")
-    return "; ".join(found) or "its version is another"
+        changes.append("the instructions that it started from were rewritten")
+    return "; ".join(changes) or "its version is another"
+
+
+def _kinds(signature: Any) -> dict[str, dict[str, str]]:
+    """The types of the fields by their names, in order: what tells one signature from another of its name."""
+    sides = {"inputs": signature.input_fields, "outputs": signature.output_fields}
+    return {side: {name: _kind(info.annotation) for name, info in fields.items()} for side, fields in sides.items()}
 
 
 def _kind(annotation: Any) -> str:
@@ -284,17 +309,6 @@ def _kind(annotation: Any) -> str:
         parts = ", ".join(f"{part.name}: {getattr(part.type, '__name__', part.type)}" for part in fields(annotation))
         return f"{getattr(annotation, '__name__', annotation)}({parts})"
     return getattr(annotation, "__name__", repr(annotation))
-
-
-@cache
-def _known_signatures() -> dict[tuple[str, ...], Any]:
-    found = [getattr(signatures, name) for name in signatures.__all__]
-    return {tuple(signature.fields): signature for signature in found}
-
-
-def _own_name(signature: Any) -> str:
-    name = str(signature.__name__)
-    return name if name != "StringSignature" else str(signature.signature)
 
 
 _ROOTED = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:[\\/]|~?/)(?:[^\s\\/'\",:;]+[\\/])*([^\s\\/'\",:;]+)")

@@ -7,10 +7,11 @@ import dspy
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import SummarizePassages
 
 
-class SummarizeCluster(dspy.Module):
+class SummarizeCluster(SavableModule):
     """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
 
     outputs: ClassVar[dict[str, Any]] = {"summary": str}

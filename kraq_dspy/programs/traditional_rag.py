@@ -7,10 +7,11 @@ from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion
 
 
-class TraditionalRAG(dspy.Module):
+class TraditionalRAG(SavableModule):
     """Retrieve once, answer once.
 
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together). No

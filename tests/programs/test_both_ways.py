@@ -1,4 +1,5 @@
-"""One body, two forms: how it is driven, and that every module of the package gives the same answer in both."""
+"""One body, two forms: how it is driven, and that every module of the package gives the same answer in both, and is
+saved and loaded."""
 
 import asyncio
 import importlib
@@ -8,6 +9,7 @@ import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -43,6 +45,7 @@ from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, VoteScore, WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.state import load_state, save_state, state_of
 from kraq_dspy.programs.summarize_cluster import SummarizeCluster
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.signatures import AnswerQuestion
@@ -298,3 +301,35 @@ def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Any
         called = program(**inputs)
         awaited = asyncio.run(program.acall(**inputs))
     assert timeless(called) == timeless(awaited)
+
+
+LEARNS_NOTHING = {AdaptedRetriever, DrafterScore, VoteScore, WangScore}
+SAMPLES = {str: "Which tower?", list[str]: ["A tower.", "A bridge."]}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [each for each in MODULES if each not in LEARNS_NOTHING | {FittingPredict}],
+    ids=lambda each: each.__name__,
+)
+def test_what_a_module_learned_is_saved_and_loaded_by_dspys_ways_and_by_this_librarys(
+    module: type[dspy.Module], library: Any, tmp_path: Path
+) -> None:
+    make, _ = MODULES[module]
+    program, loaded, from_program, from_library = (make(library) for _ in range(4))
+    assert program.predictors()
+    for name, predictor in program.named_predictors():
+        fields = predictor.signature.fields
+        demo = {field: SAMPLES[info.annotation] for field, info in fields.items() if info.annotation in SAMPLES}
+        predictor.demos = [dspy.Example(demo)]
+        predictor.signature = predictor.signature.with_instructions(f"What {name} learned.")
+    program.save(tmp_path / "saved.json")
+    loaded.load(tmp_path / "saved.json")
+    load_state(from_program, tmp_path / "saved.json")
+    save_state(state_of(program, {"target": "any"}), tmp_path / "optimized.json")
+    from_library.load(tmp_path / "optimized.json")
+    for copy in (loaded, from_program, from_library):
+        assert state_of(copy, {}) == state_of(program, {})
+        learned = {name: predictor.signature.instructions for name, predictor in copy.named_predictors()}
+        assert learned == {name: f"What {name} learned." for name in learned}
+        assert all(predictor.demos for predictor in copy.predictors())

@@ -116,11 +116,71 @@ def test_parts_that_an_optimizer_marked_as_compiled_are_saved_and_loaded(tmp_pat
     kraq.extract._compiled = True
     assert "extract.extract" not in dict(kraq.named_predictors())  # DSPy passes over it
     assert "extract.extract" in state_of(kraq, {}).predictors
-    kraq.save(tmp_path / "dspy.json")
+    kraq.save(tmp_path / "saved.json")
     assert kraq.extract._compiled
     again = KRAQ()
-    again.load(tmp_path / "dspy.json")
+    again.load(tmp_path / "saved.json")
     assert again.extract.extract.signature.instructions == "List what is linked."
+
+
+def test_a_file_of_dspys_own_save_is_loaded_too(tmp_path: Path) -> None:
+    program, again = learned(), ExtractGraph()
+    dspy.Module.save(program, tmp_path / "dspy.json")
+    again.load(tmp_path / "dspy.json")
+    assert again.extract.signature.instructions == "List what is linked."
+
+
+def test_saving_writes_the_file_that_is_loaded_as_a_program_state(tmp_path: Path) -> None:
+    learned().save(tmp_path / "made" / "state.json")
+    again = ExtractGraph()
+    state = load_state(again, tmp_path / "made" / "state.json")
+    assert (state.program, set(state.provenance)) == ("ExtractGraph", {"library_version"})
+    assert prompt(again.extract) == prompt(learned().extract)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [("folder", {"save_program": True}, "pickle runs what is in it"), ("state.pkl", {}, "does not end with .json")],
+)
+def test_a_pickle_is_not_written(tmp_path: Path, name: str, options: Any, reason: str) -> None:
+    with pytest.raises(StateError, match=reason):
+        learned().save(tmp_path / name, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+class AnswerBriefly(dspy.Signature):  # type: ignore[misc]
+    """Answer in one word."""
+
+    question: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    answer: str = dspy.OutputField()
+
+
+def test_a_signature_with_the_fields_of_another_is_known_by_its_name(tmp_path: Path) -> None:
+    step = dspy.Predict(AnswerBriefly)
+    step.demos = [dspy.Example(question="When?", passages=["In 1889."], answer="1889")]
+    rag = TraditionalRAG(lambda *arguments, **options: [])
+    with pytest.raises(StateError, match=r"made for AnswerBriefly, which TraditionalRAG does not ask.*AnswerQuestion"):
+        load_state(rag, saved(tmp_path, step))
+    again = dspy.Predict(AnswerBriefly)
+    for predictor in (again, again):  # what is loaded keeps its name, and takes a state again
+        load_state(predictor, saved(tmp_path, step))
+    assert (again.signature.__name__, again.demos[0].answer) == ("AnswerBriefly", "1889")
+
+
+def test_a_signature_whose_name_an_optimizer_of_dspy_dropped_is_found_by_its_fields_and_types(tmp_path: Path) -> None:
+    class Guess(dspy.Signature):  # type: ignore[misc]
+        """Guess."""
+
+        clue: str = dspy.InputField()
+        guess: float = dspy.OutputField()
+
+    step, again = dspy.Predict(Guess), dspy.Predict(Guess)
+    step.signature = step.signature.with_instructions("Guess well.")
+    load_state(again, saved(tmp_path, step))
+    assert again.signature.instructions == "Guess well."
+    with pytest.raises(StateError, match=r"another version of .*: the output 'guess' was float and is str"):
+        load_state(dspy.Predict("clue -> guess"), saved(tmp_path, step))
 
 
 def test_models_are_neither_saved_nor_replaced(tmp_path: Path) -> None:

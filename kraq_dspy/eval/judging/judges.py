@@ -10,6 +10,7 @@ from kraq_dspy.concurrency import run_all
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Failure
 from kraq_dspy.signatures.judging.grade_answer import GradeAnswer
 from kraq_dspy.signatures.judging.judge_answer import JudgeAnswer
@@ -55,7 +56,7 @@ class Verdicts:
         return {verdict.question_id: verdict.score for verdict in self.verdicts}
 
 
-class BinaryJudge(dspy.Module):
+class BinaryJudge(SavableModule):
     """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0."""
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class BinaryJudge(dspy.Module):
     forward = blocking(aforward)
 
 
-class RubricJudge(dspy.Module):
+class RubricJudge(SavableModule):
     """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0."""
 
     def __init__(self) -> None:

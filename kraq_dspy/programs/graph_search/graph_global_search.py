@@ -10,6 +10,7 @@ from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -17,7 +18,7 @@ UNKNOWN = "I do not know"
 AT_ONCE = 16  # map calls in flight
 
 
-class GraphGlobalSearch(dspy.Module):
+class GraphGlobalSearch(SavableModule):
     """Map: the `k` reports nearest to the question, of those that `retrieve` knows, in batches of `tokens` tokens, each
     asked for points with their importance. Reduce: the points above 0, most important first, `tokens` of them.
 

@@ -7,10 +7,11 @@ from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerFromGraph
 
 
-class GraphLocalSearch(dspy.Module):
+class GraphLocalSearch(SavableModule):
     """One answer from what a `KnowledgeGraph` with these settings holds around the question.
 
     `context` gathers that and asks no model.

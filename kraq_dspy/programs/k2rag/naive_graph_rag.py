@@ -6,10 +6,11 @@ from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
 
 
-class NaiveGraphRAG(dspy.Module):
+class NaiveGraphRAG(SavableModule):
     """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
 
     The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for

@@ -16,6 +16,7 @@ from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -38,7 +39,7 @@ class SubAnswer:
     hits: tuple[Hit, ...]
 
 
-class K2RAG(dspy.Module):
+class K2RAG(SavableModule):
     """A: the graph's account of the question. B: the account in fewer words. C: a sub-question for each piece of the
     account. D: for each, `k` passages by hybrid retrieval, an answer, the answer in fewer words; all of them in fewer
     words. E: the answer from both.

@@ -10,6 +10,7 @@ from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import ShortenText
 
@@ -17,7 +18,7 @@ PIECE_TOKENS = 8000  # what one call of a language model reads; a sequence-to-se
 _WORDS_PER_TOKEN = 0.75
 
 
-class Shorten(dspy.Module):
+class Shorten(SavableModule):
     """A text in about `share` of its tokens, at least `least_tokens`; a text that has no more than that stays as it is.
 
     `summariser` does it, or, without one, the language model that the module is given. A result that is empty raises

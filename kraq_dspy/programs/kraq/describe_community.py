@@ -7,11 +7,12 @@ import dspy
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
 
-class DescribeCommunity(dspy.Module):
+class DescribeCommunity(SavableModule):
     """Title, summary and findings of a community whose elements come most important first."""
 
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
@@ -26,7 +27,7 @@ class DescribeCommunity(dspy.Module):
     forward = blocking(aforward)
 
 
-class AskQuestion(dspy.Module):
+class AskQuestion(SavableModule):
     """The representative question of a summary: f_theta of the KRAQ paper, section 2.
 
     Its signature is what a fine-tuned generator is trained on, so a summary alone goes in.
@@ -44,7 +45,7 @@ class AskQuestion(dspy.Module):
     forward = blocking(aforward)
 
 
-class AskRandomQuestion(dspy.Module):
+class AskRandomQuestion(SavableModule):
     """The papers' Random baseline: a question on a theme that some passages share."""
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}

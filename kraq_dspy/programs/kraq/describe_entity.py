@@ -7,10 +7,11 @@ import dspy
 from dspy import ContextWindowExceededError
 
 from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
 
-class ConfirmSame(dspy.Module):
+class ConfirmSame(SavableModule):
     """Whether two similar names mean one thing. `first` and `second` are names, each with its description."""
 
     outputs: ClassVar[dict[str, Any]] = {"same": bool}
@@ -25,7 +26,7 @@ class ConfirmSame(dspy.Module):
     forward = blocking(aforward)
 
 
-class DescribeEntity(dspy.Module):
+class DescribeEntity(SavableModule):
     """One description out of many, each fact said once. More than the model takes are merged by halves."""
 
     outputs: ClassVar[dict[str, Any]] = {"description": str}

@@ -11,6 +11,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import halves
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
 
@@ -20,7 +21,7 @@ SHORTEST_HALVED = 400  # characters: a reply about less that does not end is no 
 STEM = 6  # letters by which two forms of a word are one
 
 
-class ExtractGraph(dspy.Module):
+class ExtractGraph(SavableModule):
     """Entities, relationships and claims of one passage (KRAQ paper, section 2; "gleaning" as in GraphRAG).
 
     Each of up to `gleanings` further rounds sees the passage and the names and links found so far, not their

@@ -20,7 +20,7 @@ from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQue
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.state import SavedInFull
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
 
@@ -32,7 +32,7 @@ R = TypeVar("R")
 RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both ends included (KRAQ paper, section 2)
 
 
-class KRAQ(SavedInFull):
+class KRAQ(SavableModule):
     """The five stages as one program: `kraq(chunks=...)` in memory, or stage by stage over a store.
 
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,

@@ -14,6 +14,7 @@ from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
 
@@ -38,7 +39,7 @@ class PairedPassages:
     n_failed: int
 
 
-class QARAG(dspy.Module):
+class QARAG(SavableModule):
     """The plug-ins over any retriever. `variant` "v" has none of them, and is Traditional RAG; "type1" splits the
     question and puts the passages into question-answer pairs; "type2" also lets a validator decide whether the response
     is right for the question and the pairs, and answers "I do not know" where it is not.

@@ -7,6 +7,7 @@ import dspy
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import WriteQAPairs
 
@@ -18,7 +19,7 @@ class QAPairSource(Protocol):
         """By chunk id; a chunk whose pairs were not made is left out."""
 
 
-class WritePairs(dspy.Module):
+class WritePairs(SavableModule):
     """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
 
     outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import dspy
 
 from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import (
     ChooseRewritings,
     CondenseQuestion,
@@ -15,7 +16,7 @@ from kraq_dspy.signatures import (
 )
 
 
-class Clarify(dspy.Module):
+class Clarify(SavableModule):
     """QRFusion: the question, rewritten once. Predicts `searches`: texts other than the question."""
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class Clarify(dspy.Module):
     forward = blocking(aforward)
 
 
-class Vary(dspy.Module):
+class Vary(SavableModule):
     """RAG-Fusion: up to `count` searches. Predicts `searches`: texts other than the question."""
 
     def __init__(self, count: int = 4) -> None:
@@ -46,7 +47,7 @@ class Vary(dspy.Module):
     forward = blocking(aforward)
 
 
-class Diversify(dspy.Module):
+class Diversify(SavableModule):
     """DMQR-RAG: four rewritings that differ in how much they keep, or, `adaptive`, those that the model chooses.
 
     General rewriting keeps all of the question, keywords and core less of it, a pseudo-answer adds to it. One call

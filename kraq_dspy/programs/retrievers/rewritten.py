@@ -12,12 +12,13 @@ from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, best_first
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
 
 logger = logging.getLogger(__name__)
 
 
-class RewrittenRetriever(dspy.Module):
+class RewrittenRetriever(SavableModule):
     """Reciprocal rank fusion over the question and what `rewrite` makes of it; `why` is "rewritten".
 
     `rewrite` is one of `rewriting.py`: Clarify (QRFusion), Vary (RAG-Fusion) or Diversify (DMQR-RAG, which

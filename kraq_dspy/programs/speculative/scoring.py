@@ -22,6 +22,7 @@ from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
 from kraq_dspy.programs.speculative.drafts import Draft
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import VerifyDraft
 
 
@@ -42,7 +43,7 @@ class FailedScore:
     seconds: float
 
 
-class Scorer(dspy.Module):
+class Scorer(SavableModule):
     """Scores drafts of one question. A module, so that its predictors take models, demos and saved states.
 
     `aforward(question, drafts)` (or `forward`) gives one Score or FailedScore for each draft, in their order.

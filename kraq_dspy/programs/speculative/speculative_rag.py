@@ -16,6 +16,7 @@ from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft,
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.programs.speculative.timings import StageSeconds
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import DraftAnswer
 
@@ -39,7 +40,7 @@ class _Evidence:
     facts: Mapping[str, Any]
 
 
-class SpeculativeRAG(dspy.Module):
+class SpeculativeRAG(SavableModule):
     """Retrieve `n` passages, embed them as seen from the question, cluster them into `k`, draft an answer from each of
     `m` subsets with one passage of every cluster, verify the drafts, take the best (KRAQ paper, 3.2 and appendix C).
 
