@@ -1,4 +1,4 @@
-"""Writes files whole or not at all, and locks them against other processes."""
+"""Writes files whole or not at all, appends whole lines, and locks files against other processes."""
 
 import os
 import shutil
@@ -40,6 +40,27 @@ def replaced(path: Path) -> Iterator[Path]:
             _flush(path.parent)
     finally:
         _remove(draft)
+
+
+def append_line(path: Path, line: str) -> None:
+    """The line is on the disk when this returns; a process that is killed meanwhile leaves all of it or nothing.
+
+    The file and its folder are made where they are missing. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab", buffering=0) as file:
+        file.write(line.encode("utf-8", "surrogatepass") + b"\n")
+        os.fsync(file.fileno())
+
+
+def drop_torn_line(path: Path) -> None:
+    """A last line without its end, as a machine that went down leaves it, is cut off."""
+    if not path.exists():
+        return
+    with path.open("r+b") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
 
 
 def try_lock(file: int) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.files import replaced, try_lock
+from kraq_dspy.files import append_line, drop_torn_line, replaced, try_lock
 
 
 def test_what_the_block_wrote_takes_the_files_place(tmp_path: Path) -> None:
@@ -63,3 +63,17 @@ def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
         assert not try_lock(second.fileno())
         first.close()
         assert try_lock(second.fileno())
+
+
+def test_lines_are_appended_and_one_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "rows.jsonl"
+    for line in ("one", "zwölf \ud800"):
+        append_line(path, line)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"thr")
+    for _ in range(2):
+        drop_torn_line(path)
+        assert path.read_bytes() == whole
+    assert path.read_text("utf-8", "surrogatepass") == "one\nzwölf \ud800\n"
+    drop_torn_line(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()

@@ -8,16 +8,14 @@ remade.
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import Timings
-from kraq_dspy.files import replaced
+from kraq_dspy.files import append_line, drop_torn_line, replaced
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
@@ -98,38 +96,25 @@ class RowWriter:
     def __init__(self, folder: Path, header: RunHeader) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / ROWS_FILE
-        _drop_torn_line(self._path)
+        drop_torn_line(self._path)
         rows = read_rows(self._path) if self._path.exists() else []
         _write_header(folder / HEADER_FILE, header, anew=not rows)
         self.done = {(row.system, row.question_id) for row in rows}
-        self._file = self._path.open("a", encoding="utf-8")
+        self._path.touch()
 
     def write(self, row: Row) -> None:
         """Raises EvaluationError when the system has answered that question already."""
         key = (row.system, row.question_id)
         if key in self.done:
             raise EvaluationError(f"Question {row.question_id!r} of {row.system!r} is already in {self._path.name}.")
-        self._file.write(json.dumps(dataclasses.asdict(row), ensure_ascii=False, allow_nan=False) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        append_line(self._path, json.dumps(dataclasses.asdict(row), ensure_ascii=False, allow_nan=False))
         self.done.add(key)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> "RowWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a `rows.jsonl`, in order. Raises EvaluationError naming a line that is not a row."""
     rows = []
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8", errors="surrogatepass") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 row = Row(**json.loads(line))
@@ -183,12 +168,3 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
         return
     with replaced(path) as draft:
         draft.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def _drop_torn_line(path: Path) -> None:
-    if not path.exists():
-        return
-    with path.open("r+b") as file:
-        content = file.read()
-        if content and not content.endswith(b"\n"):
-            file.truncate(content.rfind(b"\n") + 1)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.questions import nearest_rows
+from kraq_dspy.files import append_line
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.lms.roles import LanguageModels
@@ -76,14 +76,9 @@ class PairWriter:
         return Made(self.path, self.pairs, dict(self.reasons), self.known)
 
     def _append(self, file: Path, row: Mapping[str, Any]) -> None:
-        """In one write, so that a process that is killed leaves whole lines."""
         self._decided.add(row["id"])
-        line = json.dumps(row, ensure_ascii=False) + "\n"
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            with os.fdopen(handle, "ab", buffering=0) as out:
-                out.write(line.encode("utf-8", "surrogatepass"))
+            append_line(file, json.dumps(row, ensure_ascii=False))
         except OSError as error:
             raise TrainingError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
 
@@ -234,7 +229,7 @@ def _key(kind: str, source: str, example: Example) -> str:
 def _rows(file: Path) -> list[dict[str, Any]]:
     rows = []
     with suppress(FileNotFoundError):
-        for number, line in enumerate(file.read_text("utf-8", "surrogatepass").splitlines(), start=1):
+        for number, line in enumerate(file.read_bytes().splitlines(), start=1):
             try:
                 row = json.loads(line)
                 rows.append({**row, "id": row["id"]})

@@ -17,31 +17,31 @@ HEADER = RunHeader(
 ROWS = [
     Row("q1", "combined", "Málaga", {"exact_match": 1.0}, timings={"draft": [0.1, 0.2]}, hit_ids=("c1", "c2")),
     Row("q2", "combined", "", failure="the server timed out"),
-    Row("q3", "combined", "Rome", {"exact_match": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
+    Row("q3", "combined", "Rome \ud800", {"exact_match": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
 ]
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    with RowWriter(tmp_path / "run", HEADER) as writer:
-        for row in ROWS:
-            writer.write(row)
+    writer = RowWriter(tmp_path / "run", HEADER)
+    for row in ROWS:
+        writer.write(row)
     assert read_run(tmp_path / "run") == (HEADER, ROWS)
 
 
 def test_a_run_that_was_cut_in_the_middle_of_a_line_goes_on(tmp_path: Path) -> None:
-    with RowWriter(tmp_path, HEADER) as writer:
-        writer.write(ROWS[0])
+    writer = RowWriter(tmp_path, HEADER)
+    writer.write(ROWS[0])
     with (tmp_path / "rows.jsonl").open("a") as file:
         file.write('{"question_id": "q2", "ans')
-    with RowWriter(tmp_path, dataclasses.replace(HEADER, created_at="later")) as writer:
-        assert writer.done == {("combined", "q1")}
-        writer.write(ROWS[1])
+    writer = RowWriter(tmp_path, dataclasses.replace(HEADER, created_at="later"))
+    assert writer.done == {("combined", "q1")}
+    writer.write(ROWS[1])
     assert read_rows(tmp_path / "rows.jsonl") == ROWS[:2]
 
 
 def test_a_run_with_other_settings_is_not_continued(tmp_path: Path) -> None:
-    with RowWriter(tmp_path, HEADER) as writer:
-        writer.write(ROWS[0])
+    writer = RowWriter(tmp_path, HEADER)
+    writer.write(ROWS[0])
     with pytest.raises(EvaluationError, match="holds a run with another settings, models"):
         RowWriter(tmp_path, dataclasses.replace(HEADER, settings={}, models={}))
     assert read_run(tmp_path) == (HEADER, ROWS[:1])
@@ -49,20 +49,20 @@ def test_a_run_with_other_settings_is_not_continued(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", ["", '{"question_id": "q1", "sys'])
 def test_a_run_that_was_ended_before_its_first_row_begins_anew(tmp_path: Path, left: str) -> None:
-    RowWriter(tmp_path, HEADER).close()
+    RowWriter(tmp_path, HEADER)
     (tmp_path / "rows.jsonl").write_text(left)
     other = dataclasses.replace(HEADER, settings={}, models={})
-    with RowWriter(tmp_path, other) as writer:
-        writer.write(ROWS[0])
+    writer = RowWriter(tmp_path, other)
+    writer.write(ROWS[0])
     assert read_run(tmp_path) == (other, ROWS[:1])
 
 
 def test_a_question_is_answered_once_by_each_system(tmp_path: Path) -> None:
-    with RowWriter(tmp_path, HEADER) as writer:
+    writer = RowWriter(tmp_path, HEADER)
+    writer.write(ROWS[0])
+    writer.write(dataclasses.replace(ROWS[0], system="traditional"))
+    with pytest.raises(EvaluationError, match="'q1' of 'combined' is already"):
         writer.write(ROWS[0])
-        writer.write(dataclasses.replace(ROWS[0], system="traditional"))
-        with pytest.raises(EvaluationError, match="'q1' of 'combined' is already"):
-            writer.write(ROWS[0])
 
 
 def test_failed_questions_are_counted_beside_the_mean_and_not_silently_in_it() -> None:

@@ -11,7 +11,7 @@ from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair, chats_of, read_pairs
-from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index
+from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
@@ -136,3 +136,9 @@ def test_an_index_gives_its_summaries_with_the_nearest_reference_questions(tmp_p
 def test_ids_do_not_depend_on_what_the_teacher_wrote() -> None:
     one, other = (Pair.generator(text, "Q?", source="s", example_id="1") for text in ("a", "b"))
     assert one.id == other.id != Pair.generator("a", "Q?", source="s", example_id="2").id
+
+
+def test_a_line_separator_in_a_summary_is_no_end_of_a_pair(tmp_path: Path) -> None:
+    pair = Pair.generator("One.\u2028Two.", "Which?", source="s", example_id="1")
+    PairWriter(tmp_path / "pairs.jsonl", "").keep(pair)
+    assert not PairWriter(tmp_path / "pairs.jsonl", "").is_new(pair.id)

@@ -107,14 +107,14 @@ def calibrate_judge(
     judge = JUDGES[kind]()
     judge.set_lm(lm)
     progress = progress or SilentProgress()
-    with RowWriter(folder, header) as writer:
-        todo = [each.asked for each in labelled if (kind, each.asked.id) not in writer.done]
-        progress.start(f"{kind} judge", len(labelled))
-        progress.advance(f"{kind} judge", len(labelled) - len(todo))
-        for start in range(0, len(todo), 4 * concurrency):
-            for row in _judged(judge, kind, todo[start : start + 4 * concurrency], concurrency):
-                writer.write(row)
-                progress.advance(f"{kind} judge")
+    writer = RowWriter(folder, header)
+    todo = [each.asked for each in labelled if (kind, each.asked.id) not in writer.done]
+    progress.start(f"{kind} judge", len(labelled))
+    progress.advance(f"{kind} judge", len(labelled) - len(todo))
+    for start in range(0, len(todo), 4 * concurrency):
+        for row in _judged(judge, kind, todo[start : start + 4 * concurrency], concurrency):
+            writer.write(row)
+            progress.advance(f"{kind} judge")
     _, rows = read_run(folder)
     return agreement_of(labelled, rows, kind, str(lm.model))
 

@@ -118,10 +118,8 @@ class _Run:
         models = self.options.models(self.settings, self.embedder) if self.options.models else None
         if needed := systems.needed(self.table):
             systems.prepare(index.path, needed, self.settings, self.embedder, models, self.progress)
-        with (
-            Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space,
-            self._writer(folder, index, {}) as writer,
-        ):
+        with Workspace.open(index.path, settings=self.settings, embedder=self.embedder, models=models) as space:
+            writer = self._writer(folder, index, {})
             judged = any(metric in ("judge", "rubric") for metric in self.table.metrics)
             scorer = Scorer(self.table.metrics, self.embedder, space.models["judge"] if judged else None)
             wanted = self.table.systems_for(self.asked.dataset.name)
@@ -148,15 +146,15 @@ class _Run:
         assert first is not None, "a table has systems"
         scorer = self.options.bertscore()
         extra = {"questions": {name: len(texts) for name, texts in sets.items()}, "notes": notes}
-        with self._writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}") as writer:
-            for name, texts in sets.items():
-                self.progress.start(name, len(self.asked.examples))
-                self.progress.advance(name, sum(system == name for system, _ in writer.done))
-                todo = [each for each in self.asked.examples if (name, each.id) not in writer.done]
-                for row in question_quality.rows(name, todo, texts, self.embedder, scorer, self.table.metrics):
-                    writer.write(row)
-                    self.progress.advance(name)
-                self.progress.finish(name)
+        writer = self._writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
+        for name, texts in sets.items():
+            self.progress.start(name, len(self.asked.examples))
+            self.progress.advance(name, sum(system == name for system, _ in writer.done))
+            todo = [each for each in self.asked.examples if (name, each.id) not in writer.done]
+            for row in question_quality.rows(name, todo, texts, self.embedder, scorer, self.table.metrics):
+                writer.write(row)
+                self.progress.advance(name)
+            self.progress.finish(name)
 
     def _index(self, settings: Settings) -> PreparedIndex:
         return prepare_index(
@@ -342,10 +340,10 @@ def forget_failed(folder: Path) -> int:
         return 0
     failed = [number for number, row in enumerate(read_rows(path)) if row.failure is not None or row.failed_metrics]
     if failed:
-        lines = path.read_text("utf-8").splitlines(keepends=True)
+        lines = path.read_bytes().splitlines(keepends=True)
         dropped = set(failed)
         with replaced(path) as draft:
-            draft.write_text("".join(line for number, line in enumerate(lines) if number not in dropped), "utf-8")
+            draft.write_bytes(b"".join(line for number, line in enumerate(lines) if number not in dropped))
     return len(failed)
 
 

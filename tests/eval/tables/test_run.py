@@ -10,7 +10,8 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval.datasets import Dataset, Example, save_local
-from kraq_dspy.eval.rows import read_run
+from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_rows, read_run
+from kraq_dspy.eval.tables.run import forget_failed
 from kraq_dspy.eval.tables.table import System, Table
 from kraq_dspy.records import Document
 
@@ -168,3 +169,11 @@ def test_rows_are_json_lines_that_anyone_can_read(toy: Any) -> None:
     first = json.loads((folder / "rows.jsonl").read_text("utf-8").splitlines()[0])
     assert {"question_id", "system", "answer", "metrics", "failure", "timings", "hit_ids", "extra"} <= set(first)
     assert {"question", "gold"} <= set(first["extra"])
+
+
+def test_a_line_separator_in_an_answer_is_no_end_of_a_row_when_failed_ones_are_dropped(tmp_path: Path) -> None:
+    writer = RowWriter(tmp_path, RunHeader("n", "d", {}, {}, {}))
+    for row in (Row("q1", answer="one\u2028two"), Row("q2", failure="no answer"), Row("q3")):
+        writer.write(row)
+    assert forget_failed(tmp_path) == 1
+    assert [row.question_id for row in read_rows(tmp_path / "rows.jsonl")] == ["q1", "q3"]

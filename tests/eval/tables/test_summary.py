@@ -111,7 +111,7 @@ def test_runs_of_different_tables_are_not_mixed(tmp_path: Path) -> None:
     for name, title in (("a", "A table"), ("b", "Another")):
         made = header()
         made = RunHeader(title, "d", {}, {}, {}, extra={"table": {**made.extra["table"], "title": title}})
-        with RowWriter(tmp_path / name, made) as writer:
-            writer.write(rows("old", [1.0])[0])
+        writer = RowWriter(tmp_path / name, made)
+        writer.write(rows("old", [1.0])[0])
     with pytest.raises(EvaluationError, match="different tables"):
         summarise(find_runs(tmp_path))
