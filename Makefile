@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-kill test-lm test-vllm check format lint types clean
+.PHONY: help demo demo-lm test test-kill test-lm test-vllm check docs format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with a real language model in this process: 491 MB, up to 15 minutes"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
 	@echo "make test-vllm  the contract with a real vLLM, in an environment of its own: minutes, 2 GB"
+	@echo "make docs       build the site of docs/ with the API in build/site; fails on any warning"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make clean      remove the virtual environment and what the runs left"
 
@@ -64,6 +65,12 @@ test-vllm: $(DEV)
 
 check: lint types test
 
+# The tests of make check follow every link of docs/; this builds the site too, with packages of its own.
+docs: $(READY)
+	@$(BIN)/python -c 'import material, mkdocstrings' 2>/dev/null || $(PIP) install -e '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
 format: $(DEV)
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
@@ -76,4 +83,4 @@ types: $(DEV)
 	@$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache runs demo.kraq demo-lm.kraq
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build runs demo.kraq demo-lm.kraq
