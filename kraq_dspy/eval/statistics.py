@@ -1,10 +1,9 @@
 """Is a difference more than chance? Intervals and paired tests over per-question scores.
 
-Scores come as arrays over the same questions in the same order; `paired_scores` makes them from two tables. All
-randomness is a seed. Empty, unequal, NaN or infinite input raises EvaluationError that names the row.
+Scores come as arrays over the same questions in the same order. All randomness is a seed. Empty,
+unequal, NaN or infinite input raises EvaluationError that names the row.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -125,27 +124,6 @@ def compare(
         _bca(paired, confidence, resamples, seed),
         permutation_test(system, baseline, resamples=resamples, seed=seed),
     )
-
-
-def paired_scores(
-    system: Mapping[str, float], baseline: Mapping[str, float]
-) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Question ids in the system's order, and both scores. Raises EvaluationError naming an id that only one has."""
-    for has, lacks, unpaired in (
-        ("system", "baseline", system.keys() - baseline.keys()),
-        ("baseline", "system", baseline.keys() - system.keys()),
-    ):
-        if unpaired:
-            raise EvaluationError(
-                f"{len(unpaired)} question(s) are scored for the {has} but not for the {lacks}, {min(unpaired)!r} "
-                "first. Score the same questions, or leave those out of both."
-            )
-    ids = list(system)
-    for name, scores in (("system", system), ("baseline", baseline)):
-        for question_id, score in scores.items():
-            if not math.isfinite(score):
-                raise EvaluationError(f"Question {question_id!r}: the {name}'s score is {score}.")
-    return ids, np.array([system[i] for i in ids], dtype=float), np.array([baseline[i] for i in ids], dtype=float)
 
 
 def _bca(values: NDArray[np.float64], confidence: float, resamples: int, seed: int) -> Interval:

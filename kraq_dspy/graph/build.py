@@ -1,11 +1,9 @@
 """Builds one graph from extractions: names resolved, statements of one thing brought together (KRAQ paper, section 2).
 
-`build_graph` does it all. A caller that wants a model to confirm doubtful merges takes the steps one by one:
-
-    mentions = Mentions.of(extractions)
-    candidates = propose_merges(mentions.names(), settings, embedder)
-    resolution = resolve_entities(mentions.names(), [c for c in candidates if c.certain or confirmed(c)])
-    graph = mentions.graph(resolution)
+mentions = Mentions.of(extractions)
+candidates = propose_merges(mentions.names(), settings, embedder)
+resolution = resolve_entities(mentions.names(), [c for c in candidates if c.certain or confirmed(c)])
+graph = mentions.graph(resolution)
 """
 
 import dataclasses
@@ -19,17 +17,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.config import ResolveSettings
 from kraq_dspy.graph.resolve import (
     NameCount,
     Resolution,
     by_preference,
     entity_id_of,
     majority,
-    propose_merges,
-    resolve_entities,
 )
-from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
@@ -54,28 +48,6 @@ class Graph:
     claims: tuple[Claim, ...] = ()
     merges: tuple[Merge, ...] = ()
     descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def build_graph(
-    extractions: Iterable[Extraction],
-    settings: ResolveSettings,
-    embedder: Embedder | None = None,
-    *,
-    resolution: Resolution | None = None,
-) -> Graph:
-    """The graph of `extractions`, which are read once and whose order is the reading order.
-
-    Without `resolution`, names are resolved by what is certain, without asking a model. Ends of a relationship and
-    subjects of a claim that no extraction lists as entities become entities, described by the first statement about
-    them. Statements without a name on either end, and those of a thing about itself, are dropped.
-    """
-    mentions = Mentions.of(extractions)
-    if resolution is None:
-        names = mentions.names()
-        # Without a model to ask, what an embedder finds is doubtful and would not be used.
-        certain = [candidate for candidate in propose_merges(names, settings) if candidate.certain]
-        resolution = resolve_entities(names, certain)
-    return mentions.graph(resolution)
 
 
 def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:

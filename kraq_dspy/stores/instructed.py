@@ -129,13 +129,6 @@ class InstructedStore:
             return int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     @property
-    def n_pairs(self) -> int:
-        """Question-passage pairs. Reads every row's head: for reports, not for look-ups."""
-        with self._database.reading() as connection:
-            total = connection.execute("SELECT coalesce(sum(length(chunks)), 0) FROM rows").fetchone()[0]
-        return int(total) // _KEY_BYTES
-
-    @property
     def n_bytes(self) -> int:
         """The size of the files."""
         names = (self.path.name, f"{self.path.name}-wal")

@@ -13,7 +13,6 @@ from kraq_dspy.eval.statistics import (
     bootstrap_mean,
     compare,
     holm,
-    paired_scores,
     permutation_test,
 )
 
@@ -145,12 +144,6 @@ def test_a_comparison_holds_both_means_their_difference_and_the_test() -> None:
     assert result.test.p_value == pytest.approx(2 / 8)
 
 
-def test_scores_are_paired_by_question_in_the_systems_order() -> None:
-    ids, system, baseline = paired_scores({"b": 1.0, "a": 0.5}, {"a": 0.1, "b": 0.2})
-    assert ids == ["b", "a"]
-    assert (system.tolist(), baseline.tolist()) == ([1.0, 0.5], [0.2, 0.1])
-
-
 def test_bad_input_is_refused_by_row() -> None:
     nan = float("nan")
     with pytest.raises(EvaluationError, match="Row 1: the score is nan"):
@@ -161,10 +154,6 @@ def test_bad_input_is_refused_by_row() -> None:
         permutation_test([1, 0, 1], [1, 0])
     with pytest.raises(EvaluationError, match="Row 0: the baseline score is inf"):
         bootstrap_difference([1.0], [math.inf])
-    with pytest.raises(EvaluationError, match="for the system but not for the baseline, 'q2' first"):
-        paired_scores({"q1": 1, "q2": 1}, {"q1": 1})
-    with pytest.raises(EvaluationError, match="Question 'q1': the baseline's score is nan"):
-        paired_scores({"q1": 1}, {"q1": nan})
     with pytest.raises(EvaluationError, match="p-value of 'a' is nan"):
         holm({"a": nan})
     with pytest.raises(EvaluationError, match=r"shape \(1, 2\)"):

@@ -2,14 +2,14 @@ import gzip
 import json
 import random
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.config import ResolveSettings
-from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions, build_graph, join_descriptions
+from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions, join_descriptions
 from kraq_dspy.graph.resolve import entity_id_of, propose_merges, resolve_entities
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
 
@@ -44,8 +44,15 @@ SECOND = Extraction(
 SCROOGE, BOB, MARLEY, LONDON = (entity_id_of(key) for key in ("ebenezer scrooge", "bob cratchit", "marley", "london"))
 
 
+def build_graph(extractions: Iterable[Extraction]) -> Graph:
+    """Names resolved by what is certain."""
+    mentions = Mentions.of(extractions)
+    certain = [candidate for candidate in propose_merges(mentions.names(), SETTINGS) if candidate.certain]
+    return mentions.graph(resolve_entities(mentions.names(), certain))
+
+
 def test_statements_about_one_thing_come_together() -> None:
-    graph = build_graph([FIRST, SECOND], SETTINGS)
+    graph = build_graph([FIRST, SECOND])
     entities = {entity.id: entity for entity in graph.entities}
     assert set(entities) == {SCROOGE, BOB, MARLEY, LONDON}
     bob = entities[BOB]
@@ -58,7 +65,7 @@ def test_statements_about_one_thing_come_together() -> None:
 
 
 def test_one_relationship_for_each_direction_and_predicate_weighted_by_its_statements() -> None:
-    graph = build_graph(iter([FIRST, SECOND]), SETTINGS)
+    graph = build_graph(iter([FIRST, SECOND]))
     links = {(link.source_id, link.predicate, link.target_id): link for link in graph.relationships}
     assert set(links) == {(SCROOGE, "Employs", BOB), (SCROOGE, "was partner of", MARLEY), (BOB, "fears", SCROOGE)}
     employs = links[SCROOGE, "Employs", BOB]
@@ -68,14 +75,14 @@ def test_one_relationship_for_each_direction_and_predicate_weighted_by_its_state
 
 
 def test_ends_and_subjects_that_no_chunk_lists_become_entities_described_by_what_names_them() -> None:
-    entities = {entity.id: entity for entity in build_graph([FIRST, SECOND], SETTINGS).entities}
+    entities = {entity.id: entity for entity in build_graph([FIRST, SECOND]).entities}
     marley, london = entities[MARLEY], entities[LONDON]
     assert (marley.type, marley.description, marley.degree) == ("", "Marley was Scrooge's partner.", 1)
     assert (london.type, london.description, london.degree) == ("", "London is foggy.", 0)
 
 
 def test_claims_attach_to_what_their_subject_means_each_said_once_in_a_chunk() -> None:
-    claims = build_graph([FIRST, SECOND, SECOND], SETTINGS).claims
+    claims = build_graph([FIRST, SECOND, SECOND]).claims
     assert [(claim.entity_id, claim.statement, claim.chunk_id) for claim in claims] == [
         (SCROOGE, "Scrooge lives alone.", "chunk-1"),
         (LONDON, "London is foggy.", "chunk-1"),
@@ -100,7 +107,7 @@ def test_a_confirmed_merge_joins_what_was_said_of_both() -> None:
 
 
 def test_better_descriptions_replace_the_joined_ones_of_the_given_ids() -> None:
-    graph = build_graph([FIRST, SECOND], SETTINGS)
+    graph = build_graph([FIRST, SECOND])
     better = apply_descriptions(graph, {BOB: " A clerk with six children. ", SCROOGE: " "})
     descriptions = {entity.id: entity.description for entity in better.entities}
     assert descriptions[BOB] == "A clerk with six children."
@@ -109,8 +116,8 @@ def test_better_descriptions_replace_the_joined_ones_of_the_given_ids() -> None:
 
 
 def test_nothing_extracted_gives_an_empty_graph() -> None:
-    assert build_graph([], SETTINGS) == Graph()
-    assert build_graph([Extraction("a")], SETTINGS) == Graph()
+    assert build_graph([]) == Graph()
+    assert build_graph([Extraction("a")]) == Graph()
 
 
 def test_joined_descriptions_say_every_sentence_once() -> None:
@@ -159,7 +166,7 @@ extractions = st.lists(
 def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_of_chunks(
     found: list[Extraction], rng: random.Random
 ) -> None:
-    graph = build_graph(found, SETTINGS)
+    graph = build_graph(found)
     ids = {entity.id for entity in graph.entities}
     assert len(ids) == len(graph.entities)
     for link in graph.relationships:
@@ -168,7 +175,7 @@ def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_o
     assert {claim.entity_id for claim in graph.claims} <= ids
     assert set(graph.descriptions) <= ids | {link.id for link in graph.relationships}
     assert all(len(set(ways)) > 1 for ways in graph.descriptions.values())
-    shuffled = build_graph(rng.sample(found, len(found)), SETTINGS)
+    shuffled = build_graph(rng.sample(found, len(found)))
 
     def facts(graph: Graph) -> Iterator[object]:
         yield from ((e.id, e.name, e.type, e.names, e.degree, set(e.chunk_ids)) for e in graph.entities)
@@ -189,7 +196,7 @@ def test_real_triples_make_a_graph_without_dangling_ends(shared_data: Path) -> N
                     tuple(ExtractedRelationship(s, t, p, f"{s} {p} {t}.") for s, p, t in row["triples"]),
                 )
 
-    graph = build_graph(read(), SETTINGS)
+    graph = build_graph(read())
     ids = {entity.id for entity in graph.entities}
     assert 18_000 < len(ids) < 19_277  # of 19,277 spellings
     assert all(link.source_id in ids and link.target_id in ids for link in graph.relationships)

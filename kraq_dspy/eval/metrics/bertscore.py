@@ -15,7 +15,6 @@ from kraq_dspy.errors import EvaluationError, MissingExtraError, ModelError
 _log = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "roberta-large"
-DEFAULT_LAYER = 17
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 PACKAGED_LAYER = 6  # the best of its layers at telling paraphrases from hard negatives
 

@@ -10,7 +10,6 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.ports import Embedder
 
-THRESHOLDS = (0.70, 0.75, 0.80)
 _BLOCK = 1024
 
 

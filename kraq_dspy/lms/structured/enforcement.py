@@ -72,12 +72,6 @@ def needs_bounds(lm: Any) -> bool:
     return settings is None or settings.api_base is not None or hasattr(lm.engine.inner, "supports_response_schema")
 
 
-def forget_probes() -> None:
-    """Ask again: another model may be served at an address."""
-    with _guard:
-        _answers.clear()
-
-
 def _settings(lm: Any) -> RoleSettings | None:
     dealings = getattr(getattr(lm, "engine", None), "dealings", None)
     return None if dealings is None else dealings.settings

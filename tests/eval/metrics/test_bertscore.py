@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError, ModelError
-from kraq_dspy.eval.metrics.bertscore import DEFAULT_LAYER, DEFAULT_MODEL, BertScorer
+from kraq_dspy.eval.metrics.bertscore import DEFAULT_MODEL, BertScorer
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,8 @@ def test_the_default_is_the_packages_own_english_model() -> None:
     from bert_score.utils import lang2model, model2layers
 
     assert lang2model["en"] == DEFAULT_MODEL
-    assert model2layers[DEFAULT_MODEL] == DEFAULT_LAYER
     scorer = BertScorer()
-    assert (scorer.name, scorer.layer) == ("roberta-large", 17)
+    assert (scorer.name, scorer.layer) == ("roberta-large", 17) == (DEFAULT_MODEL, model2layers[DEFAULT_MODEL])
 
 
 def test_a_local_folder_needs_a_layer(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import dspy
@@ -12,8 +11,9 @@ from kraq_dspy.config import RoleSettings, settings_from_dict
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.structured import enforcement
 from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
-from kraq_dspy.lms.structured.enforcement import PROBE, enforces_schema, forget_probes, known_enforcement
+from kraq_dspy.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameEntity, ExtractElements
 
 EMPTY = json.dumps({"entities": [], "relationships": [], "claims": []})
@@ -21,10 +21,8 @@ SECTIONS = "[[ ## same ## ]]\nTrue\n\n[[ ## completed ## ]]"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    forget_probes()
-    yield
-    forget_probes()
+def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enforcement, "_answers", {})
 
 
 @pytest.fixture
