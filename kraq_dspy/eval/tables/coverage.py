@@ -34,6 +34,15 @@ class IndexCoverage:
 
 
 @dataclass(frozen=True, slots=True)
+class SubsetPlan:
+    """Subsets of `sizes` sizes, from 10 questions up to half of them; `draws` of each size are chosen by chance."""
+
+    sizes: int = 6
+    draws: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Subset:
     """Some of the questions: how many, chosen how, what they cover, and how near they come to reference questions."""
 
@@ -92,12 +101,10 @@ def foretell_relevance(
     k: int = 5,
     source: str = "kraq",
     tau: float = 0.7,
-    sizes: int = 6,
-    draws: int = 5,
-    seed: int = 0,
+    plan: SubsetPlan = SubsetPlan(),
 ) -> Foretelling:
-    """Subsets of the questions of `sizes` sizes, from 10 up to half of them: `draws` by chance, one greedily chosen,
-    and one that covers little (questions nearest to one of them).
+    """Coverage against Relevance over subsets of the questions: of each size those of the `plan`, drawn by chance, one
+    chosen greedily, and one that covers little (questions nearest to one of them).
 
     Raises EvaluationError for fewer than 20 questions or no reference.
     """
@@ -106,13 +113,13 @@ def foretell_relevance(
         raise EvaluationError(
             f"{len(questions)} questions and {len(references)} references are too few: it takes 20 and 1 or more."
         )
-    rng = random.Random(seed)
-    wanted = sorted({int(size) for size in np.geomspace(10, len(questions) // 2, sizes)})
-    greedy = choose_questions(nearest, n_chunks, wanted[-1]).positions
+    rng = random.Random(plan.seed)
+    sizes = sorted({int(size) for size in np.geomspace(10, len(questions) // 2, plan.sizes)})
+    greedy = choose_questions(nearest, n_chunks, sizes[-1]).positions
     known: dict[tuple[int, int], float] = {}
     subsets = []
-    for size in wanted:
-        ways = [("chance", rng.sample(range(len(questions)), size)) for _ in range(draws)]
+    for size in sizes:
+        ways = [("chance", rng.sample(range(len(questions)), size)) for _ in range(plan.draws)]
         ways.append(("greedy", list(greedy[:size])))
         crowd = np.argsort(-(vectors @ vectors[rng.randrange(len(questions))]), kind="stable")[:size]
         ways.append(("crowded", crowd.tolist()))
@@ -121,7 +128,7 @@ def foretell_relevance(
             subsets.append(
                 Subset(size, way, coverage(nearest[members], n_chunks), float(f1.mean()), float((f1 >= tau).mean()))
             )
-    by_size = [[(subset.coverage, subset.relevance) for subset in subsets if subset.size == size] for size in wanted]
+    by_size = [[(subset.coverage, subset.relevance) for subset in subsets if subset.size == size] for size in sizes]
     inside = [value for pairs in by_size if (value := _spearman(*zip(*pairs, strict=True))) is not None]
     covered = [subset.coverage for subset in subsets]
     return Foretelling(

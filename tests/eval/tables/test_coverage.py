@@ -6,7 +6,7 @@ import pytest
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.tables.coverage import foretell_relevance, index_coverage
+from kraq_dspy.eval.tables.coverage import SubsetPlan, foretell_relevance, index_coverage
 from kraq_dspy.eval.tables.report import coverage_page
 from kraq_dspy.workspace import Workspace
 
@@ -42,7 +42,8 @@ def test_how_well_coverage_foretells_relevance_is_a_correlation_over_subsets(spa
         "Which is higher, Time Warner Center or One Manhattan Square?",
     ]
     vectors = space.embedder.encode_queries(references)
-    told = foretell_relevance(space.index, references, vectors, BertScorer.packaged(), k=3, tau=0.5, sizes=2, draws=2)
+    plan = SubsetPlan(sizes=2, draws=2)
+    told = foretell_relevance(space.index, references, vectors, BertScorer.packaged(), k=3, tau=0.5, plan=plan)
     assert len(told.subsets) == 8
     assert told.with_relevance is not None
     assert -1 <= told.with_relevance <= 1

@@ -28,7 +28,7 @@ def coverage(
 
     With --dataset, also how well coverage foretells the Relevance of its questions.
     """
-    from kraq_dspy.eval.tables.coverage import foretell_relevance, index_coverage
+    from kraq_dspy.eval.tables.coverage import SubsetPlan, foretell_relevance, index_coverage
     from kraq_dspy.eval.tables.data import load
     from kraq_dspy.eval.tables.report import coverage_page, print_grid
     from kraq_dspy.eval.tables.report.grids import Grid, foretelling_grid
@@ -50,7 +50,7 @@ def coverage(
                 k=k,
                 source=source,
                 tau=tau,
-                seed=data.seed,
+                plan=SubsetPlan(seed=data.seed),
             )
     file = None
     if out is not None:
