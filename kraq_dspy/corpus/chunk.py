@@ -1,7 +1,7 @@
 """Cuts documents into overlapping chunks that end at sentences and paragraphs where they can."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -26,19 +26,24 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
     A chunk's id depends on the document's id and the chunk's own text, so text that an edit elsewhere in the document
     leaves as it was keeps its id; equal chunks of one document are numbered.
     """
-    chunks: list[Chunk] = []
-    seen: Counter[str] = Counter()
-    reached = 0
+    spans: list[tuple[int, int]] = []
     for start, end in _spans(document.text, settings):
-        if end <= reached:
-            continue  # the overlap alone: a short piece that the chunk before it holds entirely
-        reached = end
+        if not spans or end > spans[-1][1]:  # else the overlap alone: a short piece that the chunk before it holds
+            spans.append((start, end))
+    return chunks_at(document, spans)
+
+
+def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chunk]:
+    """The chunks of these (start, end) in characters, with ids as `chunk_document` gives them."""
+    chunks: list[Chunk] = []
+    texts: Counter[str] = Counter()
+    for position, (start, end) in enumerate(spans):
         text = document.text[start:end]
         chunks.append(
             Chunk(
-                id=content_id("chunk", document.id, document.title, text, str(seen[text])),
+                id=content_id("chunk", document.id, document.title, text, str(texts[text])),
                 document_id=document.id,
-                position=len(chunks),
+                position=position,
                 start=start,
                 end=end,
                 text=text,
@@ -47,7 +52,7 @@ def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
                 metadata=document.metadata,
             )
         )
-        seen[text] += 1
+        texts[text] += 1
     return chunks
 
 

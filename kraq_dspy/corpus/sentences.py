@@ -3,7 +3,7 @@
 import re
 
 _END = re.compile(r"[.!?…][\"”’')\]]*(?=\s)|[。！？][」』”]*|\n+")
-_NO_END = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Inc|Ltd|Co|Fig|etc|e\.g|i\.e)\.$")
+_NO_END = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|Gen|St|Jr|Sr|vs|cf|No|Inc|Ltd|Co|Fig|etc|e\.g|i\.e)\.$")
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

@@ -1,6 +1,8 @@
-"""Does a summary give away the question that a generator shall learn to ask about it?"""
+"""Finds what in a summary gives away the question that a generator shall learn to ask about it."""
 
 import re
+
+from kraq_dspy.corpus.sentences import sentence_spans
 
 SHARED_RUN = 6
 """So many words in a row that the question has too are a quotation; names are rarely as long."""
@@ -10,7 +12,6 @@ FEWEST_WORDS = 4
 _TALK = re.compile(
     r"\b(the|this|a|such a) question (is|asks|about|concerns|remains)\b|\bmight ask\b|\basks? (wh|how)", re.IGNORECASE
 )
-_SENTENCE = re.compile(r"[^.!?]+[.!?]*")
 _DULL = frozenset(
     "a an and are as at be been by did do does for from had has have he her his how in is it its of on or she "  # noqa: SIM905
     "that the their they this to was were what when where which who whom whose why will with".split()
@@ -23,16 +24,16 @@ def leak(summary: str, question: str) -> str | None:
         return "the summary has a question"
     if _TALK.search(summary):
         return "the summary speaks of a question"
-    said, asked = _words(summary), _words(question)
-    if " ".join(asked) in " ".join(said):
+    summary_words, question_words = _words(summary), _words(question)
+    if " ".join(question_words) in " ".join(summary_words):
         return "the summary has the question's words"
-    run = _longest_run(said, asked)
+    run = _longest_run(summary_words, question_words)
     if run >= SHARED_RUN:
         return f"{SHARED_RUN} or more words in a row are the question's"
-    telling = set(asked) - _DULL
+    telling = set(question_words) - _DULL
     if len(telling) >= FEWEST_WORDS:
-        for sentence in _SENTENCE.findall(summary):
-            share = len(telling & set(_words(sentence))) / len(telling)
+        for start, end in sentence_spans(summary):
+            share = len(telling & set(_words(summary[start:end]))) / len(telling)
             if share >= SHARED_WORDS:
                 return "one sentence has most of the question's telling words"
     return None
@@ -42,12 +43,12 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _longest_run(said: list[str], asked: list[str]) -> int:
+def _longest_run(first: list[str], second: list[str]) -> int:
     best = 0
-    before = [0] * (len(asked) + 1)
-    for word in said:
-        now = [0] * (len(asked) + 1)
-        for place, other in enumerate(asked, start=1):
+    before = [0] * (len(second) + 1)
+    for word in first:
+        now = [0] * (len(second) + 1)
+        for place, other in enumerate(second, start=1):
             if word == other:
                 now[place] = before[place - 1] + 1
                 best = max(best, now[place])

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.graph.resolve import (
     NameCount,
     Resolution,
@@ -27,11 +28,6 @@ from kraq_dspy.graph.resolve import (
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
-
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？])\s*")
-_TITLE_END = re.compile(
-    r"(?:^|[\s(.])(?:[^\W\d_]|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Gen|No|vs|cf|Inc|Ltd|Co)\.$", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -78,31 +74,22 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
         return "".join(descriptions)
     sentences: dict[str, str] = {}
     for description in descriptions:
-        for sentence in _sentences(description):
-            sentences.setdefault(_said(sentence), sentence)
-    everything = "\n".join(f" {said} " for said in sentences)
+        text = " ".join(description.split())
+        for first, last in sentence_spans(text):
+            sentences.setdefault(_comparable(text[first:last]), text[first:last])
+    everything = "\n".join(f" {words} " for words in sentences)
     kept, start = [], 0
-    for said, sentence in sentences.items():
-        own = len(said) + 2
-        text = f" {said} "
+    for words, sentence in sentences.items():
+        own = len(words) + 2
+        text = f" {words} "
         if everything.find(text, 0, start) < 0 and everything.find(text, start + own) < 0:
             kept.append(sentence)
         start += own + 1
     return " ".join(kept)
 
 
-def _sentences(description: str) -> list[str]:
-    sentences: list[str] = []
-    for part in _SENTENCE_END.split(" ".join(description.split())):
-        if sentences and _TITLE_END.search(sentences[-1]):
-            sentences[-1] += f" {part}"
-        elif part:
-            sentences.append(part)
-    return sentences
-
-
-def _said(sentence: str) -> str:
-    """What counts when sentences are compared: their words."""
+def _comparable(sentence: str) -> str:
+    """The words alone, which is how sentences are compared."""
     return " ".join(re.findall(r"\w+", sentence.casefold())) or sentence
 
 
@@ -171,7 +158,7 @@ class Mentions:
                 continue
             ends = self._mention(link.source, number), self._mention(link.target, number)
             predicate = " ".join(link.predicate.split())
-            compared = self._texts[_said(predicate) if predicate else ""]
+            compared = self._texts[_comparable(predicate) if predicate else ""]
             text = link.description.strip()
             self._links.add(*ends, compared, self._texts[predicate], self._texts[text] if text else -1, number)
         for claim in extraction.claims:
@@ -246,13 +233,15 @@ class Mentions:
         in_chunk = np.unique(mentioned[:, 0] * size + mentioned[:, 1])
         chunks = _split(in_chunk // size, in_chunk % size, len(ids))
         described = described[np.argsort(described[:, 0], kind="stable")]
-        said = [_in_reading_order(rows[:, 1:].tolist(), texts) for rows in _split(described[:, 0], described, len(ids))]
+        statements = [
+            _in_reading_order(rows[:, 1:].tolist(), texts) for rows in _split(described[:, 0], described, len(ids))
+        ]
         listed = {int(key_of[name]) for name in self._listed}
         stand_ins = _first_statements({n for n in range(len(ids)) if n not in listed}, links, claims, texts)
         ends = np.concatenate([links[:, 0] * len(ids) + links[:, 1], links[:, 1] * len(ids) + links[:, 0]])
         degrees = np.bincount(np.unique(ends) // max(1, len(ids)), minlength=len(ids)).tolist()
         for key, id in enumerate(ids):
-            ways = said[key] or ((stand_ins[key],) if key in stand_ins else ())
+            ways = statements[key] or ((stand_ins[key],) if key in stand_ins else ())
             if len(ways) > 1:
                 descriptions[id] = ways
             ordered = by_preference(spellings[key])
@@ -293,12 +282,12 @@ class Mentions:
         self, key_of: Ints, ids: Sequence[str], texts: Sequence[str]
     ) -> Iterator[tuple[int, int, int]]:
         """(key, statement, chunk) in reading order, each said once per subject and chunk."""
-        seen: set[str] = set()
+        known: set[str] = set()
         for subject, statement, number in self._claims.rows().tolist():
             key = int(key_of[subject])
-            said = content_id(ids[key], self._chunk_ids[number], _said(texts[statement]))
-            if said not in seen:
-                seen.add(said)
+            claim_id = content_id(ids[key], self._chunk_ids[number], _comparable(texts[statement]))
+            if claim_id not in known:
+                known.add(claim_id)
                 yield key, statement, number
 
 
@@ -312,7 +301,7 @@ def _majorities(rows: Ints, texts: Sequence[str]) -> dict[int, str]:
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for number, text in rows.tolist():
         counts[number][texts[text]] += 1
-    return {number: majority(found) for number, found in counts.items()}
+    return {number: majority(votes) for number, votes in counts.items()}
 
 
 def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tuple[str, ...]:

@@ -1,10 +1,9 @@
 """Makes documents and chunks of other systems' passages, which stay the chunks they are."""
 
-from collections import Counter
 from collections.abc import Sequence
 
-from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.records import Chunk, Document, content_id
+from kraq_dspy.corpus.chunk import chunks_at
+from kraq_dspy.records import Chunk, Document
 
 _BETWEEN = "\n\n"
 
@@ -23,25 +22,7 @@ def document_of_passages(document: Document, passages: Sequence[str]) -> tuple[D
         for passage in passages:
             spans.append((start, start + len(passage)))
             start += len(passage) + len(_BETWEEN)
-    seen: Counter[str] = Counter()
-    chunks: list[Chunk] = []
-    for position, (start, end) in enumerate(spans):
-        text = document.text[start:end]
-        chunks.append(
-            Chunk(
-                id=content_id("chunk", document.id, document.title, text, str(seen[text])),
-                document_id=document.id,
-                position=position,
-                start=start,
-                end=end,
-                text=text,
-                n_tokens=count_tokens(text),
-                title=document.title,
-                metadata=document.metadata,
-            )
-        )
-        seen[text] += 1
-    return document, chunks, kept
+    return document, chunks_at(document, spans), kept
 
 
 def _spans(text: str, passages: Sequence[str]) -> list[tuple[int, int]] | None:
