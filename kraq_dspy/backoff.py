@@ -1,4 +1,4 @@
-"""How long to wait before a server is asked again."""
+"""Says how long to wait before a server is called again."""
 
 import random
 from collections.abc import Callable

@@ -175,9 +175,9 @@ def _names_apart(asked: str, stored: str) -> tuple[str, str] | None:
 
 def _names(text: str) -> list[str]:
     """Capitalised words inside sentences; none of a text where most words have a capital."""
-    found = list(WORD.finditer(text))
-    capitals = [match for match in found if match[0][0].isupper()]
-    if len(capitals) > 0.7 * len(found) and len(found) > 3:
+    matches = list(WORD.finditer(text))
+    capitals = [match for match in matches if match[0][0].isupper()]
+    if len(capitals) > 0.7 * len(matches) and len(matches) > 3:
         return []
     return [
         match[0].removesuffix("'s").removesuffix("’s")

@@ -49,8 +49,8 @@ class Waiting:
 
 def waiting(catalogue: Catalogue, status: str | None = None) -> list[CatalogueEntry]:
     """Pending entries, then stale ones, or one of both; first what programs failed at most often."""
-    found = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
-    return sorted(found, key=lambda entry: (entry.status, -entry.asked, entry.number))
+    entries = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
+    return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 
 def approve(index: Index, catalogue: Catalogue, number: int, *, by: str) -> CatalogueEntry:
@@ -143,9 +143,9 @@ def answer_with_model(
     find: list[Retriever] = []
 
     def passages(entry: CatalogueEntry) -> list[AnswerEvidence]:
-        seen = [one for one in entry.evidence if one.chunk_id in chunks]
-        if seen and entry.status == "pending":
-            return seen
+        evidence = [one for one in entry.evidence if one.chunk_id in chunks]
+        if evidence and entry.status == "pending":
+            return evidence
         if not find:
             find.append(retriever())
         chunks_found = (hit.chunk for hit in find[0](entry.question, PASSAGES))

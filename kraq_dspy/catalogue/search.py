@@ -224,8 +224,8 @@ class QASearch(SavableModule):
             raise_if_final(error)  # a server that is down says nothing of the question
         hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()
         evidence = [AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits]
-        given = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
-        self.answers.collect(question, given, evidence)
+        response = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
+        self.answers.collect(question, response, evidence)
         search.collected = True
 
 

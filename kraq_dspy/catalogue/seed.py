@@ -93,7 +93,7 @@ def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bo
     hits = prediction.get("hits") or ()
     if not is_answered(prediction):
         evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
-        given = str(prediction.get("response") or answer)
-        return NewEntry(question, status="pending", origin="kraq", given=given, evidence=evidence)
+        response = str(prediction.get("response") or answer)
+        return NewEntry(question, status="pending", origin="kraq", given=response, evidence=evidence)
     sources = present_sources(index, [hit.chunk.document_id for hit in hits])
     return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq")

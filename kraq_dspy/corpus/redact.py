@@ -45,10 +45,10 @@ def find_personal(text: str) -> list[Personal]:
 
 def redacted(text: str, settings: RedactSettings) -> str:
     """The text with "[e-mail address]" and the like in place of what the settings name."""
-    wanted = {EMAIL: settings.emails, PHONE: settings.phones, CARD: settings.cards}
+    replaced = {EMAIL: settings.emails, PHONE: settings.phones, CARD: settings.cards}
     parts, end = [], 0
-    for personal in find_personal(text) if any(wanted.values()) else ():
-        if wanted[personal.kind]:
+    for personal in find_personal(text) if any(replaced.values()) else ():
+        if replaced[personal.kind]:
             parts += [text[end : personal.start], f"[{personal.kind}]"]
             end = personal.end
     return "".join([*parts, text[end:]])

@@ -68,10 +68,10 @@ def read_model_folder(path: Path) -> ModelFolder:
     transformer = places.get("Transformer", path)
     config = _read(transformer / "config.json", default={})
     described = _read(transformer / "sentence_bert_config.json", default={})
-    said = _read(path / "config_sentence_transformers.json", default={})
-    prompts = {name: prompt for name, prompt in (said.get("prompts") or {}).items() if prompt}
-    if said.get("default_prompt_name") in prompts:
-        default = prompts[said["default_prompt_name"]]
+    published = _read(path / "config_sentence_transformers.json", default={})
+    prompts = {name: prompt for name, prompt in (published.get("prompts") or {}).items() if prompt}
+    if published.get("default_prompt_name") in prompts:
+        default = prompts[published["default_prompt_name"]]
         prompts = {"query": default, "document": default, **prompts}
     plain = kinds[0] == "Transformer" and set(kinds) <= {"Transformer", "Pooling", "Normalize"} and transformer == path
     return ModelFolder(

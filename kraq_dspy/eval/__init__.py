@@ -1,4 +1,4 @@
-"""How good are the answers, the questions and the retrieval, and is a difference more than chance?
+"""Measures how good answers, questions and retrieval are, and whether a difference is more than chance.
 
 Metrics are pure functions of gold and predicted values, one kind a file: `answers`, `labels`, `generation`,
 `retrieval`, `diversity`, `questions`, `coverage`, `latency`. `metrics` has them in the form that DSPy takes. `rows`

@@ -1,4 +1,4 @@
-"""How long do the stages take? Measured time, and the papers' model of what parallel branches would take.
+"""Sums up how long the stages take: measured time, and the papers' model of what parallel branches would take.
 
 A program's `timings` maps a stage to seconds, or to a list of seconds, one for each branch that does not wait for the
 others (drafts, verifications). The key "total" is the wall-clock time of the whole call. The two kinds of figure have

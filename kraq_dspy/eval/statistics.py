@@ -1,4 +1,4 @@
-"""Is a difference more than chance? Intervals and paired tests over per-question scores.
+"""Tells a difference from chance: intervals and paired tests over per-question scores.
 
 Scores come as arrays over the same questions in the same order. All randomness is a seed. Empty,
 unequal, NaN or infinite input raises EvaluationError that names the row.

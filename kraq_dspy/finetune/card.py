@@ -1,4 +1,4 @@
-"""What an adapter is, beside its weights: a card to read, the same as JSON, and the losses as a plot."""
+"""Describes an adapter beside its weights: a card to read, the same as JSON, and the losses as a plot."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Whether a training fits into memory, told before the weights are loaded."""
+"""Says whether a training fits into memory, before the weights are loaded."""
 
 import importlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a generator or a drafter is trained on: rows of a JSON-lines file, each with where it came from."""
+"""Reads and writes what a generator or a drafter is trained on: rows of a JSON-lines file, each with its origin."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

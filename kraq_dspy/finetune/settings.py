@@ -1,4 +1,4 @@
-"""How an adapter is trained. The defaults are the KRAQ paper's (appendix A)."""
+"""Defines how an adapter is trained. The defaults are the KRAQ paper's (appendix A)."""
 
 from typing import Annotated
 

@@ -45,8 +45,8 @@ def token_row(tokenizer: Any, chat: Chat) -> TokenRow:
         raise TrainingError("A row to train on must end with the assistant's reply, and the reply must not be empty.")
     prompt = prompt_ids(tokenizer, chat[:-1])
     text = chat[-1]["content"].strip()
-    told = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    reply, places = list(told["input_ids"]), told["offset_mapping"]
+    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    reply, places = list(encoding["input_ids"]), encoding["offset_mapping"]
     ends = _ends(tokenizer, chat)
     values = [
         token if _within_values(text, start, stop) else IGNORED

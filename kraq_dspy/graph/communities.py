@@ -277,10 +277,10 @@ def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: s
 
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
     with _generator(seed):
-        found = graph.community_leiden(
+        clustering = graph.community_leiden(
             objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
         )
-    return np.array(found.membership, dtype=np.int64)
+    return np.array(clustering.membership, dtype=np.int64)
 
 
 @contextmanager

@@ -102,10 +102,10 @@ def skeletons(name: str) -> frozenset[str]:
         tokens = [_without_accents(token) for token in tokens]
     # "Christ Church" is not Christchurch, nor "West Chester" Westchester: a space between two words counts.
     two_words = len(tokens) == 2 and plain.lower() != plain.upper()
-    found = {" ".join(tokens) if two_words else _compact(tokens)}
+    keys = {" ".join(tokens) if two_words else _compact(tokens)}
     if name == name.lower() and name != name.upper():
-        found.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
-    return frozenset(found)
+        keys.add("~" + _compact([*tokens[:-1], _singular(tokens[-1])]))
+    return frozenset(keys)
 
 
 def _in_full(country: re.Match[str]) -> str:
@@ -114,14 +114,14 @@ def _in_full(country: re.Match[str]) -> str:
 
 def _turned(name: str) -> str:
     """ "Tolkien, J. R. R." begins with the initials; whatever else stands behind a comma ("Paris, France") stays."""
-    found = _COMMA_INVERTED.fullmatch(name)
-    return f"{found.group(2)} {found.group(1)}" if found else name
+    match = _COMMA_INVERTED.fullmatch(name)
+    return f"{match.group(2)} {match.group(1)}" if match else name
 
 
 def _without_own_acronym(name: str) -> str:
-    found = _ACRONYM_BEHIND.fullmatch(name)
-    if found and found.group(2).casefold() in initials(normalise_name(found.group(1))):
-        return found.group(1)
+    match = _ACRONYM_BEHIND.fullmatch(name)
+    if match and match.group(2).casefold() in initials(normalise_name(match.group(1))):
+        return match.group(1)
     return name
 
 

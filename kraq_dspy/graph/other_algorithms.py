@@ -42,8 +42,8 @@ def partition_with(
     membership = np.arange(len(numbered.entities))
     if graph.ecount():
         with _quiet(seed):
-            found = getattr(_cdlib("algorithms"), algorithm)(graph).communities
-        for number, nodes in enumerate(sorted(map(sorted, found))):
+            node_groups = getattr(_cdlib("algorithms"), algorithm)(graph).communities
+        for number, nodes in enumerate(sorted(map(sorted, node_groups))):
             membership[nodes] = number
         _, membership = np.unique(membership, return_inverse=True)
     parts = parts_by(membership, numbered.everything())

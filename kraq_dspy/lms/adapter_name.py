@@ -1,4 +1,4 @@
-"""What an adapter is called: its folder's name and the hash of its weights, so that no cache takes it for another.
+"""Names an adapter: its folder's name and the hash of its weights, so that no cache takes it for another.
 
 [roles.generator]
 model = "transformers/models/llama"    # or hosted_vllm/...
@@ -24,8 +24,8 @@ _HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
 
 def adapter_folder(named: str) -> tuple[str, str]:
     """ "FOLDER@HASH" as its folder and its hash; the hash is "" where none is said."""
-    found = _HASH.fullmatch(named)
-    return (found["folder"], found["hash"]) if found else (named, "")
+    match = _HASH.fullmatch(named)
+    return (match["folder"], match["hash"]) if match else (named, "")
 
 
 def weights_hash(folder: Path | str) -> str:

@@ -26,16 +26,16 @@ def take_logprobs(prediction: Any, *, role: str, wanted_by: str) -> Any:
 
     Raises MissingLogprobsError when the model gave none; `role` and `wanted_by` (a scorer) are named in it.
     """
-    found = prediction.get("logprobs")
-    if found is not None:
+    logprobs = prediction.get("logprobs")
+    if logprobs is not None:
         del prediction["logprobs"]
-    if not _entries(found):
+    if not _entries(logprobs):
         raise MissingLogprobsError(
             f"The {role} model returned no token log-probabilities, which the scorer {wanted_by!r} needs. Serve it "
             "with a server that honours `logprobs=True` (vLLM does; check its --max-logprobs), or choose the scorer "
             "'vote', which needs none."
         )
-    return found
+    return logprobs
 
 
 def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -139,11 +139,11 @@ def _only_occurrence(text: str, value: str) -> Span | None:
     """Bytes that are no character count on neither side: some servers leave them out of the tokens."""
     kept = [i for i, letter in enumerate(text) if not _is_broken(letter)]
     plain = "".join(text[i] for i in kept)
-    wanted = "".join(letter for letter in value if not _is_broken(letter))
-    start = plain.find(wanted)
-    if not wanted or start < 0 or plain.find(wanted, start + 1) >= 0:
+    whole = "".join(letter for letter in value if not _is_broken(letter))
+    start = plain.find(whole)
+    if not whole or start < 0 or plain.find(whole, start + 1) >= 0:
         return None
-    first, end = kept[start], kept[start + len(wanted) - 1] + 1
+    first, end = kept[start], kept[start + len(whole) - 1] + 1
     while first and _is_broken(value[0]) and _is_broken(text[first - 1]):
         first -= 1
     while end < len(text) and _is_broken(value[-1]) and _is_broken(text[end]):
@@ -172,5 +172,5 @@ def _stripped(text: str, start: int, end: int) -> Span:
 
 
 def _skip(text: str, position: int) -> int:
-    found = _SPACE.match(text, position)
-    return found.end() if found else position
+    space = _SPACE.match(text, position)
+    return space.end() if space else position

@@ -1,4 +1,4 @@
-"""What was asked of language models, by stage and model, and a hard stop before it becomes too much."""
+"""Counts what language models are asked, by stage and model, and stops a run before it becomes too much."""
 
 import threading
 from collections.abc import Iterator, Mapping

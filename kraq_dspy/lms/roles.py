@@ -1,4 +1,4 @@
-"""Which model does what: a role is a model string, an address and settings; unset roles are the default one.
+"""Gives each role its model: a model string, an address and settings; unset roles are the default one.
 
 Programs do not choose models: they are run in `dspy.context(lm=models["answerer"])`, or given one with `set_lm`.
 """
@@ -106,10 +106,10 @@ class LanguageModels:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""
         if role not in ROLES:
             raise ConfigError(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.")
-        wanted = self.settings.role(role)
-        if wanted not in self._made:
-            self._made[wanted] = make_lm(wanted, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
-        return self._made[wanted]
+        settings = self.settings.role(role)
+        if settings not in self._made:
+            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
+        return self._made[settings]
 
     def names(self) -> dict[str, str]:
         """The model of every role, unset ones included: what a manifest records."""

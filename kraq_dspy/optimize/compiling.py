@@ -145,8 +145,8 @@ def compile_program(
 def estimate_calls(optimizer: Optimizer, target: Target, split: Split, sizes: Sizes) -> int:
     """The most model calls of a compile: what the optimizer may ask, and the two measurements."""
     predictors = len(target.program.predictors())
-    asked = optimizer.calls(len(split.train), target.calls, predictors, sizes, target.labelled)
-    return asked + 2 * len(split.dev) * target.calls
+    learning = optimizer.calls(len(split.train), target.calls, predictors, sizes, target.labelled)
+    return learning + 2 * len(split.dev) * target.calls
 
 
 def _metric(target: Target, metric: str | Metric | Callable[..., Any] | None) -> Metric:

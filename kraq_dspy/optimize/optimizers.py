@@ -79,10 +79,10 @@ def find_optimizer(name: str) -> Optimizer:
     """Raises ConfigError for an unknown name, MissingExtraError when its package is missing: before the first call."""
     if name not in OPTIMIZERS:
         raise ConfigError(f"There is no optimizer {name!r}; there are: {', '.join(OPTIMIZERS)}.")
-    found = OPTIMIZERS[name]
-    if found.package and importlib.util.find_spec(found.package) is None:
-        raise MissingExtraError(found.package, "optimize", f"The optimizer {name!r}")
-    return found
+    optimizer = OPTIMIZERS[name]
+    if optimizer.package and importlib.util.find_spec(optimizer.package) is None:
+        raise MissingExtraError(optimizer.package, "optimize", f"The optimizer {name!r}")
+    return optimizer
 
 
 def _labeled(job: Job) -> dspy.Module:
@@ -227,9 +227,9 @@ def _mipro_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bo
 
 
 def _gepa_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:
-    asked = _metric_calls(n, sizes)
+    scored = _metric_calls(n, sizes)
     # It looks at its limit between steps: the last one may go over it. Each proposal has two batches of three.
-    return calls * (asked + n - n // 2 + 6) + 2 * (asked // 3 + 1)
+    return calls * (scored + n - n // 2 + 6) + 2 * (scored // 3 + 1)
 
 
 def _simba_calls(n: int, calls: int, predictors: int, sizes: Sizes, labelled: bool) -> int:

@@ -1,4 +1,4 @@
-"""What a compile is asked to do: the rows, the method with its budget, and what the target works with."""
+"""Defines the request for a compile: the rows, the method with its budget, and what the target works with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The rows of a dev set: read, checked, and split so that nothing is measured on what was learned from."""
+"""Reads and checks the rows of a dev set, and splits them so that nothing is measured on what was learned from."""
 
 import difflib
 import gzip

@@ -1,4 +1,4 @@
-"""What can be optimized: the steps of the pipeline, and the question-answering programs of an index."""
+"""Lists what can be optimized: the steps of the pipeline, and the question-answering programs of an index."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -100,9 +100,9 @@ def calibrate(
     for own_id, text, vector in users:
         passages = [hit.chunk.passage for hit in retrieve(text, n)]
         if len(passages) > k:  # else every passage is its own cluster, and all agree
-            seen = embedder.encode(text, passages)
-            own = cluster(seen, k, seed=seed)
-            floors.append(agreement(own, cluster(seen, k, seed=seed + 1)))
+            vectors = embedder.encode(text, passages)
+            own = cluster(vectors, k, seed=seed)
+            floors.append(agreement(own, cluster(vectors, k, seed=seed + 1)))
             exclude = () if own_id is None else (own_id,)
             [found] = question_vectors.search(vector[None, :], max(plan.ranks), exclude=exclude)
             neighbours = [(known[one], cosine) for one, cosine in found if one in known]

@@ -44,8 +44,8 @@ class StoredPairs:
         return self
 
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
-        found = self._results.outputs(STAGE, chunk_ids)
-        return {chunk_id: _PAIRS.validate_python(output["pairs"]) for chunk_id, output in found.items()}
+        outputs = self._results.outputs(STAGE, chunk_ids)
+        return {chunk_id: _PAIRS.validate_python(output["pairs"]) for chunk_id, output in outputs.items()}
 
 
 def make_qa_pairs(

@@ -144,30 +144,30 @@ class InstructedStore:
         A chunk that was not found has a row of zeros; of a question that is not there none is found.
         """
         vectors = np.zeros((len(chunk_ids), self.dimension), dtype=np.float32)
-        found = np.zeros(len(chunk_ids), dtype=np.bool_)
+        present = np.zeros(len(chunk_ids), dtype=np.bool_)
         with self._snapshot() as connection:
             row = connection.execute(
                 "SELECT number, chunks, scales FROM rows WHERE question = ?", (_key(question_id),)
             ).fetchone()
             if row is None:
-                return vectors, found
+                return vectors, present
             number, stored, scales = row
             places = [_place(stored, _key(chunk_id)) for chunk_id in chunk_ids]
-            wanted = sorted((place, i) for i, place in enumerate(places) if place is not None)
+            reads = sorted((place, i) for i, place in enumerate(places) if place is not None)
             width = self.dimension if self.precision == "int8" else 2 * self.dimension
             with connection.blobopen("rows", "vectors", number, readonly=True) as blob:
-                for place, i in wanted:
+                for place, i in reads:
                     blob.seek(place * width)
                     vectors[i] = np.frombuffer(blob.read(width), dtype=self.precision)
-                    found[i] = True
+                    present[i] = True
         if self.precision == "int8":
             every = np.frombuffer(scales, dtype=np.float32)
-            for place, i in wanted:
+            for place, i in reads:
                 vectors[i] *= every[place]
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         norms[norms == 0] = 1
         vectors /= norms
-        return vectors, found
+        return vectors, present
 
     def holds(self, question_id: str, chunk_ids: Sequence[str]) -> NDArray[np.bool_]:
         """Which of the chunks are stored for the question; reads no vectors."""

@@ -19,14 +19,14 @@ INNER = "over"
 
 def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> RetrieverChoice:
     """ "dense", or "cross-encoder:MODEL". Raises ConfigError for an unknown name, option or value."""
-    given = dict(options or {})
+    values = dict(options or {})
     name, _, argument = name.partition(":")
     spec = RETRIEVERS[name]
     if argument:
         if not spec.argument:
             raise ConfigError(f"The retriever {name!r} takes nothing after a colon; found {argument!r}.")
-        given[spec.argument] = Word(argument)
-    choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, given))
+        values[spec.argument] = Word(argument)
+    choice = RetrieverChoice(spec, read_options(f"The retriever {name!r}", spec.options, values))
     over = getattr(choice.options, INNER, None)
     if over is not None and choose_retriever(over).spec is spec:
         raise ConfigError(f"The retriever {name!r} stands on another one, not on itself.")
@@ -49,20 +49,20 @@ def choose_program(
     the program would not ask.
     """
     spec = PROGRAMS[name]
-    given = {**(spec.measured if measured else {}), **(options or {})}
+    values = {**(spec.measured if measured else {}), **(options or {})}
     inner = None
     if spec.takes == "program":
-        own = {key: value for key, value in given.items() if key in options_of(spec.options)}
+        own = {key: value for key, value in values.items() if key in options_of(spec.options)}
         outer = read_options(f"The program {name!r}", spec.options, own)
         inside = getattr(outer, INNER)
         if PROGRAMS[inside].takes == "program":
             raise ConfigError(f"The program {name!r} stands in front of another program, not of itself: {inside!r}.")
-        others = {key: value for key, value in given.items() if key not in own}
+        others = {key: value for key, value in values.items() if key not in own}
         inner = choose_program(
             inside, retriever, others, retriever_options=retriever_options, measured=measured, paper=paper
         )
         return ProgramChoice(spec, outer, inner.retriever, inner)
-    read = read_options(f"The program {name!r}", spec.options, given)
+    read = read_options(f"The program {name!r}", spec.options, values)
     if spec.takes == "nothing":
         if retriever is not None or retriever_options:
             raise ConfigError(f"The program {name!r} finds its own evidence; it takes no retriever.")

@@ -1,1 +1,1 @@
-"""What the commands share: option groups, the open index, what is printed and how a run is interrupted."""
+"""Holds what all commands use: option groups, the open index, what is printed and how a run is interrupted."""

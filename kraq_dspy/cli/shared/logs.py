@@ -1,4 +1,4 @@
-"""What `kraq` logs, and in which form: for people, or one JSON object a line (`--log-json`); and spans (`--otel`)."""
+"""Sets up what `kraq` logs: lines for people, or one JSON object a line (`--log-json`); and spans (`--otel`)."""
 
 import json
 import logging

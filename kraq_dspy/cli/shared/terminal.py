@@ -1,4 +1,4 @@
-"""What the commands print with: results on standard output, everything else on standard error."""
+"""Prints for the commands: results on standard output, everything else on standard error."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Every data set by name."""
+"""Lists every data set by name."""
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Is the predicted answer right? By matching strings, words and meanings; all in [0, 1], higher is better.
+"""Says whether a predicted answer is right, by matching strings, words and meanings; all in [0, 1], higher is better.
 
 `gold` is always a sequence of answers any of which is right, except where a docstring says otherwise. Every function
 raises EvaluationError when `gold` is empty or blank, or when the prediction is not a string. An empty prediction is a
@@ -52,8 +52,8 @@ def list_exact_match(
     """
     if not 0 < share <= 1:
         raise ValueError(f"share is {share}; it must be above 0 and at most 1.")
-    found = items_found(gold, predicted, whole_words=whole_words)
-    return float(sum(found) >= share * len(found))
+    named = items_found(gold, predicted, whole_words=whole_words)
+    return float(sum(named) >= share * len(named))
 
 
 def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: bool = True) -> list[bool]:
@@ -62,13 +62,13 @@ def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: b
         raise EvaluationError(
             f"The gold items are {gold!r}; expected a sequence with one sequence of synonyms per item."
         )
-    found = []
+    named = []
     for position, synonyms in enumerate(gold):
         try:
-            found.append(bool(exact_match(synonyms, predicted, whole_words=whole_words)))
+            named.append(bool(exact_match(synonyms, predicted, whole_words=whole_words)))
         except EvaluationError as error:
             raise EvaluationError(f"Item {position}: {error}") from error
-    return found
+    return named
 
 
 def answer_similarity(gold: Sequence[str], predicted: str, embedder: Embedder) -> float:

@@ -1,4 +1,4 @@
-"""How much of a corpus do questions cover? A measure that needs no reference questions.
+"""Measures how much of a corpus questions cover; it needs no reference questions.
 
 A chunk is covered when it is among the `k` nearest to some question. Which chunks those are is an int64 array
 `[n_questions, k]` of chunk positions, made once by `nearest_chunks`; everything else follows from it.

@@ -1,4 +1,4 @@
-"""How different from each other are the chunks that a program retrieved?"""
+"""Measures how different from each other the chunks are that a program retrieved."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How much of a given fact an extracted graph states, without a judge.
+"""Measures how much of a given fact an extracted graph states, without a judge.
 
 MINE (Mo et al., 2025, KGGen, section 4) asks a language model whether a fact follows from the part of the graph around
 the nodes most like it. Here that part is chosen in the same way and words are counted instead: a paraphrase is missed

@@ -137,9 +137,9 @@ def _explain_match(example: Any, prediction: Any, score: float) -> str:
     if not getattr(example, "answer_items", None):
         return _explain_answer(example, prediction, score)
     items = _items(example)
-    found = answers.items_found(items, _answer(prediction))
-    missing = ", ".join(item[0] for item, is_found in zip(items, found, strict=True) if not is_found)
-    return f"{sum(found)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
+    named = answers.items_found(items, _answer(prediction))
+    missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
+    return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
 
 
 def _gold(example: Any) -> Sequence[str]:

@@ -74,14 +74,14 @@ def find_wordnet() -> Path | None:
 
 def load_wordnet(folder: Path | None = None) -> Any:
     """nltk's reader of WordNet, once per folder. Raises EvaluationError when its files are absent."""
-    found = folder or find_wordnet()
-    if found is None or not (found / "index.noun").is_file():
+    files = folder or find_wordnet()
+    if files is None or not (files / "index.noun").is_file():
         raise EvaluationError(
-            f"METEOR needs WordNet's files, and there are none in {found or 'the data path of nltk'}. Install them: "
+            f"METEOR needs WordNet's files, and there are none in {files or 'the data path of nltk'}. Install them: "
             "apt-get install wordnet-base (Debian), or python -m nltk.downloader wordnet and unzip it. Or leave METEOR "
             "out."
         )
-    return _wordnet(found)
+    return _wordnet(files)
 
 
 @lru_cache

@@ -1,4 +1,4 @@
-"""How answers are made comparable before they are matched."""
+"""Makes answers comparable before they are matched."""
 
 import re
 import unicodedata

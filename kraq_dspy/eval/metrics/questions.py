@@ -1,4 +1,4 @@
-"""Do the generated questions ask what people ask? Relevance against reference questions (KRAQ paper 4.2, Table 1)."""
+"""Measures whether generated questions ask what people ask: Relevance to reference ones (KRAQ paper 4.2, Table 1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

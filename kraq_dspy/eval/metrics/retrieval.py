@@ -1,4 +1,4 @@
-"""Did retrieval find the supporting passages, and how high? Binary relevance, per question; all in [0, 1].
+"""Measures whether retrieval finds the supporting passages, and how high: binary relevance, all in [0, 1].
 
 `gold` are the ids that support the answer, `ranked` the ids that were found, best first, and only the first `k` count
 (`k=None`: all). An id that `ranked` repeats (two chunks of one document) takes up both places, but is found at the
@@ -72,10 +72,10 @@ def _places(gold: Collection[str], ranked: Sequence[str], k: int | None) -> list
         raise EvaluationError("There are no gold ids, so retrieval cannot be scored; leave such questions out.")
     if k is not None and k < 1:
         raise ValueError(f"k is {k}; expected 1 or more, or None for the whole ranking.")
-    wanted = set(gold)
+    missing = set(gold)
     places: list[int] = []
-    for place, found in enumerate(ranked[:k], start=1):
-        if found in wanted:
-            wanted.remove(found)
+    for place, id in enumerate(ranked[:k], start=1):
+        if id in missing:
+            missing.remove(id)
             places.append(place)
     return places

@@ -1,4 +1,4 @@
-"""The questions and the corpus of a table, and which of the questions are asked."""
+"""Reads the questions and the corpus of a table, and draws the questions that are asked."""
 
 import random
 from collections.abc import Sequence

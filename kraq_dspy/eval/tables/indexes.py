@@ -1,4 +1,4 @@
-"""The index of a data set: built once, found again by what went into it."""
+"""Builds the index of a data set once, and finds it again by what went into it."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""How far to believe a judge: its verdicts on answers whose rightness is known."""
+"""Measures how far to believe a judge, by its verdicts on answers whose rightness is known."""
 
 import json
 import random
@@ -47,7 +47,7 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
         try:
             row = json.loads(line)
             right = row["right"]
-            asked = AnsweredQuestion(
+            answered = AnsweredQuestion(
                 str(row["id"]),
                 row["question"],
                 tuple(row["answers"]),
@@ -61,7 +61,7 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
             ) from error
         if not isinstance(right, bool):
             raise EvaluationError(f"{path.name}, line {number}: right is {right!r}; expected true or false.")
-        labelled.append(LabelledAnswer(asked, right))
+        labelled.append(LabelledAnswer(answered, right))
     return labelled
 
 

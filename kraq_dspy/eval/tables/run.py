@@ -77,12 +77,12 @@ def run_table(
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept, ablations=())
-    asked = {
+    questions_of = {
         name: load(options.data, name, tokens=options.tokens, limit=options.limit, seed=options.seed) for name in names
     }
     settings, embedder = prepared(settings)
     folders = []
-    for name, questions in asked.items():
+    for name, questions in questions_of.items():
         run = _Run(table, questions, settings, embedder, options, progress)
         folders.append(options.out / name)
         if table.kind == "questions":

@@ -1,4 +1,4 @@
-"""The scores of one answered question, by the names that a table uses."""
+"""Scores one answered question, by the names that a table uses."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -109,9 +109,9 @@ class Scorer:
         return ranking_metric(kind, RANKING[kind], int(k) if k else budget)
 
     def _judged(self, name: str, example: Example, answer: str) -> float:
-        asked = AnsweredQuestion(example.id, example.question, example.answers, answer, example.answer_items)
+        answered = AnsweredQuestion(example.id, example.question, example.answers, answer, example.answer_items)
         with dspy.context(adapter=KraqAdapter()):
-            verdicts = judge_answers(self._judges[name], [asked], concurrency=1)
+            verdicts = judge_answers(self._judges[name], [answered], concurrency=1)
         if verdicts.failures:
             raise EvaluationError(verdicts.failures[0].reason)
         return verdicts.verdicts[0].score

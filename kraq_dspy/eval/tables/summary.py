@@ -1,4 +1,4 @@
-"""From rows to figures: means with intervals, differences from the baseline with paired tests, what failed."""
+"""Makes figures of rows: means with intervals, differences from the baseline with paired tests, what failed."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,10 +98,10 @@ def find_runs(folder: Path) -> list[Path]:
     """The folder itself, or those in it that hold a run. Raises EvaluationError when there is none."""
     if (folder / HEADER_FILE).is_file():
         return [folder]
-    found = sorted(path.parent for path in folder.glob(f"*/{HEADER_FILE}"))
-    if not found:
+    runs = sorted(path.parent for path in folder.glob(f"*/{HEADER_FILE}"))
+    if not runs:
         raise EvaluationError(f"{str(folder)!r} holds no run. Make one: kraq eval combined --out {folder}")
-    return found
+    return runs
 
 
 def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int = 0) -> Summary:

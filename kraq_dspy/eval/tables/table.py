@@ -1,4 +1,4 @@
-"""What a table compares, read from one TOML file (see `definitions/`)."""
+"""Reads what a table compares from one TOML file (see `definitions/`)."""
 
 import re
 import tomllib

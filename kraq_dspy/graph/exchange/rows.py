@@ -75,8 +75,8 @@ def require_columns(path: Path, row: Row, columns: Iterable[str | tuple[str, ...
     alternatives = [(each,) if isinstance(each, str) else each for each in columns]
     missing = [" or ".join(map(repr, names)) for names in alternatives if not any(name in row for name in names)]
     if missing:
-        found = ", ".join(map(repr, sorted(row))) or "none"
-        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {found}.")
+        present = ", ".join(map(repr, sorted(row))) or "none"
+        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {present}.")
 
 
 def text_of(value: Any) -> str:

@@ -138,7 +138,7 @@ def _files(path: Path) -> tuple[Path, Path]:
 
 def _checked(path: Path, problems: Counter[str], *, need_text: bool) -> Iterator[Row]:
     """The rows that have the columns; raises ExchangeError where none has them."""
-    wanted = [("id", "passage_id"), ("text", "passage")] if need_text else [("passage_id", "id"), ("triples",)]
+    required = [("id", "passage_id"), ("text", "passage")] if need_text else [("passage_id", "id"), ("triples",)]
     fits = False
     columns: set[str] = set()
 
@@ -146,16 +146,16 @@ def _checked(path: Path, problems: Counter[str], *, need_text: bool) -> Iterator
         problems[f"lines of {path.name} were {reason}"] += 1
 
     for row in read_rows(path, bad_line):
-        if all(any(name in row for name in names) for names in wanted):
+        if all(any(name in row for name in names) for names in required):
             fits = True
             yield row
         else:
             columns.update(row)
             problems[f"rows of {path.name} lacked a column"] += 1
     if columns and not fits:
-        missing = [" or ".join(map(repr, names)) for names in wanted if not columns & set(names)]
-        found = ", ".join(map(repr, sorted(columns)))
-        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {found}.")
+        missing = [" or ".join(map(repr, names)) for names in required if not columns & set(names)]
+        present = ", ".join(map(repr, sorted(columns)))
+        raise ExchangeError(f"{path.name!r} lacks the column {', '.join(missing)}; it has: {present}.")
 
 
 def _any(row: Row, *names: str) -> Any:

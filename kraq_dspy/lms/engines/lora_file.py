@@ -1,4 +1,4 @@
-"""A LoRA adapter as the GGUF file that llama.cpp reads: taken as it is, or written from a folder of peft's."""
+"""Gives a LoRA adapter as the GGUF file that llama.cpp reads: taken as it is, or written from a folder of peft's."""
 
 import importlib
 import json

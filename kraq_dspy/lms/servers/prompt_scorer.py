@@ -1,4 +1,4 @@
-"""How likely a served model finds given text: prompt log-probabilities, which `dspy.LM` has no call for."""
+"""Asks a served model how likely it finds a text: prompt log-probabilities, which `dspy.LM` has no call for."""
 
 import os
 from collections.abc import Sequence
@@ -83,8 +83,8 @@ class VLLMPromptScorer:
 
     def _tokens(self, text: tuple[str, bool]) -> list[int]:
         body = {"model": self.model, "prompt": text[0], "add_special_tokens": text[1]}
-        found = self._post(f"{self.api_base.removesuffix('/v1')}/tokenize", body)
-        return [int(token) for token in found["tokens"]]
+        reply = self._post(f"{self.api_base.removesuffix('/v1')}/tokenize", body)
+        return [int(token) for token in reply["tokens"]]
 
     def _post(self, url: str, body: dict[str, Any]) -> Any:
         try:

@@ -59,13 +59,13 @@ class Server:
 
     def environment(self, *, runtime: bool = False) -> dict[str, str]:
         """What the command needs beside the shell's own: the key, and leave to change adapters. Raises ModelError."""
-        found = {RUNTIME: "True"} if runtime else {}
+        variables = {RUNTIME: "True"} if runtime else {}
         if self.key_env:
             key = os.environ.get(self.key_env)
             if not key:
                 raise ModelError(f"The server's key is in the environment variable {self.key_env}, which is not set.")
-            found["VLLM_API_KEY"] = key
-        return found
+            variables["VLLM_API_KEY"] = key
+        return variables
 
     def shown(self, *, runtime: bool = False, more: Sequence[str] = ()) -> str:
         """The command for a shell, with the name of the key's variable in the key's place."""
@@ -123,13 +123,13 @@ def _post(api_base: str, action: str, body: Mapping[str, str], key: str | None) 
         raise ModelError(f"{api_base} does not answer ({error}). Is the server running?") from error
     if reply.is_success:
         return
-    said = _message(reply)
-    if reply.status_code == 404 and said is None:  # there is no such address at all
+    message = _message(reply)
+    if reply.status_code == 404 and message is None:  # there is no such address at all
         raise ModelError(
             f"{api_base} does not let adapters be changed: start it with {RUNTIME}=True "
-            f"(`kraq lm serve --runtime-loras`). It said: {reply.text[:200]}"
+            f"(`kraq lm serve --runtime-loras`). It message: {reply.text[:200]}"
         )
-    raise ModelError(f"{api_base} refused ({reply.status_code}): {said or reply.text[:300]}")
+    raise ModelError(f"{api_base} refused ({reply.status_code}): {message or reply.text[:300]}")
 
 
 def _message(reply: httpx.Response) -> str | None:

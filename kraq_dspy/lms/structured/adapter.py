@@ -1,4 +1,4 @@
-"""How a signature becomes a prompt, and a reply becomes values: DSPy's chat format in fewer words.
+"""Turns a signature into a prompt, and a reply into values: DSPy's chat format in fewer words.
 
 Same markers as `dspy.ChatAdapter`, so models, demos and fine-tuning rows fit both. `tests/lms/test_adapter.py` holds
 what each signature may cost.
@@ -294,9 +294,9 @@ def harmless(text: str) -> str:
 def _described(name: str, field: Any) -> str:
     """The field's description and limits, after a colon; empty where it has none of its own."""
     extra = field.json_schema_extra
-    said = [extra.get("desc") or "", about(field.annotation), extra.get("constraints") or ""]
-    said = [text for text in said if text and text != f"${{{name}}}"]
-    return f": {'; '.join(said)}" if said else ""
+    parts = [extra.get("desc") or "", about(field.annotation), extra.get("constraints") or ""]
+    parts = [text for text in parts if text and text != f"${{{name}}}"]
+    return f": {'; '.join(parts)}" if parts else ""
 
 
 def _has_own_prompt(field: Any) -> bool:

@@ -98,16 +98,16 @@ def _without_thinking(reply: str) -> str:
 
 def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Text by field name, the first of each; the field "completed" marks a whole reply."""
-    wanted = {name.casefold(): name for name in [*fields, "completed"]}
-    found = {match.end(): match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)}
-    headers = [found[end] for end in sorted(found) if found[end][1].casefold() in wanted]
+    names = {name.casefold(): name for name in [*fields, "completed"]}
+    matches = {match.end(): match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)}
+    headers = [matches[end] for end in sorted(matches) if matches[end][1].casefold() in names]
     sections: dict[str, Any] = {}
     for number, header in enumerate(headers):
         end = headers[number + 1].start() if number + 1 < len(headers) else len(reply)
-        sections.setdefault(wanted[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
+        sections.setdefault(names[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
     if any(name in sections for name in fields):
         return sections
-    return _from_object(reply, wanted) or _from_bare_value(reply, fields)
+    return _from_object(reply, names) or _from_bare_value(reply, fields)
 
 
 def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:
@@ -153,8 +153,8 @@ def _unfenced(text: str) -> str:
     """What is inside a code fence that begins the text; a fence that was never closed counts."""
     if not text.lstrip().startswith("```"):
         return text.removesuffix("```") if text.count("```") == 1 else text
-    found = FENCED.match(text)
-    return found[1] if found else text
+    fence = FENCED.match(text)
+    return fence[1] if fence else text
 
 
 def _truth(text: str) -> bool:
@@ -163,18 +163,18 @@ def _truth(text: str) -> bool:
     first = DECIDED.match(text.lstrip("\"'`*([ "))
     if first:
         return first[1].lower() in ("true", "yes")
-    found = {word.lower() in ("true", "yes", "same") for word in TRUTH.findall(text)}
-    if len(found) != 1:
+    verdicts = {word.lower() in ("true", "yes", "same") for word in TRUTH.findall(text)}
+    if len(verdicts) != 1:
         raise UnreadableError(f"{text[:60]!r} is neither true nor false")
-    return found.pop()
+    return verdicts.pop()
 
 
 def _number(text: str, kind: Any) -> Any:
-    found = NUMBER.findall(text)
+    numbers = NUMBER.findall(text)
     starts = NUMBER.match(text.lstrip("\"'`*([ "))
-    if not found or not (starts or len(found) == 1) or re.search(r"\d\s*[/%]", text):
+    if not numbers or not (starts or len(numbers) == 1) or re.search(r"\d\s*[/%]", text):
         raise UnreadableError(f"{text[:60]!r} is no number")
-    value = float(starts[0] if starts else found[0])
+    value = float(starts[0] if starts else numbers[0])
     if kind is int and value != int(value):
         raise UnreadableError(f"{text[:60]!r} is no whole number")
     return kind(value)

@@ -1,4 +1,4 @@
-"""What a model is told about the form of a field: the shortest text that says it all."""
+"""Describes the form of a field to a model, in the shortest text that says it all."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""What graph searches need of an index: its graph's records by id, and the nearest of some records by their texts."""
+"""Gives graph searches what they need of an index: records of its graph by id, and by the nearness of their texts."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol

@@ -68,5 +68,5 @@ def _question(answer: dspy.Prediction) -> dspy.Prediction:
     """The first line that ends in a question mark, of any script; else the first line."""
     lines = [line.strip(" \t\"'*-") for line in answer.question.splitlines()]
     lines = [line for line in lines if line]
-    asked = [line for line in lines if line.endswith(("?", "？", "؟", ";"))]
-    return dspy.Prediction(question=(asked or lines or [""])[0])
+    questions = [line for line in lines if line.endswith(("?", "？", "؟", ";"))]
+    return dspy.Prediction(question=(questions or lines or [""])[0])

@@ -115,7 +115,9 @@ class CommunityBridgeRetriever(Retrieving):
         """The `n` communities whose questions are most similar to `vector`."""
         if not question_of:
             return []
-        asked = sorted(set(question_of.values()))
-        similarity = dict(zip(asked, (self.question_vectors.vectors(asked) @ vector).tolist(), strict=True))
+        question_ids = sorted(set(question_of.values()))
+        similarity = dict(
+            zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True)
+        )
         scored = {community_id: similarity[question_id] for community_id, question_id in question_of.items()}
         return [community_id for community_id, _ in best_first(scored, n)]

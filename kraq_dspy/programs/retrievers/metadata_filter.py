@@ -91,7 +91,7 @@ class KnownMetadata:
         return [*self._by_date(question), *self._by_name(question)]
 
     def _by_date(self, question: str) -> list[Condition]:
-        found = []
+        conditions = []
         taken: list[tuple[int, int]] = []
         for pattern in _DATES:
             for place in pattern.finditer(question):
@@ -102,24 +102,24 @@ class KnownMetadata:
                 for key, dates in sorted(self._dates.items()):
                     values = frozenset(value for value, known in dates.items() if _meets(known, date, before))
                     if values:
-                        found.append(Condition(key, place[0], values))
-        return found
+                        conditions.append(Condition(key, place[0], values))
+        return conditions
 
     def _by_name(self, question: str) -> list[Condition]:
         places = list(_WORD.finditer(question))
         words = [place[0].casefold() for place in places]
-        found = []
+        conditions = []
         start = 0
         while start < len(words):
             for length in range(min(_LONGEST, len(words) - start), 0, -1):
                 named = self._named.get(tuple(words[start : start + length]))
-                said = question[places[start].start() : places[start + length - 1].end()]
-                if named and (length > 1 or (start > 0 and said[0].isupper())):
-                    found += [Condition(key, said, frozenset(values)) for key, values in sorted(named.items())]
+                name = question[places[start].start() : places[start + length - 1].end()]
+                if named and (length > 1 or (start > 0 and name[0].isupper())):
+                    conditions += [Condition(key, name, frozenset(values)) for key, values in sorted(named.items())]
                     start += length - 1
                     break
             start += 1
-        return found
+        return conditions
 
 
 class MetadataFilterRetriever(Retrieving):

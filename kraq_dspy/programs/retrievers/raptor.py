@@ -131,8 +131,8 @@ class RaptorRetriever(Retrieving):
         )
 
     def _hits(self, scored: Sequence[tuple[str, float]], question: str) -> list[Hit]:
-        wanted = [one for one, _ in scored if one not in self.tree.nodes]
-        chunks = dict(zip(wanted, self.chunks.chunks_by_id(wanted), strict=True))
+        leaf_ids = [one for one, _ in scored if one not in self.tree.nodes]
+        chunks = dict(zip(leaf_ids, self.chunks.chunks_by_id(leaf_ids), strict=True))
         return [
             Hit(chunks[one], score, question, "leaf")
             if one in chunks

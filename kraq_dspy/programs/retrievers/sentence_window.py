@@ -1,4 +1,4 @@
-"""Sentence window: found by one sentence, handed over with those around it."""
+"""Finds passages by one sentence, and hands that over with those around it (sentence window)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How long each stage took: on the clock, and in the papers' model of one accelerator per draft."""
+"""Times each stage: on the clock, and in the papers' model of one accelerator per draft."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""What the commands of the catalogue share: how it is opened, who changes it, and how an entry is shown."""
+"""Opens the catalogue for its commands, names who changes it, and shows its entries."""
 
 import getpass
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The figures of a summary as grids of text, which each way of showing them only draws."""
+"""Puts the figures of a summary into grids of text, which each way of showing them only draws."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,8 +96,8 @@ def seconds(value: float) -> str:
 
 def stages_of(latencies: Sequence[Latency]) -> list[str]:
     """Those that take time in some system, in the order in which a question goes through them."""
-    found = dict.fromkeys(stage for each in latencies for stage, times in each.stages.items() if times.p99 > 0)
-    return sorted(found, key=lambda stage: _STAGES.index(stage) if stage in _STAGES else len(_STAGES))
+    stages = dict.fromkeys(stage for each in latencies for stage, times in each.stages.items() if times.p99 > 0)
+    return sorted(stages, key=lambda stage: _STAGES.index(stage) if stage in _STAGES else len(_STAGES))
 
 
 def own_systems(run: RunSummary) -> list[SystemSummary]:

@@ -1,4 +1,4 @@
-"""The summary as Markdown."""
+"""Writes the summary as Markdown."""
 
 from kraq_dspy.eval.tables.report.grids import Grid, facts, grids
 from kraq_dspy.eval.tables.summary import Summary

@@ -1,4 +1,4 @@
-"""The summary as one HTML page: no script, no network, every text of documents and models escaped."""
+"""Writes the summary as one HTML page: no script, no network, every text of documents and models escaped."""
 
 from collections.abc import Iterator
 from html import escape
@@ -181,9 +181,9 @@ def _examples(run: RunSummary) -> Iterator[str]:
 
 def _answer(row: Row, metric: str) -> str:
     score = row.metrics.get(metric)
-    said = row.failure if row.failure is not None else row.answer
+    words = row.failure if row.failure is not None else row.answer
     mark = "failed" if row.failure is not None else "" if score is None else f"{score:.2f}"
-    return f'<td class="words"><span class="range">{escape(mark)}</span> {_text(said)}</td>'
+    return f'<td class="words"><span class="range">{escape(mark)}</span> {_text(words)}</td>'
 
 
 def _text(text: str, limit: int = 300) -> str:

@@ -1,4 +1,4 @@
-"""The figures as SVG, by matplotlib.
+"""Draws the figures as SVG, by matplotlib.
 
 matplotlib, because its SVG stands in a page as it is: tens of kilobytes, no script, no network, text that can be
 searched, the same bytes for the same figures. It comes with bert-score anyway. Interactive libraries bring megabytes of
@@ -45,7 +45,7 @@ class Plot:
 
 def plots(run: RunSummary, prefix: str) -> list[Plot]:
     """The plots that the run has figures for. Raises MissingExtraError."""
-    wanted: dict[str, tuple[str, Drawing]] = {
+    drawings: dict[str, tuple[str, Drawing]] = {
         "scores": (f"Means with 95 % intervals. Grey: the baseline, {run.baseline}.", _bars),
         "differences": (
             f"Difference from {run.baseline} on the same questions, with 95 % interval; right of the line is better.",
@@ -57,13 +57,13 @@ def plots(run: RunSummary, prefix: str) -> list[Plot]:
         "thresholds": ("Share of reference questions whose nearest generated question reaches a BERTScore F1.", _taus),
         "latency": ("Median time of each stage; a stage with branches counts with its slowest.", _latency),
     }
-    found = []
+    drawn = []
     with _style():
-        for name, (caption, draw) in wanted.items():
+        for name, (caption, draw) in drawings.items():
             figure = draw(run)
             if figure is not None:
-                found.append(Plot(name, caption, svg(figure, f"{prefix}-{name}")))
-    return found
+                drawn.append(Plot(name, caption, svg(figure, f"{prefix}-{name}")))
+    return drawn
 
 
 def svg(figure: "Figure", prefix: str) -> str:

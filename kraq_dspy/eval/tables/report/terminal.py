@@ -1,4 +1,4 @@
-"""The summary as tables in the terminal."""
+"""Shows the summary as tables in the terminal."""
 
 from collections.abc import Iterator
 from dataclasses import replace

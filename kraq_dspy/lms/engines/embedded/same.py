@@ -1,4 +1,4 @@
-"""Do two names, each with a description, mean one thing? Spelling, initials and shared words decide."""
+"""Says whether two described names mean one thing, by spelling, initials and shared words."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Do two questions ask the same? The encoder's cosine and shared words decide."""
+"""Says whether two questions ask the same, by the encoder's cosine and shared words."""
 
 import re
 from collections.abc import Sequence
