@@ -16,6 +16,7 @@ FLOORS = (
     "lazy",
     "validation",
     "concurrency",
+    "copies",
     "dspy_internals",
     "ports",
     "config",

@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 from kraq_dspy.catalogue.store import Catalogue, question_key
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry
 from kraq_dspy.stores.text_vectors import TextVectors
@@ -12,7 +12,7 @@ from kraq_dspy.stores.text_vectors import TextVectors
 STAGE = "catalogue"
 
 
-class ServedAnswers:
+class ServedAnswers(SharedByCopies):
     """`PreparedAnswers` over a catalogue; what a review approves or withdraws counts from the next question on.
 
     The questions are embedded when a nearest one is first asked for, and after a change only those that changed. Safe
@@ -28,9 +28,6 @@ class ServedAnswers:
         self._entries: dict[int, CatalogueEntry] = {}
         self._by_key: dict[str, CatalogueEntry] = {}
         self._vectors: TextVectors | None = None  # None where entries have changed since they were embedded
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "ServedAnswers":
-        return self
 
     def exact(self, question: str) -> CatalogueEntry | None:
         with self._lock:

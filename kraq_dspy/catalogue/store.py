@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Document, content_id
 from kraq_dspy.stores.entries import EntryReader, EntryTable
@@ -66,16 +67,13 @@ class Change:
     entry: CatalogueEntry
 
 
-class Catalogue:
+class Catalogue(SharedByCopies):
     """Entries by number. Safe for threads and for several processes."""
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
         """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
         self.path = path
         self._table = EntryTable(path, write=write)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Catalogue":
-        return self
 
     @property
     def writable(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Hit
@@ -13,7 +14,7 @@ from kraq_dspy.records import Hit
 logger = logging.getLogger(__name__)
 
 
-class CrossEncoderReranker:
+class CrossEncoderReranker(SharedByCopies):
     """A `ports.Reranker` from a sequence-classification model by its hub name or its folder, through transformers.
 
     The score is the model's own output (a logit; no fixed range): its only one, or that of its last class, which is
@@ -51,9 +52,6 @@ class CrossEncoderReranker:
         self._max_tokens = min(max_tokens, limit)
         self._batch_size = batch_size
         self._lock = threading.Lock()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "CrossEncoderReranker":
-        return self  # copied programs share the model
 
     def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> list[float]:
         import torch

@@ -16,6 +16,7 @@ import numpy as np
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.concurrency import run_all
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Vectors
 
@@ -24,7 +25,7 @@ logger = logging.getLogger(__name__)
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
-class EndpointEmbedder:
+class EndpointEmbedder(SharedByCopies):
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
     A busy or unreachable server is asked again as `backoff` says. `prefixes` go before queries and before passages.
@@ -79,9 +80,6 @@ class EndpointEmbedder:
 
     def close(self) -> None:
         self._client.close()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "EndpointEmbedder":
-        return self  # copied programs share the connection
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self.name!r}, {self._url!r})"

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders import bert
 from kraq_dspy.embedders.model_folder import ModelFolder, read_model_folder
 from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError
@@ -32,7 +33,7 @@ _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles
 Encode = Callable[[Sequence[str], str], Vectors]
 
 
-class SentenceEmbedder:
+class SentenceEmbedder(SharedByCopies):
     """The packaged MiniLM ("minilm"), or a sentence-transformers model by its hub name or its folder.
 
     Vectors equal those of the sentence-transformers library, whose prompts, pooling and length limit are read from the
@@ -85,9 +86,6 @@ class SentenceEmbedder:
         if not np.isfinite(vectors).all():
             raise ModelError(f'{self.name!r} made a vector that is not finite. Try precision = "fp32".')
         return vectors
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "SentenceEmbedder":
-        return self  # copied programs share the model
 
     def __repr__(self) -> str:
         return f"SentenceEmbedder({self.name!r})"

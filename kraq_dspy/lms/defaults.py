@@ -14,6 +14,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.lms.roles import KraqLM, LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 
@@ -22,15 +23,12 @@ logger = logging.getLogger(__name__)
 ADAPTER = KraqAdapter()
 
 
-class RoleModel:
+class RoleModel(SharedByCopies):
     """The model of a role, made when it is first asked for. Copies of a program share it."""
 
     def __init__(self, models: LanguageModels, role: str) -> None:
         self.models = models
         self.role = role
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "RoleModel":
-        return self
 
     def lm(self) -> KraqLM:
         if self.models.settings.role(self.role) == RoleSettings() and not self.models.told_of_default:

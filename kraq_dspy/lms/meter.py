@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kraq_dspy.config import Settings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.records import Usage
@@ -52,7 +53,7 @@ class Call:
 FREE = Price(0.0, 0.0)
 
 
-class Meter:
+class Meter(SharedByCopies):
     """Counts answered calls and their tokens; replayed answers are counted apart. Safe for threads.
 
     A call is refused when, together with the calls in flight, it would exceed the limit on calls, or is expected to
@@ -68,9 +69,6 @@ class Meter:
         self._in_flight = Usage()
         self._in_flight_cost = 0.0
         self._lock = threading.Lock()
-
-    def __deepcopy__(self, memo: object) -> "Meter":
-        return self  # one count, however often the program that holds it is copied
 
     def usage(self) -> dict[tuple[str, str], Usage]:
         """By (stage, model); the stage is "" outside of a build."""

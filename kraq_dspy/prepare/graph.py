@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.retrievers.reports import report_text
@@ -24,14 +24,11 @@ class GraphReport:
     seconds: float
 
 
-class IndexGraph:
+class IndexGraph(SharedByCopies):
     """A `GraphSource` over an index. Which communities an entity belongs to is read once."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "IndexGraph":
-        return self
 
     def entities(self, ids: Sequence[str]) -> list[Entity]:
         return self.index.get(Entity, ids)

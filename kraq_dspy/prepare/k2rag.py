@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from kraq_dspy.config import ChunkSettings, K2RAGSettings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
@@ -52,15 +53,12 @@ class SummarisedReport:
     seconds: float
 
 
-class SummarisedCorpus:
+class SummarisedCorpus(SharedByCopies):
     """The index of summaries, and its passages with their vectors. A `ChunkSource` of those passages."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
         self.passages: dict[str, Chunk] = {chunk.id: chunk for chunk in _passages(index)}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "SummarisedCorpus":
-        return self
 
     @property
     def vectors(self) -> VectorStore:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 from pydantic import TypeAdapter
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
@@ -34,14 +34,11 @@ class PairsReport:
     seconds: float
 
 
-class StoredPairs:
+class StoredPairs(SharedByCopies):
     """A `QAPairSource` over an index's results, whatever model made them."""
 
     def __init__(self, results: ResultStore) -> None:
         self._results = results
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "StoredPairs":
-        return self
 
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
         outputs = self._results.outputs(STAGE, chunk_ids)

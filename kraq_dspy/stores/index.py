@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy.config import Settings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
@@ -54,7 +55,7 @@ MIGRATIONS: dict[int, Migration] = {}
 """By the schema version that it starts from."""
 
 
-class Index:
+class Index(SharedByCopies):
     """Records by type, their vectors, and the results of language models. Safe for threads.
 
     Readers of records need no lock and see what is committed, also while another process writes. Writing, and
@@ -164,9 +165,6 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # programs that hold an index are copied by optimizers; the index is one
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.sync import Point, sync_vectors
@@ -11,7 +12,7 @@ from kraq_dspy.stores.sync import Point, sync_vectors
 logger = logging.getLogger(__name__)
 
 
-class TextVectors:
+class TextVectors(SharedByCopies):
     """Finds records by their texts. A point's id depends on the text, so a record whose text changed is embedded anew.
 
     `texts` and `payloads` (what `filters` ask about) are by record id. Safe for threads once `sync` has run.
@@ -30,9 +31,6 @@ class TextVectors:
         self._payloads = payloads or {}
         self._point_of = {record_id: content_id("text", record_id, text) for record_id, text in texts.items()}
         self._record_of = {point: record_id for record_id, point in self._point_of.items()}
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "TextVectors":
-        return self
 
     def sync(self, stage: str, progress: Progress | None = None) -> int:
         """Embed what is missing, a batch at a time, and drop what is gone; returns how many were embedded."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.instructed.transformer import Transformer
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Vectors
@@ -11,7 +12,7 @@ PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### Response:
 N_MASKS = 3
 
 
-class InBedder:
+class InBedder(SharedByCopies):
     """The mean of the last hidden layer over three masks that follow the prompt (InBedder-RoBERTa).
 
     Texts that are too long lose the beginning of the passage, never the question or the masks, unless the question
@@ -25,9 +26,6 @@ class InBedder:
         self.max_tokens = max_tokens
         self.name = f"inbedder:{self.transformer.name}@{max_tokens}"
         self.dimension = self.transformer.dimension
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "InBedder":
-        return self
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.instructed.transformer import PACKAGED, Transformer, mean, name_of, packaged_folder
 from kraq_dspy.ports import Vectors
 
 
-class PairEmbedder:
+class PairEmbedder(SharedByCopies):
     """Mean of the token vectors of "[CLS] question [SEP] passage [SEP]".
 
     What it can do: run anywhere at once, and move passages about a question's words together, since every token of
@@ -43,9 +44,6 @@ class PairEmbedder:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "PairEmbedder":
-        return self
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.instructed.transformer import Transformer, last, mean
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Vectors
@@ -41,7 +42,7 @@ FAMILIES = {
 }
 
 
-class PrefixInstructed:
+class PrefixInstructed(SharedByCopies):
     """A sentence encoder of one of FAMILIES. A passage that is too long loses its end.
 
     Raises ConfigError for an unknown family, and a ValueError for a question that leaves nothing for a passage.
@@ -56,9 +57,6 @@ class PrefixInstructed:
         self.name = f"{family}:{self.transformer.name}@{max_tokens}"
         self._dense = _projection(self.transformer.folder)
         self.dimension = len(self._dense) if self._dense is not None else self.transformer.dimension
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "PrefixInstructed":
-        return self
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""

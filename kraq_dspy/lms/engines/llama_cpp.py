@@ -27,6 +27,7 @@ from typing import Any
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import AccessPolicy, AsyncLM15Engine, LM15Engine, OpenAIChatCompat, ProviderDefinition
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.lms.adapter_name import GGUF, adapter_folder
@@ -48,7 +49,7 @@ _CHAT = ProviderDefinition.chat(
 )
 
 
-class LlamaCpp:
+class LlamaCpp(SharedByCopies):
     """One GGUF file; it is loaded at the first request.
 
     `slots` requests are worked on together and each may read and write `context` tokens; more requests wait for their
@@ -76,9 +77,6 @@ class LlamaCpp:
         self._loading = False
         self._changed = threading.Condition()
         self._loader = ThreadPoolExecutor(1, "kraq-llama")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "LlamaCpp":
-        return self
 
     @contextmanager
     def visit(self, adapter: str | None) -> "Iterator[tuple[Clients, dict[str, Any]]]":

@@ -4,12 +4,13 @@ import importlib
 import threading
 from typing import Any
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import MissingExtraError, ModelError
 
 _TOKENS_PER_WORD = 1.6  # generous: a limit must not cut a sentence that keeps to the words asked for
 
 
-class Seq2SeqSummariser:
+class Seq2SeqSummariser(SharedByCopies):
     """A `Summariser`. A text longer than the model's context is read in pieces, each told in its share of the words.
 
     The weights are loaded with the first text, on a GPU where there is one; decoding is a beam search, so the same text
@@ -22,9 +23,6 @@ class Seq2SeqSummariser:
         self.beams = beams
         self._turn = threading.Lock()
         self._loaded: tuple[Any, Any, int] | None = None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Seq2SeqSummariser":
-        return self
 
     def __call__(self, text: str, words: int) -> str:
         if words < 1:

@@ -32,6 +32,7 @@ from dspy.lm15 import (
     response_to_events,
 )
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
 from kraq_dspy.lms.engines.batches import Batches
@@ -44,7 +45,7 @@ _BASE = "__base__"  # peft's name for a row without an adapter
 _SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
 
-class TransformersEngine:
+class TransformersEngine(SharedByCopies):
     """`name` is a folder, a hub name or a GGUF file; `adapters` are LoRA folders by the model name that asks for them.
 
     A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
@@ -102,9 +103,6 @@ class TransformersEngine:
         self._pad = _pad_token(self.tokenizer)
         self._ends = _end_tokens(self.tokenizer, model)
         self._batches: Batches[_Job, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "TransformersEngine":
-        return self
 
     def dump_state(self) -> dict[str, Any]:
         return {"name": self.name, "adapters": self.adapters, **self.options}
@@ -344,14 +342,11 @@ class TransformersEngine:
         return scored
 
 
-class AsyncTransformersEngine:
+class AsyncTransformersEngine(SharedByCopies):
     """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
 
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "AsyncTransformersEngine":
-        return self
 
     def dump_state(self) -> dict[str, Any]:
         return self.engine.dump_state()

@@ -8,6 +8,7 @@ import httpx
 
 from kraq_dspy.concurrency import run_all
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.ports import PromptScorer
@@ -41,7 +42,7 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
     return VLLMPromptScorer(settings.api_base, name, key=key, timeout_s=settings.timeout_s)
 
 
-class VLLMPromptScorer:
+class VLLMPromptScorer(SharedByCopies):
     """vLLM's `/tokenize` and `/v1/completions` with `prompt_logprobs`: all prompts in one request and forward pass.
 
     Such requests do not read vLLM's prefix cache. Safe for threads.
@@ -52,9 +53,6 @@ class VLLMPromptScorer:
         self.model = model
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(headers=headers, timeout=timeout_s)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "VLLMPromptScorer":
-        return self
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         """As `ports.PromptScorer`. Raises ModelError for a server that is no vLLM, refuses, or cannot be reached."""
@@ -101,7 +99,7 @@ class VLLMPromptScorer:
         return response.json()
 
 
-class _InProcess:
+class _InProcess(SharedByCopies):
     """A model of this process under the name that its role has."""
 
     def __init__(self, model: str) -> None:
@@ -109,9 +107,6 @@ class _InProcess:
 
         self.model = model
         self.engine = shared_engine(model.removeprefix(_TRANSFORMERS).partition("#")[0])
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_InProcess":
-        return self
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         return self.engine.prompt_logprobs(prompts, model=self.model)

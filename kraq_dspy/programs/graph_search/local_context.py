@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
-from kraq_dspy.programs.retrievers.hits import SharedByCopies
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 

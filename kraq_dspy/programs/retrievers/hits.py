@@ -4,8 +4,9 @@ import asyncio
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
 from kraq_dspy.records import Chunk, Hit
 
@@ -46,16 +47,6 @@ class RetrievalRequest:
             return self.vector
         vector: Vectors = embedder.encode_queries([self.question])[0]
         return vector
-
-
-class SharedByCopies:
-    """Reads stores and keeps nothing between calls, so copies of a program share it.
-
-    dspy's optimizers copy programs deeply; a copied index would be a second process on the same files.
-    """
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
 
 
 class Retrieving(SharedByCopies):

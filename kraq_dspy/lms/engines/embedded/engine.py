@@ -12,6 +12,7 @@ from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.embedded import rewrite
@@ -38,16 +39,13 @@ VERDICTS = frozenset({"yes", "no", "true", "false"})
 Step = Callable[["EmbeddedEngine", Task], dict[str, Any]]
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(SharedByCopies):
     """Safe for threads when the embedder is; it keeps nothing between calls."""
 
     supports_response_schema = False
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self.embedder = embedder
-
-    def __deepcopy__(self, memo: object) -> "EmbeddedEngine":
-        return self
 
     def complete(self, request: Request) -> Response:
         """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
