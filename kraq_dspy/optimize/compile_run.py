@@ -55,8 +55,8 @@ class CompileRun:
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
         self.student = target.program.deepcopy()
-        asked = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
-        own = {name: lm for name, lm in asked.items() if lm is not None}
+        lms = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
+        own = {name: lm for name, lm in lms.items() if lm is not None}
         self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}
         if optimizer.one_model and len({lm.model for lm in self.models.values()}) > 1:
             raise ConfigError(
@@ -102,7 +102,7 @@ class CompileRun:
             self.spending,
         )
         try:
-            found = self.optimizer.run(job)
+            compiled = self.optimizer.run(job)
         except KeyboardInterrupt:
             raise
         except Exception:
@@ -110,8 +110,8 @@ class CompileRun:
             raise
         self.spending.check()
         best = self.student.deepcopy()
-        with thawed(found):
-            learned = dict(found.named_predictors())
+        with thawed(compiled):
+            learned = dict(compiled.named_predictors())
         changed = False
         for name, predictor in best.named_predictors():
             changed = take_over(predictor, learned[name]) or changed

@@ -137,9 +137,9 @@ def _distinct(
         seen[key] = (f"{where} {name}", example)
         examples.append(example)
     if repeats:
-        told = f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}"
-        told += f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
-        problems.append(told + ".")
+        problem = f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}"
+        problem += f" and {len(repeats) - 1} more" if len(repeats) > 1 else ""
+        problems.append(problem + ".")
     if contradictions:
         problems.append(
             f"{len(contradictions)} of those have another gold value, {contradictions[0]} first: look at them."

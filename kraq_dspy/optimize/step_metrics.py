@@ -72,10 +72,10 @@ def relevance_metric(scorer: BertScorer, threshold: float = 0.7) -> Metric:
 
     def relevance(example: Any, prediction: Any) -> float:
         references = list(example.questions)
-        asked = prediction.question
-        if not asked.strip():
+        generated = prediction.question
+        if not generated.strip():
             return 0.0
-        return float(scorer.score(references, [asked] * len(references)).f1.max())
+        return float(scorer.score(references, [generated] * len(references)).f1.max())
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         return f"{prediction.question!r} scores {score:.2f}; people asked: {' or '.join(example.questions[:3])}"
@@ -143,9 +143,9 @@ def own_metric(function: Callable[..., Any], threshold: float) -> Metric:
 
 
 def _as_number(value: Any, name: str) -> float:
-    found = getattr(value, "score", value)
-    if isinstance(found, bool | int | float) and math.isfinite(found):
-        return float(found)
+    score = getattr(value, "score", value)
+    if isinstance(score, bool | int | float) and math.isfinite(score):
+        return float(score)
     raise EvaluationError(f"the metric {name!r} returned {value!r}; expected a finite number, or one as `score`")
 
 

@@ -137,7 +137,7 @@ async def _build(
     (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
     before = index.results.calls(STAGE)
     summaries = await _summaries(index, models, shorten, progress)
-    asked = index.results.calls(STAGE) - before
+    calls = index.results.calls(STAGE) - before
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     graph = _WithoutQuestions(settings, embedder)
@@ -157,7 +157,7 @@ async def _build(
         reduction=round(1 - left / max(1, tokens), 4),
         passages=passages,
         entities=entities,
-        calls=asked + sum(usage.calls for usage in report.usage.values()),
+        calls=calls + sum(usage.calls for usage in report.usage.values()),
         failures=index.count(Document) - len(summaries),
         seconds=perf_counter() - started,
     )

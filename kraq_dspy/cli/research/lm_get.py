@@ -28,9 +28,9 @@ def get(
     model = known_model(name)
     errors.print(f"{model.title}; licence {model.license}; {model.size / 1e6:,.0f} MB", markup=False)
     path = get_model(model, out, source=source)
-    told = f"gguf/{name}" if out is None or out.resolve() == models_folder().resolve() else f"gguf/{path}"
+    model_string = f"gguf/{name}" if out is None or out.resolve() == models_folder().resolve() else f"gguf/{path}"
     if json:
-        print_json({"model": told, "file": str(path), "license": model.license, "sha256": model.sha256})
+        print_json({"model": model_string, "file": str(path), "license": model.license, "sha256": model.sha256})
         return
     say(f"{path} is the published file (SHA-256 {model.sha256[:16]}...).")
-    say("Try: ", command("index", "DOCS", "--lm", told))
+    say("Try: ", command("index", "DOCS", "--lm", model_string))

@@ -86,8 +86,8 @@ def label_metric(labels: Labels = PUBHEALTH_LABELS) -> Metric:
         if score:
             return "The label is right."
         named = parse_label(_answer(prediction), labels)
-        found = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
-        return f"{found}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(labels)}."
+        outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
+        return f"{outcome}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(labels)}."
 
     return Metric(
         "label_accuracy",

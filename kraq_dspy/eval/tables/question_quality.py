@@ -47,8 +47,8 @@ def rows(
     known = _KnownVectors(embedder, generated)
     for start in range(0, len(examples), _BLOCK):
         block = examples[start : start + _BLOCK]
-        found = question_relevance([each.question for each in block], generated, known, scorer)
-        for example, pair, f1 in zip(block, found.pairs, found.f1, strict=True):
+        relevance = question_relevance([each.question for each in block], generated, known, scorer)
+        for example, pair, f1 in zip(block, relevance.pairs, relevance.f1, strict=True):
             scores = {metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()}
             yield Row(
                 example.id,

@@ -122,9 +122,9 @@ class _Run:
             writer = self._writer(folder, index, {})
             judged = any(metric in ("judge", "rubric") for metric in self.table.metrics)
             scorer = Scorer(self.table.metrics, self.embedder, space.models["judge"] if judged else None)
-            wanted = self.table.systems_for(self.asked.dataset.name)
+            chosen = self.table.systems_for(self.asked.dataset.name)
             # All are made before the first is run: what cannot be made ends the run before it costs.
-            for system, work, at_once in [self._work(space, system, scorer) for system in wanted]:
+            for system, work, at_once in [self._work(space, system, scorer) for system in chosen]:
                 self._run(system, work, at_once, writer)
             space.models.close()
 
@@ -141,8 +141,8 @@ class _Run:
             index = self._index(settings)
             first = first or index
             with Index.open(index.path) as opened:
-                found = opened.questions(source=system.use, duplicates=True)
-            sets[system.name] = [question.text for question in found]
+                records = opened.questions(source=system.use, duplicates=True)
+            sets[system.name] = [question.text for question in records]
         assert first is not None, "a table has systems"
         scorer = self.options.bertscore()
         extra = {"questions": {name: len(texts) for name, texts in sets.items()}, "notes": notes}
@@ -295,9 +295,9 @@ class _Run:
                     ):
                         hits = retrieve(example.question, budget)
                     seconds[f"k={budget}"] = perf_counter() - started
-                    found = score(example, dspy.Prediction(answer="", hits=hits), budget)
-                    values.update(found.values)
-                    undefined += found.undefined
+                    scores = score(example, dspy.Prediction(answer="", hits=hits), budget)
+                    values.update(scores.values)
+                    undefined += scores.undefined
                     hit_ids = tuple(hit.chunk.id for hit in hits)
             except _ENDS_THE_RUN:
                 raise

@@ -468,8 +468,8 @@ def _by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
 
 def _end_tokens(tokenizer: Any, model: Any) -> list[int]:
     """Chat models have several: end of text, end of turn."""
-    found = model.generation_config.eos_token_id
-    several = found if isinstance(found, list) else [] if found is None else [found]
+    ends = model.generation_config.eos_token_id
+    several = ends if isinstance(ends, list) else [] if ends is None else [ends]
     return sorted({*several, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])})
 
 

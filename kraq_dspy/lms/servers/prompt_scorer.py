@@ -120,10 +120,10 @@ def _by_segment(row: Sequence[Sequence[int]], scores: Any, where: str) -> list[t
             f"{where} gave no prompt log-probabilities, which the scorer 'wang2024' needs: serve the verifier with "
             "vLLM, or choose the scorer 'kraq'."
         )
-    said = [float(entry[str(token)]["logprob"]) for token, entry in zip(ids[1:], scores[1:], strict=True)]
+    logprobs = [float(entry[str(token)]["logprob"]) for token, entry in zip(ids[1:], scores[1:], strict=True)]
     segments: list[tuple[float, ...]] = []
     at = -1
     for segment in row:
-        segments.append(tuple(said[max(at, 0) : at + len(segment)]))
+        segments.append(tuple(logprobs[max(at, 0) : at + len(segment)]))
         at += len(segment)
     return segments

@@ -176,8 +176,8 @@ def _narrowed(conditions: Sequence[Condition], filters: Filters | None) -> dict[
         values[condition.key] = values.get(condition.key, frozenset()) | condition.values
     for key, some in values.items():
         if key in narrowed:
-            given = narrowed[key]
-            allowed = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
+            required = narrowed[key]
+            allowed = required if isinstance(required, (list, tuple, set, frozenset)) else [required]
             some = some.intersection(allowed)
         if not some:
             return None

@@ -64,8 +64,8 @@ class QuestionSimilarityReranker:
             {question_id for one in communities if (question_id := self.communities.question_id(one)) is not None}
             for communities in belongs
         ]
-        asked = sorted(set().union(*asked_of))
-        cosines = dict(zip(asked, (self.question_vectors.vectors(asked) @ vector).tolist(), strict=True))
+        question_ids = sorted(set().union(*asked_of))
+        cosines = dict(zip(question_ids, (self.question_vectors.vectors(question_ids) @ vector).tolist(), strict=True))
         best = max(hit.score for hit in hits)
         return [
             self.balance * (max(hit.score, 0.0) / best if best > 0 else 0.0)

@@ -24,14 +24,14 @@ def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64
         word: math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5))
         for word, frequency in document_frequency.items()
     }
-    wanted = _weights(Counter(word for word in _words(question) if word in idf), idf)
+    question_weights = _weights(Counter(word for word in _words(question) if word in idf), idf)
     cosines = np.zeros(len(passages))
-    length = _norm(wanted)
+    length = _norm(question_weights)
     if not length:
         return cosines
     for row, count in enumerate(counts):
         weights = _weights(count, idf)
-        product = sum(weight * weights[word] for word, weight in wanted.items() if word in weights)
+        product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)
         cosines[row] = product / (length * _norm(weights)) if product else 0.0
     return cosines
 

@@ -125,10 +125,10 @@ class WangScore(Scorer):
         if not drafts:
             return []
         started = perf_counter()
-        asked = self.prompt.question.format(question=question)
+        asks = self.prompt.question.format(question=question)
         prompts = [
             (
-                asked,
+                asks,
                 f" {draft.response}",
                 self.prompt.rationale,
                 f" {draft.rationale}",

@@ -44,28 +44,28 @@ class Evidence:
 
 def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
     """The asked span, then its sentence and a second one; "I do not know" when no word of the question is there."""
-    found = nearest(question, passages, similar)
-    if not found:
+    evidence = nearest(question, passages, similar)
+    if not evidence:
         return UNKNOWN
-    support = _two(question, found)
-    said = " ".join(clipped(part.text, 60) for part in support)
-    span = _span(question, passages, found, support)
-    return f"{span}. {said}" if span else said
+    support = _two(question, evidence)
+    text = " ".join(clipped(part.text, 60) for part in support)
+    span = _span(question, passages, evidence, support)
+    return f"{span}. {text}" if span else text
 
 
 def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
     """(response, rationale) of a draft: the span alone where there is one, and the sentences that hold it."""
-    found = nearest(question, passages, similar)
-    if not found:
+    evidence = nearest(question, passages, similar)
+    if not evidence:
         return UNKNOWN, "The passages share no word with the question."
-    support = _two(question, found)
+    support = _two(question, evidence)
     rationale = " ".join(clipped(part.text, 60) for part in support)
-    return _span(question, passages, found, support) or clipped(support[0].text, 30), rationale
+    return _span(question, passages, evidence, support) or clipped(support[0].text, 30), rationale
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
     """Up to `count` sentences, nearest first: rare shared words, the words of the title, and the encoder's opinion."""
-    asked = set(content_words(question))
+    question_words = set(content_words(question))
     parts: list[tuple[str, str, int]] = []
     for number, passage in enumerate(passages):
         title, body = _parted(passage)
@@ -73,10 +73,10 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     bags = [set(content_words(text)) for text, _, _ in parts]
     titles = [set(content_words(title)) for _, title, _ in parts]
     spread = Counter(word for bag, title in zip(bags, titles, strict=True) for word in bag | title)
-    worth = {word: math.log(1 + len(parts) / spread[word]) for word in asked if spread[word]}
+    worth = {word: math.log(1 + len(parts) / spread[word]) for word in question_words if spread[word]}
     scored = []
     for (text, title, number), bag, named in zip(parts, bags, titles, strict=True):
-        score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in asked & (bag | named))
+        score = sum(worth.get(word, 0.0) * (1.0 if word in bag else 0.8) for word in question_words & (bag | named))
         if score:
             scored.append(Evidence(text, title, number, score))
     scored.sort(key=lambda part: -part.score)
@@ -99,12 +99,12 @@ def _parted(passage: str) -> tuple[str, str]:
     return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
 
 
-def _two(question: str, found: list[Evidence]) -> list[Evidence]:
+def _two(question: str, evidence: list[Evidence]) -> list[Evidence]:
     """The nearest sentence, and the one that best goes on from it: it says what the first leaves unsaid of the
     question, or is about a name that the first brings in."""
-    first = found[0]
-    asked = set(content_words(question))
-    left = asked - set(content_words(first.text)) - set(content_words(first.title))
+    first = evidence[0]
+    question_words = set(content_words(question))
+    left = question_words - set(content_words(first.text)) - set(content_words(first.title))
     fresh = [name for name in names_in(first.text) if name not in question]
 
     def gain(part: Evidence) -> float:
@@ -112,44 +112,44 @@ def _two(question: str, found: list[Evidence]) -> list[Evidence]:
         bridge = any(name in part.title or part.title in name for name in fresh if part.title)
         return part.score + len(left & bag) / (len(left) or 1) + 0.5 * bridge - 0.3 * (part.passage == first.passage)
 
-    return [first, *sorted(found[1:], key=lambda part: -gain(part))[:1]]
+    return [first, *sorted(evidence[1:], key=lambda part: -gain(part))[:1]]
 
 
-def _span(question: str, passages: Sequence[str], found: list[Evidence], support: list[Evidence]) -> str:
+def _span(question: str, passages: Sequence[str], evidence: list[Evidence], support: list[Evidence]) -> str:
     either = EITHER.match(question)
     if either and not CLOSED.match(question):
-        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), found)
+        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
     if CLOSED.match(question):
-        return _yes_or_no(question, passages, found)
-    asked = question.lower()
+        return _yes_or_no(question, passages, evidence)
+    lowered = question.lower()
     text = " ".join(part.text for part in support)
-    if re.search(r"\bwhen\b|\b(what|which) (year|date|day|month)\b", asked):
+    if re.search(r"\bwhen\b|\b(what|which) (year|date|day|month)\b", lowered):
         return _first(DATE.findall(text), question)
-    if re.search(r"\bhow (many|much|old|long|tall|far|large|big)\b|\bpopulation\b|\bwhat number\b", asked):
+    if re.search(r"\bhow (many|much|old|long|tall|far|large|big)\b|\bpopulation\b|\bwhat number\b", lowered):
         return _first([m[0] for m in NUMBER.finditer(text)], question)
     names = [name for part in support for name in [*([part.title] if part.title else []), *names_in(part.text)]]
-    fresh = [name for name in dict.fromkeys(names) if name.lower() not in asked]
-    wanted = "person" if re.search(r"\bwho(m|se)?\b", asked) else "place" if re.search(r"\bwhere\b", asked) else ""
-    of_kind = [name for name in fresh if wanted and kind_of(name, text) == wanted]
-    return (of_kind or ([] if not wanted else fresh) or [""])[0]
+    fresh = [name for name in dict.fromkeys(names) if name.lower() not in lowered]
+    kind = "person" if re.search(r"\bwho(m|se)?\b", lowered) else "place" if re.search(r"\bwhere\b", lowered) else ""
+    of_kind = [name for name in fresh if kind and kind_of(name, text) == kind]
+    return (of_kind or ([] if not kind else fresh) or [""])[0]
 
 
-def _yes_or_no(question: str, passages: Sequence[str], found: list[Evidence]) -> str:
+def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence]) -> str:
     """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
     it? Else: is what the question says of the thing told somewhere?"""
     names = names_in(question[question.find(" ") + 1 :])
-    told = [text for text in (_told_of(name, passages) for name in names[:2]) if text]
-    asked = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    if len(told) == 2:
-        first, second = (set(content_words(text)) for text in told)
+    accounts = [text for text in (_told_of(name, passages) for name in names[:2]) if text]
+    question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    if len(accounts) == 2:
+        first, second = (set(content_words(text)) for text in accounts)
         if re.search(r"\b(nationality|country)\b", question):
-            one, two = (set(re.findall(r"\w+", text)) & NO_NAMES for text in told)
+            one, two = (set(re.findall(r"\w+", text)) & NO_NAMES for text in accounts)
             return "yes" if one & two else "no"
         if re.search(r"\bsame\b", question):
-            return "yes" if len((first & second) - asked) >= 2 else "no"
-        return "yes" if all(len(asked & bag) * 2 > len(asked) for bag in (first, second)) else "no"
-    covered = asked & set(content_words(" ".join(part.text for part in found[:2])))
-    return "yes" if len(covered) * 2 >= len(asked) else "no"
+            return "yes" if len((first & second) - question_words) >= 2 else "no"
+        return "yes" if all(len(question_words & bag) * 2 > len(question_words) for bag in (first, second)) else "no"
+    covered = question_words & set(content_words(" ".join(part.text for part in evidence[:2])))
+    return "yes" if len(covered) * 2 >= len(question_words) else "no"
 
 
 def _told_of(name: str, passages: Sequence[str]) -> str:
@@ -160,13 +160,13 @@ def _told_of(name: str, passages: Sequence[str]) -> str:
     return ""
 
 
-def _of_two(question: str, one: str, two: str, found: list[Evidence]) -> str:
+def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> str:
     """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question."""
     lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
 
     def of(name: str) -> list[Evidence]:
         words_of = set(content_words(name))
-        return [part for part in found if words_of & set(content_words(f"{part.title} {part.text}"))]
+        return [part for part in evidence if words_of & set(content_words(f"{part.title} {part.text}"))]
 
     values = [
         [int(year) for part in of(name) for year in re.findall(r"\b1[0-9]\d\d\b|\b20\d\d\b", part.text)]

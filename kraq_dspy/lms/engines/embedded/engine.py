@@ -52,14 +52,14 @@ class EmbeddedEngine(SharedByCopies):
         task = read_task(request)
         values = self._values(task)
         text = write_answer(task, values)
-        asked = request.system if isinstance(request.system, str) else ""
-        asked += "".join(message.text or "" for message in request.messages)
+        prompt = request.system if isinstance(request.system, str) else ""
+        prompt += "".join(message.text or "" for message in request.messages)
         return Response(
             id=None,
             model=request.model,
             message=Message.assistant([TextPart(text)]),
             finish_reason="stop",
-            usage=Usage(input_tokens=count_tokens(asked), output_tokens=count_tokens(text)),
+            usage=Usage(input_tokens=count_tokens(prompt), output_tokens=count_tokens(text)),
             logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
         )
 
@@ -70,9 +70,9 @@ class EmbeddedEngine(SharedByCopies):
         return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
 
     def _values(self, task: Task) -> dict[str, Any]:
-        wanted = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
-        step = STEPS.get((frozenset(wanted), *_telling_inputs(task))) or STEPS.get((frozenset(wanted),))
-        values = step(self, task) if step else {name: self._guess(task, name) for name in wanted}
+        fields = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
+        step = STEPS.get((frozenset(fields), *_telling_inputs(task))) or STEPS.get((frozenset(fields),))
+        values = step(self, task) if step else {name: self._guess(task, name) for name in fields}
         if "reasoning" in task.outputs:
             everything = sentences("\n".join(_evidence(task)))
             values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
@@ -111,8 +111,8 @@ def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 
 
 def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    told = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
-    return {"answer": answer(task.text("question"), told, engine.similar)}
+    answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
+    return {"answer": answer(task.text("question"), answers, engine.similar)}
 
 
 def _draft(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
@@ -124,8 +124,8 @@ def _verdict(task: Task) -> float:
     """Probability that the rationale supports the response, and speaks of the question."""
     rationale = task.text("rationale")
     response = task.text("response")
-    said = support(response, rationale) if content_words(response) else float(response.lower() in rationale.lower())
-    return probability(0.7 * said + 0.3 * support(task.text("question"), rationale))
+    stated = support(response, rationale) if content_words(response) else float(response.lower() in rationale.lower())
+    return probability(0.7 * stated + 0.3 * support(task.text("question"), rationale))
 
 
 def _verify(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
@@ -141,12 +141,12 @@ def _check(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 
 def _references(task: Task) -> list[str]:
     """Reference answers; of an item with synonyms, each synonym."""
-    found: list[str] = []
+    references: list[str] = []
     for name in ("reference_answers", "reference_items"):
         value = task.inputs.get(name, [])
         for entry in value if isinstance(value, list) else [value]:
-            found += [str(part) for part in entry] if isinstance(entry, list) else [str(entry)]
-    return found
+            references += [str(part) for part in entry] if isinstance(entry, list) else [str(entry)]
+    return references
 
 
 def _judge(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def _judge(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 
 def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     share = agreement(task.text("answer"), _references(task))
-    said = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
-    return {"feedback": f"The answer {said}.", "grade": 1 + round(4 * share)}
+    match = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
+    return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
 
 
 def _grounded(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
@@ -239,7 +239,7 @@ STEPS: dict[tuple[Any, ...], Step] = {
 
 
 def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
-    given = set(content_words("\n".join(task.text(name) for name in task.inputs)))
+    input_words = set(content_words("\n".join(task.text(name) for name in task.inputs)))
     verdict = _verdict(task) if "verdict" in task.outputs else None
     tokens = []
     for piece in PIECE.findall(text):
@@ -248,7 +248,7 @@ def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, .
         if word in VERDICTS and verdict is not None:
             chance = max(verdict, 1 - verdict)
         elif word.isalnum():
-            chance = 0.9 if not content_words(word) or set(content_words(word)) & given else 0.3
+            chance = 0.9 if not content_words(word) or set(content_words(word)) & input_words else 0.3
         top = [TopLogprob(token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()))]
         if word in VERDICTS and verdict is not None:
             other = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}[word]

@@ -49,12 +49,12 @@ def grounded(question: str, answer: str, passage: str) -> tuple[int, str]:
     if not answer.strip():
         return 1, "There is no answer."
     there = support(answer, passage) if content_words(answer) else float(answer.strip().lower() in passage.lower())
-    said = answer.strip().lower()
+    lowered = answer.strip().lower()
     title, _, body = passage.strip().partition("\n")
     if not body.strip():
         title, body = "", passage
     parts = sentences(body)
-    bearing = [part for part in parts if support(answer, part) >= 0.8 or said in part.lower()]
+    bearing = [part for part in parts if support(answer, part) >= 0.8 or lowered in part.lower()]
     near = max((support(question, f"{title} {part} {answer}") for part in bearing), default=0.0)
     beside, nearest = (
         max((support(question, f"{title} {one}") for one in some), default=0.0) for some in (bearing, parts)
@@ -68,10 +68,10 @@ def grounded(question: str, answer: str, passage: str) -> tuple[int, str]:
 
 def _is_of_kind(question: str, answer: str) -> bool:
     """Numbers and dates are asked for by other words than names."""
-    asked, has_digit = question.lower(), any(letter.isdigit() for letter in answer)
-    if re.search(r"\b(?:when|what year|which year|what date|how many|how much|how old)\b", asked):
+    lowered, has_digit = question.lower(), any(letter.isdigit() for letter in answer)
+    if re.search(r"\b(?:when|what year|which year|what date|how many|how much|how old)\b", lowered):
         return has_digit or bool(NUMBER.search(answer.lower()) or DATE.search(answer))
-    if re.search(r"\bwho(?:m|se)?\b", asked):
+    if re.search(r"\bwho(?:m|se)?\b", lowered):
         return not answer.strip()[:1].isdigit()
     return True
 
@@ -79,11 +79,11 @@ def _is_of_kind(question: str, answer: str) -> bool:
 def relevant(question: str, audience: str) -> tuple[int, str]:
     """Rating and evaluation: a question that names something, or says enough, is worth an answer; the more so where
     it speaks of what the audience cares for."""
-    said = set(content_words(question))
+    own = set(content_words(question))
     names = names_in(question.partition(" ")[2])
-    shared = said & set(content_words(audience))
-    rating = 1 if not said else min(5, 2 + 2 * bool(names) + (len(said) >= 2) + (len(said) >= 4) + bool(shared))
-    return rating, f"It names {', '.join(names) or 'nothing'} and says {len(said)} words that carry meaning."
+    shared = own & set(content_words(audience))
+    rating = 1 if not own else min(5, 2 + 2 * bool(names) + (len(own) >= 2) + (len(own) >= 4) + bool(shared))
+    return rating, f"It names {', '.join(names) or 'nothing'} and says {len(own)} words that carry meaning."
 
 
 def stands_alone(question: str) -> tuple[int, str]:

@@ -7,23 +7,23 @@ from kraq_dspy.lms.engines.embedded.text import content_words, words
 
 def support(claim: str, evidence: str) -> float:
     """Share of the claim's content words that the evidence has, in [0, 1]; 0 for a claim without any."""
-    wanted = set(content_words(claim))
-    return len(wanted & set(content_words(evidence))) / len(wanted) if wanted else 0.0
+    claim_words = set(content_words(claim))
+    return len(claim_words & set(content_words(evidence))) / len(claim_words) if claim_words else 0.0
 
 
 def agreement(answer: str, references: Sequence[str]) -> float:
     """How well the answer gives one of the references, in [0, 1]: 1 when it contains one word for word, else the best
     F1 of their words."""
-    said = words(answer)
+    own = words(answer)
     best = 0.0
     for reference in references:
-        wanted = words(reference)
-        if not wanted:
+        expected = words(reference)
+        if not expected:
             continue
-        if any(said[i : i + len(wanted)] == wanted for i in range(len(said) - len(wanted) + 1)):
+        if any(own[i : i + len(expected)] == expected for i in range(len(own) - len(expected) + 1)):
             return 1.0
-        common = len(set(said) & set(wanted))
-        best = max(best, 2 * common / (len(set(said)) + len(set(wanted))) if common else 0.0)
+        common = len(set(own) & set(expected))
+        best = max(best, 2 * common / (len(set(own)) + len(set(expected))) if common else 0.0)
     return best
 
 

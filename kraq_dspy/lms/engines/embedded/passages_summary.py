@@ -8,11 +8,11 @@ SENTENCES = 8
 
 def passages_summary(passages: list[str]) -> str:
     """At most eight sentences, titles in front of those that do not have them; the first words where there are none."""
-    told: list[str] = []
+    parts: list[str] = []
     for passage in passages:
         title, _, body = passage.strip().partition("\n")
         if not body.strip() or len(title) > 150:
             title, body = "", passage
-        told += [f"{title}: {part}" if title and title not in part else part for part in sentences(body)]
-    told = distinct(told)
-    return " ".join(clipped(part, 60) for part in central(told, SENTENCES)) or clipped(" ".join(passages))
+        parts += [f"{title}: {part}" if title and title not in part else part for part in sentences(body)]
+    parts = distinct(parts)
+    return " ".join(clipped(part, 60) for part in central(parts, SENTENCES)) or clipped(" ".join(passages))

@@ -10,13 +10,13 @@ IMPORTANCE = re.compile(r"^\d+: ")
 def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
     """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
     names (our own) are left out."""
-    found = nearest(question, reports, similar, count=5)
+    evidence = nearest(question, reports, similar, count=5)
     return [
         {
             "point": part.text if not part.title or "; " in part.title else f"{part.title}: {part.text}",
             "importance": max(1, min(100, round(50 * part.score))),
         }
-        for part in found
+        for part in evidence
     ]
 
 

@@ -91,13 +91,13 @@ def _kind(annotation: str) -> str:
 
 
 def _choices(system: str, outputs: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    found = {}
+    choices = {}
     for name, kind in outputs.items():
         note = re.search(rf"\{{{name}\}}[^\n]*", system) or re.search(rf'"{name}": "[^\n]*', system)
         options = CHOICES.search(note[0]) if note and kind not in ("list", "dict") else None
         if options:
-            found[name] = tuple(option.strip() for option in options[1].split(";"))
-    return found
+            choices[name] = tuple(option.strip() for option in options[1].split(";"))
+    return choices
 
 
 def _shown(value: Any) -> str:

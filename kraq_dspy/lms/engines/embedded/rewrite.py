@@ -51,8 +51,8 @@ def core(question: str) -> str:
 def varied(question: str, count: int) -> list[str]:
     """Up to `count` searches, the parts of the question first."""
     parts = sub_questions(question)
-    found = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), statement(question), core(question)]
-    return list(dict.fromkeys(text for text in found if text))[:count]
+    searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), statement(question), core(question)]
+    return list(dict.fromkeys(text for text in searches if text))[:count]
 
 
 def rewritings(question: str) -> list[str]:

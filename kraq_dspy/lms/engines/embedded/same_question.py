@@ -27,10 +27,10 @@ def is_same_question(asked: str, stored: str, similar: Similar) -> bool:
 
 def likenesses(question: str, others: Sequence[str], similar: Similar) -> list[float]:
     """Of each of `others`, in [0, 1]: cosine, and the share of content words that both have."""
-    asked = set(content_words(question))
-    found = []
+    question_words = set(content_words(question))
+    scores = []
     for cosine, other in zip(similar(question, others), others, strict=True):
         bag = set(content_words(other))
-        shared = 2 * len(asked & bag) / (len(asked) + len(bag) or 1)
-        found.append(0.8 * max(0.0, float(cosine)) + 0.2 * shared)
-    return found
+        shared = 2 * len(question_words & bag) / (len(question_words) + len(bag) or 1)
+        scores.append(0.8 * max(0.0, float(cosine)) + 0.2 * shared)
+    return scores

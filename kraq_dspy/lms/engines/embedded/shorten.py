@@ -25,16 +25,16 @@ def shortened(text: str, words: int) -> str:
 def account(question: str, texts: list[str], similar: Similar) -> str:
     """The sentences nearest to the question, nearest first, with their titles; "" where no word of it occurs. Titles
     that only list names (our own) are left out."""
-    told = []
+    lines = []
     for part in nearest(question, texts, similar, count=TOLD):
         known = not part.title or "; " in part.title or part.title in part.text
-        told.append(part.text if known else f"{part.title}: {part.text}")
-    return "\n".join(distinct(told))
+        lines.append(part.text if known else f"{part.title}: {part.text}")
+    return "\n".join(distinct(lines))
 
 
 def _most_central_first(parts: list[str]) -> list[str]:
     """By how often their words are said in all, long sentences at no advantage."""
     bags = [set(content_words(part)) for part in parts]
-    said = Counter(word for bag in bags for word in bag)
-    scores = [sum(said[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+    counts = Counter(word for bag in bags for word in bag)
+    scores = [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
     return [parts[place] for place in sorted(range(len(parts)), key=lambda place: (-scores[place], place))]

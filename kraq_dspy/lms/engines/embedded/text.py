@@ -12,26 +12,26 @@ UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf
 
 def sentences(text: str) -> list[str]:
     """In order, without the empty ones; a line break ends a sentence, an abbreviation or an initial does not."""
-    found: list[str] = []
+    parts: list[str] = []
     start = 0
     for place in BREAK.finditer(text):
         if "\n" not in place[0] and not _ends(text[start : place.start()], text[place.end() : place.end() + 1]):
             continue
-        found.append(text[start : place.end()].strip())
+        parts.append(text[start : place.end()].strip())
         start = place.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    parts.append(text[start:].strip())
+    return [sentence for sentence in parts if sentence]
 
 
 def words(text: str) -> list[str]:
     """Lower-cased words; of scripts without spaces, pairs of letters."""
-    found = []
+    tokens = []
     for word in WORD.findall(text.lower()):
         if UNSPACED.search(word):
-            found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+            tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:
-            found.append(word.removesuffix("'s").removesuffix("’s"))
-    return found
+            tokens.append(word.removesuffix("'s").removesuffix("’s"))
+    return tokens
 
 
 def content_words(text: str) -> list[str]:
@@ -56,13 +56,13 @@ def clipped(text: str, limit: int = 45) -> str:
 def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
     """Those of which less than `share` of the content words was said by an earlier one."""
     kept: list[str] = []
-    said: list[set[str]] = []
+    bags: list[set[str]] = []
     for text in texts:
         own = set(content_words(text))
-        if any(own and len(own & other) / len(own) >= share for other in said) or text in kept:
+        if any(own and len(own & other) / len(own) >= share for other in bags) or text in kept:
             continue
         kept.append(text)
-        said.append(own)
+        bags.append(own)
     return kept
 
 
