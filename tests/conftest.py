@@ -4,6 +4,7 @@ import importlib.util
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from kraq_dspy.ports import Vectors
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 

@@ -80,8 +80,8 @@ def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
     ("words", "code", "message"),
     [
         (("--alpha", "0.5"), 2, "--alpha is no option of the program 'speculative'"),
-        (("--preset", "squad"), 2, "'preset' is 'squad'; expected one of bioasq, hotpotqa"),
-        (("--scorer", "best"), 2, "'scorer' is 'best'; expected one of kraq, wang2024"),
+        (("--preset", "squad"), 2, "'preset' is squad; expected one of bioasq, hotpotqa"),
+        (("--scorer", "best"), 2, "'scorer' is best; expected one of kraq, wang2024"),
         (("--scorer", "wang2024"), 1, "'embedded' cannot score prompts"),
     ],
 )

@@ -125,7 +125,9 @@ def test_a_copy_shares_the_stores_and_saved_state_holds_the_predictor_alone(
 
 @pytest.mark.parametrize(("name", "k"), [("triviaqa", 15), ("hotpotqa", 15), ("bioasq", 15), ("pubhealth", 10)])
 def test_presets_are_the_papers_settings(dense: DenseRetriever, nearest: NearestQuestions, name: str, k: int) -> None:
-    program = CombinedRetrieveRAG(dense, nearest, **dataclasses.asdict(COMBINED_PRESETS[name]))
+    options = dataclasses.asdict(COMBINED_PRESETS[name])
+    assert options.pop("questions") == "kraq"
+    program = CombinedRetrieveRAG(dense, nearest, **options)
     assert (program.k, program.retrieve.n, program.retrieve.alpha) == (k, 2, 0.5)
 
 
