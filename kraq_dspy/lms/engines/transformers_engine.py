@@ -9,12 +9,10 @@ adapter each of them wants. Log-probabilities are the model's own (before temper
 
 import asyncio
 import functools
-import importlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +31,13 @@ from dspy.lm15 import (
 )
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
-from kraq_dspy.lms.engines.gguf_file import read_gguf
+from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
+from kraq_dspy.lms.engines.transformers_files import end_tokens, import_extra, pad_token, weights_place
 
 PREFIX = "transformers/"
 _BASE = "__base__"  # peft's name for a row without an adapter
@@ -72,17 +71,17 @@ class TransformersEngine(SharedByCopies):
         dtype: str = "float32",
         device: str = "cpu",
     ) -> None:
-        self.torch, self.transformers = _import("torch"), _import("transformers")
+        self.torch, self.transformers = import_extra("torch"), import_extra("transformers")
         self.name = name
         self.options = {
             "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
         }  # fmt: skip
         self.max_tokens = max_tokens
-        console = _import("transformers.utils.logging")
+        console = import_extra("transformers.utils.logging")
         talkative = console.is_progress_bar_enabled()
         console.disable_progress_bar()
         try:
-            where, options = _place(name)
+            where, options = weights_place(name)
             self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
             model = self.transformers.AutoModelForCausalLM.from_pretrained(
                 where, dtype=getattr(self.torch, dtype), **options
@@ -100,9 +99,9 @@ class TransformersEngine(SharedByCopies):
         self._weights = threading.RLock()
         for adapter, folder in (adapters or {}).items():
             self._load_adapter(adapter, folder)
-        self._pad = _pad_token(self.tokenizer)
-        self._ends = _end_tokens(self.tokenizer, model)
-        self._batches: Batches[_Job, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
+        self._pad = pad_token(self.tokenizer)
+        self._ends = end_tokens(self.tokenizer, model)
+        self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
 
     def dump_state(self) -> dict[str, Any]:
         return {"name": self.name, "adapters": self.adapters, **self.options}
@@ -130,13 +129,13 @@ class TransformersEngine(SharedByCopies):
         adapter = self._adapter(model or self.name)
         rows = [self._segments(prompt) for prompt in prompts]
         scored: list[list[tuple[float, ...]]] = []
-        for batch in _by_tokens(rows, _SCORED_TOKENS):
+        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
             scored += self._score(batch, adapter)
         return scored
 
     # From a request to a job
 
-    def _job(self, request: Request) -> "_Job":
+    def _job(self, request: Request) -> GenerationJob:
         config = request.config
         adapter = self._adapter(request.model)
         ids = self._prompt(request)
@@ -145,7 +144,7 @@ class TransformersEngine(SharedByCopies):
             raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
         if config.response_format is not None or request.tools:
             raise InvalidRequestError(f"{self.name!r} runs in this process, without tools and structured outputs.")
-        return _Job(
+        return GenerationJob(
             ids=ids,
             adapter=adapter,
             model=request.model,
@@ -204,7 +203,7 @@ class TransformersEngine(SharedByCopies):
             del self.adapters[name]
 
     def _load_adapter(self, name: str, folder: str) -> None:
-        peft = _import("peft", "train", "A LoRA adapter")
+        peft = import_extra("peft", "train", "A LoRA adapter")
         with self._weights:
             if name in self._peft_names:
                 return
@@ -222,7 +221,9 @@ class TransformersEngine(SharedByCopies):
 
     # From jobs to answers, in the one thread that generates
 
-    def _work(self, jobs: Sequence["_Job"], cancelled: Sequence[Callable[[], bool]]) -> list[Response | Exception]:
+    def _work(
+        self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]
+    ) -> list[Response | Exception]:
         """Jobs that are sampled alike are generated together."""
         answers: dict[int, Response | Exception] = {}
         groups: dict[Any, list[int]] = {}
@@ -238,7 +239,7 @@ class TransformersEngine(SharedByCopies):
             answers.update(zip(group, found, strict=True))
         return [answers[i] for i in range(len(jobs))]
 
-    def _generate(self, jobs: Sequence["_Job"], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
+    def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         torch, first = self.torch, jobs[0]
         longest = max(len(job.ids) for job in jobs)
         ids = torch.full((len(jobs), longest), self._pad)
@@ -255,8 +256,8 @@ class TransformersEngine(SharedByCopies):
             eos_token_id=self._ends or None,
             **sampling,
         )
-        recorder = _Recorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
-        ended = _Ended(torch, jobs, cancelled, longest)
+        recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
+        ended = RowLimits(torch, jobs, cancelled, longest)
         options: dict[str, Any] = {}
         if first.stop:
             options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
@@ -276,14 +277,14 @@ class TransformersEngine(SharedByCopies):
             recorder.finish(made)
         return [self._response(job, made[row, longest:].tolist(), row, recorder) for row, job in enumerate(jobs)]
 
-    def _response(self, job: "_Job", written: list[int], row: int, recorder: "_Recorder") -> Response:
+    def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
         kept = written[: min(end, job.max_tokens)]
         pieces = pieces_of(self.tokenizer, kept)
         text = "".join(pieces)
         cut = min((at for stop in job.stop if (at := text.find(stop)) >= 0), default=len(text))
         stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
-        pieces = _until(pieces, cut)
+        pieces = pieces_until(pieces, cut)
         scores = None
         if job.alternatives is not None:
             scores = tuple(
@@ -369,130 +370,6 @@ def shared_engine(name: str) -> TransformersEngine:
 
     On the GPU, in bfloat16, where there is one.
     """
-    if _import("torch").cuda.is_available():
+    if import_extra("torch").cuda.is_available():
         return TransformersEngine(name, device="cuda", dtype="bfloat16")
     return TransformersEngine(name)
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    ids: list[int]
-    adapter: str
-    model: str
-    max_tokens: int
-    temperature: float
-    top_p: float
-    seed: int | None
-    stop: tuple[str, ...]
-    alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
-
-
-class _Recorder:
-    """A logits processor that changes nothing: keeps the log-probability of every token that was chosen.
-
-    Processors run before temperature and top-p, and a step's choice is known at the next step. Keeping all logits, as
-    `output_logits` does, would take gigabytes.
-    """
-
-    def __init__(self, torch: Any, alternatives: int) -> None:
-        self.torch = torch
-        self.alternatives = alternatives  # -1: nobody wants any
-        self.chosen: list[list[float]] = []
-        self.best: list[list[list[tuple[int, float]]]] = []
-        self._last: Any = None
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        if self.alternatives >= 0:
-            self.finish(input_ids)
-            self._last = self.torch.log_softmax(scores.float(), dim=-1)
-        return scores
-
-    def finish(self, input_ids: Any) -> None:
-        """The last column of `input_ids` is what was chosen from the last scores."""
-        if self._last is None:
-            return
-        self.chosen.append(self._last.gather(1, input_ids[:, -1:])[:, 0].tolist())
-        top = self._last.topk(self.alternatives) if self.alternatives else None
-        rows = len(self.chosen[-1])
-        self.best.append(
-            [list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True)) for row in range(rows)]
-            if top is not None
-            else [[]] * rows
-        )
-        self._last = None
-
-
-class _Ended:
-    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
-
-    def __init__(
-        self, torch: Any, jobs: Sequence[_Job], cancelled: Sequence[Callable[[], bool]], n_prompt: int
-    ) -> None:
-        self.torch = torch
-        self.limits = [job.max_tokens for job in jobs]
-        self.cancelled = cancelled
-        self.n_prompt = n_prompt
-
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        written = input_ids.shape[1] - self.n_prompt
-        done = [written >= limit or gone() for limit, gone in zip(self.limits, self.cancelled, strict=True)]
-        return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
-
-
-def _until(pieces: Sequence[str], cut: int) -> list[str]:
-    """The pieces of the first `cut` characters; the last may be a part of a token."""
-    kept: list[str] = []
-    length = 0
-    for piece in pieces:
-        if length >= cut and piece:
-            break
-        kept.append(piece[: cut - length])
-        length += len(piece)
-    return kept
-
-
-def _by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
-    """Batches whose padded size stays below `limit` tokens, in order; a longer row is a batch of its own."""
-    batch: list[Any] = []
-    longest = 0
-    for row in rows:
-        size = sum(map(len, row))
-        if batch and max(longest, size) * (len(batch) + 1) > limit:
-            yield batch
-            batch, longest = [], 0
-        batch.append(row)
-        longest = max(longest, size)
-    if batch:
-        yield batch
-
-
-def _end_tokens(tokenizer: Any, model: Any) -> list[int]:
-    """Chat models have several: end of text, end of turn."""
-    ends = model.generation_config.eos_token_id
-    several = ends if isinstance(ends, list) else [] if ends is None else [ends]
-    return sorted({*several, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])})
-
-
-def _pad_token(tokenizer: Any) -> int:
-    """Never the end token: padding behind an answer must not look like its end. It is masked, so any other does."""
-    for token in (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.bos_token_id):
-        if token is not None and token != tokenizer.eos_token_id:
-            return int(token)
-    return 0 if tokenizer.eos_token_id != 0 else 1
-
-
-def _place(name: str) -> tuple[str, dict[str, Any]]:
-    """What `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's again."""
-    if not name.endswith(".gguf"):
-        return name, {}
-    _import("gguf", "local", "A GGUF file in torch")
-    path = Path(name).expanduser()
-    read_gguf(path)
-    return str(path.parent), {"gguf_file": path.name}
-
-
-def _import(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, extra, purpose) from None

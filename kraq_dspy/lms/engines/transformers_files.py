@@ -1,0 +1,40 @@
+"""Finds what a model in this process needs: its packages, where its weights lie, and which tokens end and fill."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.lms.engines.gguf_file import read_gguf
+
+
+def end_tokens(tokenizer: Any, model: Any) -> list[int]:
+    """Chat models have several: end of text, end of turn."""
+    ends = model.generation_config.eos_token_id
+    several = ends if isinstance(ends, list) else [] if ends is None else [ends]
+    return sorted({*several, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])})
+
+
+def pad_token(tokenizer: Any) -> int:
+    """Never the end token: padding behind an answer must not look like its end. It is masked, so any other does."""
+    for token in (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.bos_token_id):
+        if token is not None and token != tokenizer.eos_token_id:
+            return int(token)
+    return 0 if tokenizer.eos_token_id != 0 else 1
+
+
+def weights_place(name: str) -> tuple[str, dict[str, Any]]:
+    """What `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's again."""
+    if not name.endswith(".gguf"):
+        return name, {}
+    import_extra("gguf", "local", "A GGUF file in torch")
+    path = Path(name).expanduser()
+    read_gguf(path)
+    return str(path.parent), {"gguf_file": path.name}
+
+
+def import_extra(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingExtraError(package, extra, purpose) from None
