@@ -62,6 +62,7 @@ from kraq_dspy.lms.roles import KraqLM as KraqLM
 from kraq_dspy.lms.roles import LanguageModels as LanguageModels
 from kraq_dspy.lms.roles import make_lm as make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter as KraqAdapter
+from kraq_dspy.lms.structured.forms import Form as Form
 from kraq_dspy.ports import ChunkSource as ChunkSource
 from kraq_dspy.ports import Embedder as Embedder
 from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder

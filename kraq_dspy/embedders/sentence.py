@@ -25,7 +25,6 @@ logger = logging.getLogger(__name__)
 
 PACKAGED = "minilm"
 
-_FEW = 128  # tokens of a batch that one thread encodes
 _STEP = 16  # tokens; texts are padded to a multiple of it
 _SLICE = 2048  # texts whose tokens are in memory at once
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles
@@ -145,7 +144,7 @@ class _PlainEncoder:
             members = by_length[length]
             for start in range(0, len(members), self._batch_size):
                 batch = members[start : start + self._batch_size]
-                with self._lock, torch.inference_mode(), threads_for(len(batch) * length):
+                with self._lock, torch.inference_mode():
                     made = self._pooled([ids[row] for row in batch], length)
                 if vectors is None:
                     vectors = np.empty((len(ids), made.shape[1]), np.float32)
@@ -293,21 +292,6 @@ def _free_cores() -> int:
     """No more than torch itself would take, which heeds OMP_NUM_THREADS, nor than this process may run on."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(torch.get_num_threads(), allowed)
-
-
-@contextmanager
-def threads_for(tokens: int) -> Iterator[None]:
-    """One thread for a batch of few tokens, such as a question's: more of them wait longer for each other than they
-    work, and much longer on a busy machine."""
-    threads = torch.get_num_threads()
-    if threads == 1 or tokens > _FEW:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager
