@@ -84,16 +84,23 @@ class ResolveSettings:
     joined as they are."""
 
 
+COMMUNITY_ALGORITHMS = (
+    "leiden", "louvain", "infomap", "label_propagation", "walktrap", "greedy_modularity", "eigenvector"
+)  # fmt: skip
+
+
 @checked("communities")
 class CommunitySettings:
-    """Hierarchical Leiden."""
+    """How communities are found, level by level."""
 
+    algorithm: Annotated[str, OneOf(COMMUNITY_ALGORITHMS)] = "leiden"
+    """"leiden" (the papers'), "infomap", or another one, by cdlib (extra communities)."""
     max_size: Positive = 10
-    """A community of more entities is split. A wish: one that Leiden cannot split stays whole."""
+    """A community of more entities is split. A wish: one in which no parts are found stays whole."""
     max_depth: Positive = 6
     """Most levels; level 0 is the broadest."""
     resolution: AboveZero = 1.0
-    """Higher values make more and smaller communities."""
+    """Of "leiden": higher values make more and smaller communities."""
     seed: int = 0
     """Fixes chance: the same graph gives the same communities."""
 

@@ -1,7 +1,8 @@
 """The whole error tree on one page. Every message says what was found, what was expected and what to do next."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class KraqError(Exception):
@@ -87,6 +88,15 @@ class MissingExtraError(KraqError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package {package!r}. Install it with: pip install 'kraq-dspy[{extra}]'")
+
+
+@contextmanager
+def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """An import that fails in the block says which extra brings the package."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra, purpose) from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,11 +1,16 @@
-"""Writes files whole or not at all, appends whole lines, and locks files against other processes."""
+"""Writes files whole or not at all, appends and reads whole lines, and locks files against other processes."""
 
+import gzip
+import json
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import KraqError
 
 if sys.platform == "win32":
     import msvcrt
@@ -61,6 +66,28 @@ def drop_torn_line(path: Path) -> None:
         content = file.read()
         if content and not content.endswith(b"\n"):
             file.truncate(content.rfind(b"\n") + 1)
+
+
+def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, object) of each line that is not blank, gzipped or not; the place is for messages: "FILE, line 3".
+
+    Raises `failure` for a line that is no object, and for a file that cannot be read, which it calls `what`.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                place = f"{path.name}, line {number}"
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise failure(f"{place} is not JSON ({error}); expected one object a line.") from error
+                if not isinstance(row, dict):
+                    raise failure(f"{place} is {type(row).__name__}; expected an object.")
+                yield place, row
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise failure(f"Cannot read {what} {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def try_lock(file: int) -> bool:

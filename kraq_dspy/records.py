@@ -322,3 +322,11 @@ class Usage:
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
         )
+
+
+def usage_by_stage(ledger: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:
+    """What all models together took, from what each took, by (stage, model)."""
+    by_stage: dict[str, Usage] = {}
+    for (stage, _), usage in ledger.items():
+        by_stage[stage] = by_stage.get(stage, Usage()) + usage
+    return by_stage

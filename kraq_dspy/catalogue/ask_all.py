@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import dspy
 
@@ -32,22 +33,41 @@ class AnswerKeeper:
         self.failures.append(Failure(self._stage, item_id, reason))
 
 
-async def ask_all(
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What failed, and how many calls were paid for."""
+
+    failures: tuple[Failure, ...]
+    calls: int
+
+
+def ask_all(
     stage: str,
     program: dspy.Module,
     items: Iterable[Item],
     store: Callable[[str, dspy.Prediction], None],
     *,
+    total: int,
     lm: dspy.BaseLM | None = None,
     models: LanguageModels,
     progress: Progress,
-) -> tuple[Failure, ...]:
-    """Hand each prediction to `store`, with its item's id, as soon as it is there; returns what failed.
+) -> Asked:
+    """Hand each prediction to `store`, with its item's id, as soon as it is there; `total` is the number of items.
 
     Steps of the program without a model of their own ask `lm`. Raises ModelError when nothing but failures happens, and
     lets KraqError (a spent budget, a server that is down) end the run; what was kept stays.
     """
     keeper = AnswerKeeper(stage, store)
-    async for _ in ProgramRunner(models, progress).ask(stage, lm, program, items, keeper, plural="questions"):
-        pass
-    return tuple(keeper.failures)
+
+    async def ask() -> None:
+        try:
+            async for _ in ProgramRunner(models, progress).ask(stage, lm, program, items, keeper, plural="questions"):
+                pass
+        finally:
+            await models.aclose()
+
+    calls = models.meter.total().calls
+    progress.start(stage, total)
+    asyncio.run(ask())
+    progress.finish(stage)
+    return Asked(tuple(keeper.failures), models.meter.total().calls - calls)

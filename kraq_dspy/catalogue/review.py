@@ -1,6 +1,5 @@
 """Reviews what waits in a catalogue: questions without an answer, answers nobody approved, answers gone stale."""
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -133,7 +132,6 @@ def answer_with_model(
     finds, which is made only then. Answers wait for approval unless `approve`; each is kept at once.
     """
     started = perf_counter()
-    progress = progress or SilentProgress()
     lm = models["teacher" if "teacher" in models.settings.roles else "answerer"]
     which = which or Waiting()
     listed = [one for one in waiting(catalogue, which.status) if one.status == "stale" or not one.answer]
@@ -167,24 +165,15 @@ def answer_with_model(
             answer(index, catalogue, int(number), text, by=written, document_ids=sorted(ids), approved=approve)
         counts[answered] += 1
 
-    async def run() -> tuple[Failure, ...]:
-        step = FittingPredict(AnswerQuestion, shorten="passages")
-        try:
-            return await ask_all(STAGE, step, items(), keep, lm=lm, models=models, progress=progress)
-        finally:
-            await models.aclose()
-
-    calls = models.meter.total().calls
-    progress.start(STAGE, len(entries))
-    failures = asyncio.run(run())
-    progress.finish(STAGE)
+    step, progress = FittingPredict(AnswerQuestion, shorten="passages"), progress or SilentProgress()
+    asked = ask_all(STAGE, step, items(), keep, total=len(entries), lm=lm, models=models, progress=progress)
     return AnswersReport(
         model=str(lm.model),
         asked=len(entries),
         answered=counts[True],
         unanswered=counts[False],
-        calls=models.meter.total().calls - calls,
-        failures=failures,
+        calls=asked.calls,
+        failures=asked.failures,
         seconds=perf_counter() - started,
     )
 

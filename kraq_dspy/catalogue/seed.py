@@ -1,6 +1,5 @@
 """Begins a catalogue with what people are likely to ask: an index's representative questions, answered offline."""
 
-import asyncio
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -52,7 +51,6 @@ def seed_answers(
     kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions.
     """
     started = perf_counter()
-    progress = progress or SilentProgress()
     texts = {question.id: question.text for question in index.questions(source="kraq")}
     if not texts:
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
@@ -66,24 +64,15 @@ def seed_answers(
         catalogue.add_all([entry], by=by)
         counts[bool(entry.answer)] += 1
 
-    async def run() -> tuple[Failure, ...]:
-        try:
-            return await ask_all(STAGE, program, items, keep, models=models, progress=progress)
-        finally:
-            await models.aclose()
-
     fill_in(program, models)
-    calls = models.meter.total().calls
-    progress.start(STAGE, len(items))
-    failures = asyncio.run(run())
-    progress.finish(STAGE)
+    asked = ask_all(STAGE, program, items, keep, total=len(items), models=models, progress=progress or SilentProgress())
     return SeedReport(
         questions=len(texts),
         known=len(texts) - len(new),
         answered=counts[True],
         unanswered=counts[False],
-        calls=models.meter.total().calls - calls,
-        failures=failures,
+        calls=asked.calls,
+        failures=asked.failures,
         seconds=perf_counter() - started,
     )
 

@@ -1,6 +1,7 @@
 """Compares the documents that prepared answers rest on with those that the index has now."""
 
 from collections.abc import Collection, Iterable
+from contextlib import closing
 from pathlib import Path
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, content_hash, is_stale
@@ -20,10 +21,8 @@ def count_answers(index_dir: Path) -> dict[str, int] | None:
     catalogue = open_catalogue(index_dir)
     if catalogue is None:
         return None
-    try:
+    with closing(catalogue):
         return catalogue.counts()
-    finally:
-        catalogue.close()
 
 
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
@@ -61,10 +60,8 @@ def overdue(index: Index) -> list[int]:
     catalogue = open_catalogue(index.path)
     if catalogue is None:
         return []
-    try:
+    with closing(catalogue):
         approved = catalogue.entries("approved")
-    finally:
-        catalogue.close()
     hashes = _hashes(index, approved)
     return [entry.number for entry in approved if is_stale(entry, hashes)]
 
@@ -74,10 +71,8 @@ def flag_stale(index: Index) -> list[int]:
     catalogue = open_catalogue(index.path, write=True)
     if catalogue is None:
         return []
-    try:
+    with closing(catalogue):
         return catalogue.flag_stale(_hashes(index, catalogue.entries("approved")))
-    finally:
-        catalogue.close()
 
 
 def _hashes(index: Index, entries: Iterable[CatalogueEntry]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from kraq_dspy.catalogue.critics import CRITICS, RateSyntheticPair, WriteSyntheticPair
@@ -74,33 +74,27 @@ def make_synthetic_pairs(
     """
     progress = progress or SilentProgress()
     plan = plan or SyntheticPlan()
-    made = _Making(index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, approve, progress)
-    return asyncio.run(made.run(plan.chunks, plan.limit))
+    status = "approved" if approve else "pending"
+    making = _Making(index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, status, progress)
+    return asyncio.run(making.run(plan.chunks, plan.limit))
 
 
+@dataclass
 class _Making:
-    def __init__(
-        self,
-        index: Index,
-        catalogue: Catalogue,
-        models: LanguageModels,
-        rate: RateSyntheticPair,
-        by: str,
-        approve: bool,
-        progress: Progress,
-    ) -> None:
-        self.index = index
-        self.catalogue = catalogue
-        self.models = models
-        self.rate = rate
-        self.by = by
-        self.status = "approved" if approve else "pending"
-        self.progress = progress
-        self.steps = StoredSteps(index.results, models, progress)
-        self.sources: dict[str, AnswerSource] = {}
-        self.chunks: dict[str, Chunk] = {}
-        self.pairs: dict[str, QAPair] = {}
-        self.counts: Counter[str] = Counter()
+    index: Index
+    catalogue: Catalogue
+    models: LanguageModels
+    rate: RateSyntheticPair
+    by: str
+    status: str
+    progress: Progress
+    sources: dict[str, AnswerSource] = field(default_factory=dict)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
+    pairs: dict[str, QAPair] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.steps = StoredSteps(self.index.results, self.models, self.progress)
 
     async def run(self, settings: ChunkSettings, limit: int | None) -> SyntheticReport:
         started, calls = perf_counter(), self.index.results.calls(WRITE, RATE)

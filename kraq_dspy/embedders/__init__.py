@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from kraq_dspy.config import EncoderSettings
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 from kraq_dspy.ports import Embedder
 
 
@@ -24,10 +24,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
         )
-    try:
+    with needs("torch", "embedded", "The sentence encoder"):
         import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("torch", "embedded", "The sentence encoder") from error
     from kraq_dspy.embedders.sentence import SentenceEmbedder
 
     return SentenceEmbedder(
@@ -47,8 +45,6 @@ def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    try:
+    with needs("torch", "embedded", "The sentence encoder"):
         from kraq_dspy.embedders.sentence import precision_of
-    except ImportError as error:
-        raise MissingExtraError("torch", "embedded", "The sentence encoder") from error
     return dataclasses.replace(settings, precision=precision_of("auto"))

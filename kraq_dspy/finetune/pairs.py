@@ -1,12 +1,12 @@
 """Reads and writes what a generator or a drafter is trained on: rows of a JSON-lines file, each with its origin."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import TrainingError
+from kraq_dspy.files import json_objects
 from kraq_dspy.finetune.token_rows import Chat
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import content_id
@@ -57,8 +57,7 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
     """Raises TrainingError for a file that is absent or empty, and names the line that lacks a field."""
     signature = SIGNATURES[kind]
     pairs = []
-    for number, row in _lines(path):
-        where = f"{path.name}, line {number}"
+    for number, (where, row) in enumerate(json_objects(path, TrainingError, "the pairs (of `kraq pairs`)"), start=1):
         values = {name: row.get(name) for name in (*signature.input_fields, *signature.output_fields)}
         for name, value in values.items():
             if not isinstance(value, list if name == "passages" else str) or not value:
@@ -89,21 +88,3 @@ def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
     return [
         adapter.format_finetune_data(signature, [], dict(pair.inputs), dict(pair.outputs))["messages"] for pair in pairs
     ]
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TrainingError(f"Cannot read the pairs {str(path)!r}: {reason}. Make them with `kraq pairs`.") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise TrainingError(f"{path.name}, line {number} is no JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise TrainingError(f"{path.name}, line {number} is {type(row).__name__}; expected an object.")
-        yield number, row

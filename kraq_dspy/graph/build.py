@@ -18,13 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.corpus.sentences import sentence_spans
-from kraq_dspy.graph.resolve import (
-    NameCount,
-    Resolution,
-    by_preference,
-    entity_id_of,
-    majority,
-)
+from kraq_dspy.graph.resolve import NameCount, Resolution, by_preference, entity_id_of, majority
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]

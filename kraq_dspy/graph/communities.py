@@ -1,8 +1,9 @@
 """Finds communities of communities by hierarchical Leiden (KRAQ paper, section 2; Leiden: Traag et al. 2019).
 
-Level 0 is Leiden over the whole graph; each community larger than `CommunitySettings.max_size` is a graph of its own
-that is split again. A community that is not split is a leaf and is not repeated on deeper levels, so that no question
-is made twice; `communities_at` adds it back where a partition of all entities is wanted.
+Level 0 is Leiden, or another algorithm of the settings, over the whole graph; each community larger than
+`CommunitySettings.max_size` is a graph of its own that is split again. A community that is not split is a leaf and is
+not repeated on deeper levels, so that no question is made twice; `communities_at` adds it back where a partition of all
+entities is wanted.
 """
 
 import logging
@@ -53,11 +54,11 @@ def find_communities(
     if not graph.entities:
         return []
     places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
-    found: list[Community] = []
-    known = Followed(graph, former)
+    communities: list[Community] = []
+    followed = Followed(graph, former)
 
     def split(part: Part, level: int, name: str) -> list[Part]:
-        return known.split(part, level, settings) or _split(part, graph.weights, settings, name)
+        return followed.split(part, level, settings) or _split(part, graph.weights, settings, name)
 
     waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
     while waiting:
@@ -68,10 +69,10 @@ def find_communities(
             if len(children) > 1:
                 community = replace(community, child_ids=tuple(graph.id_of(child) for child in children))
                 waiting.extend((child, level + 1, community.id) for child in children)
-        found.append(community)
-    found.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
-    _report(found, settings)
-    return found
+        communities.append(community)
+    communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    _report(communities, settings)
+    return communities
 
 
 def drift(
@@ -80,7 +81,8 @@ def drift(
     relationships: Sequence[Relationship],
     settings: CommunitySettings,
 ) -> float:
-    """How much modularity the broadest level lost against Leiden run anew on the same graph; about 0 for a new one."""
+    """How much modularity the broadest level lost against communities found anew on the same graph; about 0 for new
+    ones."""
     import igraph
 
     graph = NumberedGraph(entities, relationships)
@@ -93,7 +95,7 @@ def drift(
         membership[[number[entity_id] for entity_id in community.entity_ids]] = place
     drawn = igraph.Graph(n=len(whole.nodes), edges=np.column_stack([whole.sources, whole.targets]))
     weights = graph.weights.tolist()
-    anew = _leiden(whole, graph.weights, settings.resolution, f"{settings.seed} ")
+    anew = _membership(whole, graph.weights, settings, f"{settings.seed} ")
     return float(drawn.modularity(anew.tolist(), weights) - drawn.modularity(membership.tolist(), weights))
 
 
@@ -108,18 +110,18 @@ def communities_at(communities: Iterable[Community], level: int) -> list[Communi
 
 
 def oversize_leaves(communities: Iterable[Community], settings: CommunitySettings) -> list[Community]:
-    """Communities larger than `max_size` that were not split: Leiden found no parts, or `max_depth` was reached."""
+    """Communities larger than `max_size` that were not split: they have no parts, or `max_depth` was reached."""
     return [c for c in communities if c.is_leaf and len(c.entity_ids) > settings.max_size]
 
 
-def _report(found: Sequence[Community], settings: CommunitySettings) -> None:
-    large = oversize_leaves(found, settings)
+def _report(communities: Sequence[Community], settings: CommunitySettings) -> None:
+    large = oversize_leaves(communities, settings)
     if large:
         logger.warning(
-            "%d of %d communities have more than %d entities (the largest %d) and were not split further: Leiden finds "
-            "no parts in them, or communities.max_depth (%d) is reached.",
+            "%d of %d communities have more than %d entities (the largest %d) and were not split further: no parts "
+            "are found in them, or communities.max_depth (%d) is reached.",
             len(large),
-            len(found),
+            len(communities),
             settings.max_size,
             max(len(c.entity_ids) for c in large),
             settings.max_depth,
@@ -170,8 +172,8 @@ class NumberedGraph:
 
     def community(self, part: Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
         links = [self.relationships[n] for n in part.links]
-        said: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
-        chunk_ids = {chunk_id for record in said for chunk_id in record.chunk_ids}
+        sources: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
+        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
         return Community(
             id=self.id_of(part),
             level=level,
@@ -232,15 +234,15 @@ class Followed:
         own = Part(
             part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
         )
-        return _leiden(own, self._weights[own.links], settings.resolution, f"{settings.seed} new")
+        return _membership(own, self._weights[own.links], settings, f"{settings.seed} new")
 
 
 def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
-    """The parts that Leiden finds, the largest first; `[part]` when it finds one.
+    """The parts that the algorithm finds, the largest first; `[part]` when it finds one.
 
     Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
     """
-    membership = _leiden(part, weights[part.links], settings.resolution, f"{settings.seed} {name}")
+    membership = _membership(part, weights[part.links], settings, f"{settings.seed} {name}")
     return parts_by(membership, part)
 
 
@@ -269,6 +271,15 @@ def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
     return np.split(rows[order], ends)
 
 
+def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
+    """The community of each node, numbered from 0, by the algorithm of the settings."""
+    if settings.algorithm == "leiden":
+        return _leiden(part, weights, settings.resolution, seed)
+    from kraq_dspy.graph.other_algorithms import membership_by
+
+    return membership_by(settings.algorithm, part, weights, seed)
+
+
 def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
     """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
     if not len(part.links):
@@ -276,7 +287,7 @@ def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: s
     import igraph  # brings matplotlib where that is installed, which takes seconds
 
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
-    with _generator(seed):
+    with igraph_random(seed):
         clustering = graph.community_leiden(
             objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
         )
@@ -284,7 +295,7 @@ def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: s
 
 
 @contextmanager
-def _generator(seed: str) -> Iterator[None]:
+def igraph_random(seed: str) -> Iterator[None]:
     """igraph draws from a generator of our own, and from Python's again afterwards; other threads wait.
 
     A string seed is hashed by `random` itself, the same in every process.

@@ -1,4 +1,4 @@
-"""Runs other community algorithms than Leiden, and scores any partition, by cdlib (extra "communities").
+"""Runs other community algorithms than Leiden, and scores any partition, by cdlib (extra "communities") and igraph.
 
 cdlib takes seconds and 400 MB to import, so it is imported when it is asked for. It prints on import and draws from
 the process's random numbers; both are kept from the caller.
@@ -6,6 +6,7 @@ the process's random numbers; both are kept from the caller.
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import math
 import random
@@ -15,14 +16,45 @@ from typing import Any
 
 import igraph
 import numpy as np
+from numpy.typing import NDArray
 
-from kraq_dspy.errors import MissingExtraError
-from kraq_dspy.graph.communities import NumberedGraph, parts_by
+from kraq_dspy.errors import MissingExtraError, needs
+from kraq_dspy.graph.communities import Ints, NumberedGraph, Part, igraph_random, parts_by
 from kraq_dspy.records import Community, Entity, Relationship
 
-ALGORITHMS = ("eigenvector", "greedy_modularity", "label_propagation", "louvain", "walktrap")
+OF_CDLIB = ("eigenvector", "greedy_modularity", "label_propagation", "louvain", "walktrap")
+ALGORITHMS = (*OF_CDLIB, "infomap")
 
 _random_lock = threading.Lock()
+
+
+def require_algorithm(algorithm: str) -> None:
+    """Raises ValueError for one that is not known, MissingExtraError where its package is missing; imports nothing."""
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"Unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}.")
+    if algorithm in OF_CDLIB and importlib.util.find_spec("cdlib") is None:
+        raise MissingExtraError("cdlib", "communities", f"The community algorithm {algorithm!r}")
+
+
+def membership_by(algorithm: str, part: Part, weights: NDArray[np.float64], seed: str) -> Ints:
+    """The community of each node that one of `ALGORITHMS` finds, numbered from 0; `weights` are of the part's links.
+
+    The same input and seed give the same result. Raises as `require_algorithm`.
+    """
+    require_algorithm(algorithm)
+    membership = np.arange(len(part.nodes))
+    if not len(part.links):
+        return membership
+    graph = _simple_graph(part, weights)
+    if algorithm == "infomap":
+        with igraph_random(seed):
+            node_groups = list(graph.community_infomap(edge_weights="weight"))
+    else:
+        with _quiet(seed):
+            node_groups = getattr(_cdlib("algorithms"), algorithm)(graph).communities
+    for number, nodes in enumerate(sorted(map(sorted, node_groups))):
+        membership[nodes] = number
+    return np.unique(membership, return_inverse=True)[1].astype(np.int64)
 
 
 def partition_with(
@@ -30,24 +62,14 @@ def partition_with(
 ) -> list[Community]:
     """The communities that one of `ALGORITHMS` finds, all on level 0, the largest first; chunk ids are sorted.
 
-    The same input and seed give the same result. Raises ValueError for an unknown algorithm, MissingExtraError without
-    cdlib.
+    For a hierarchy of them: `find_communities` with `CommunitySettings(algorithm=...)`. Raises as `membership_by`.
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"Unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}.")
     numbered = NumberedGraph(entities, relationships)
+    whole = numbered.everything()
+    membership = membership_by(algorithm, whole, numbered.weights, str(seed))
     if not numbered.entities:
         return []
-    graph = _simple_graph(numbered)
-    membership = np.arange(len(numbered.entities))
-    if graph.ecount():
-        with _quiet(seed):
-            node_groups = getattr(_cdlib("algorithms"), algorithm)(graph).communities
-        for number, nodes in enumerate(sorted(map(sorted, node_groups))):
-            membership[nodes] = number
-        _, membership = np.unique(membership, return_inverse=True)
-    parts = parts_by(membership, numbered.everything())
-    communities = [numbered.community(part, 0, None, {}) for part in parts]
+    communities = [numbered.community(part, 0, None, {}) for part in parts_by(membership, whole)]
     return sorted(communities, key=lambda community: (-len(community.entity_ids), community.id))
 
 
@@ -69,7 +91,7 @@ def score_partition(
             f"The communities name {len(covered)} entities, {len(set(covered) & set(number_of))} of the graph's "
             f"{len(number_of)}: each must be in exactly one. Take communities_at(communities, level)."
         )
-    graph = _simple_graph(numbered)
+    graph = _simple_graph(numbered.everything(), numbered.weights)
     if not graph.ecount():
         return dict.fromkeys(("modularity", "coverage", "conductance", "internal_density"), math.nan)
     home = np.empty(len(number_of), dtype=np.int64)
@@ -78,7 +100,7 @@ def score_partition(
         nodes.append([number_of[entity_id] for entity_id in community.entity_ids])
         home[nodes[-1]] = number
     edges = np.array(graph.get_edgelist())
-    with _quiet(0):
+    with _quiet("0"):
         evaluation = _cdlib("evaluation")
         clustering = _cdlib("NodeClustering")(nodes, graph, "communities")
         conductance = evaluation.conductance(graph, clustering, summary=False)
@@ -94,31 +116,29 @@ def score_partition(
     }
 
 
-def _simple_graph(numbered: NumberedGraph) -> igraph.Graph:
+def _simple_graph(part: Part, weights: NDArray[np.float64]) -> igraph.Graph:
     """Undirected, weights of parallel links added up. Names are numbers: those of texts would be in hash order."""
-    part = numbered.everything()
     graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
-    graph.es["weight"] = numbered.weights.tolist()
+    graph.es["weight"] = weights.tolist()
     graph.simplify(combine_edges="sum")
     graph.vs["name"] = list(range(graph.vcount()))
     return graph
 
 
 def _cdlib(name: str) -> Any:
-    try:
+    with needs("cdlib", "communities", "Community algorithms other than Leiden"):
         cdlib = importlib.import_module("cdlib")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("cdlib", "communities", "Community algorithms other than Leiden") from error
     return cdlib.NodeClustering if name == "NodeClustering" else importlib.import_module(f"cdlib.{name}")
 
 
 @contextlib.contextmanager
-def _quiet(seed: int) -> Iterator[None]:
+def _quiet(seed: str) -> Iterator[None]:
     """cdlib's remarks are swallowed, and the process's random numbers go on afterwards as if it had not drawn any."""
     with _random_lock:
         python, numpy = random.getstate(), np.random.get_state()
         random.seed(seed)
-        np.random.seed(seed)
+        np.random.seed(random.getrandbits(32))
+        random.seed(seed)
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 yield

@@ -10,17 +10,7 @@ from kraq_dspy.catalogue.sources import count_answers, flag_stale, overdue
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.indexing.change import resume_index
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Question,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, stored_questions
 
@@ -106,34 +96,26 @@ def _records(index: Index) -> Iterator[Problem]:
     failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
 
     yield from _dangling(
-        "chunks of documents that are not there",
-        index.all(Chunk),
-        lambda c: c.id,
-        lambda c: (c.document_id,),
-        documents,
+        "chunks of documents that are not there", index.all(Chunk), lambda c: (c.document_id,), documents
     )
     extracted = set(index.ids(Extraction))
     if extracted:  # an import may have none
         missing = [id for id in chunks - extracted if ("extract", id) not in failed]
         yield from _problem("chunks that nothing was extracted from", missing)
     yield from _problem("extractions of chunks that are not there", extracted - chunks)
-    yield from _dangling(
-        "entities of chunks that are not there", index.all(Entity), lambda e: e.id, lambda e: e.chunk_ids, chunks
-    )
+    yield from _dangling("entities of chunks that are not there", index.all(Entity), lambda e: e.chunk_ids, chunks)
     yield from _dangling(
         "relationships with an end that is not there",
         index.all(Relationship),
-        lambda r: r.id,
         lambda r: (r.source_id, r.target_id),
         entities,
     )
     yield from _dangling(
-        "claims about entities that are not there", index.all(Claim), lambda c: c.id, lambda c: (c.entity_id,), entities
+        "claims about entities that are not there", index.all(Claim), lambda c: (c.entity_id,), entities
     )
     yield from _dangling(
         "communities of entities or parts that are not there",
         communities,
-        lambda c: c.id,
         lambda c: (*c.entity_ids, *c.child_ids),
         entities | community_ids,
     )
@@ -153,9 +135,7 @@ def _records(index: Index) -> Iterator[Problem]:
     about = {question.community_id for question in questions}
     yield from _problem("questions of communities that are not there", about - community_ids - {None})
     yield from _problem("summaries without a question", [i for i in summaries - about if ("ask", i) not in failed])
-    yield from _dangling(
-        "questions on chunks that are not there", index.all(Question), lambda q: q.id, lambda q: q.chunk_ids, chunks
-    )
+    yield from _dangling("questions on chunks that are not there", index.all(Question), lambda q: q.chunk_ids, chunks)
 
 
 def _vectors(index: Index) -> Iterator[Problem]:
@@ -192,13 +172,9 @@ def _forget_orphans(index: Index) -> None:
 
 
 def _dangling(
-    what: str,
-    records: Iterable[Any],
-    id_of: Callable[[Any], str],
-    named: Callable[[Any], Iterable[str]],
-    known: Collection[str],
+    what: str, records: Iterable[Any], named: Callable[[Any], Iterable[str]], known: Collection[str]
 ) -> Iterator[Problem]:
-    yield from _problem(what, [id_of(record) for record in records if any(id not in known for id in named(record))])
+    yield from _problem(what, [record.id for record in records if any(id not in known for id in named(record))])
 
 
 def _problem(what: str, ids: Collection[str | None], repair: str = "resume") -> Iterator[Problem]:

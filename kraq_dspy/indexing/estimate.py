@@ -9,7 +9,8 @@ under way, its own extractions take the place of rehearsed ones, and the number 
 import asyncio
 import dataclasses
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +26,10 @@ from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.meter import Meter, Price, prices_of
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Document, Extraction, Usage
-from kraq_dspy.steps.direct import DirectSteps
+from kraq_dspy.records import Chunk, Document, Extraction, Usage, usage_by_stage
+from kraq_dspy.steps.direct import DirectSteps, Steps
 from kraq_dspy.stores.index import Index
 
 ROLE_OF = {"extract": "extractor", "describe": "summarizer", "summarize": "summarizer", "ask": "generator"}
@@ -117,19 +118,16 @@ def estimate_corpus(
     calls = len(chunks) * (1 + settings.extract.gleanings)
     stages = []
     for stage in ROLE_OF:
-        expected = _scaled(used.get(stage, Usage()), share)
+        expected = scaled(used.get(stage, Usage()), share)
         if stage == "extract":
             # A round of gleaning that finds nothing ends the search, so that fewer calls are possible.
             expected = dataclasses.replace(
                 expected, calls=min(calls, expected.calls) if settings.extract.gleanings > 1 else calls
             )
-            low, high = (
-                _with_tokens(expected, 1 - SPREAD / 5, 1 - SPREAD),
-                _with_tokens(expected, 1 + SPREAD / 5, 1 + SPREAD),
-            )
+            low, high = spread(expected)
         else:
-            low, high = _scaled(expected, 1 - SPREAD), _scaled(expected, 1 + SPREAD)
-        stages.append(_priced(stage, settings, expected, low, high, exact=stage == "extract"))
+            low, high = scaled(expected, 1 - SPREAD), scaled(expected, 1 + SPREAD)
+        stages.append(priced(stage, ROLE_OF[stage], settings, expected, low, high, exact=stage == "extract"))
     return Estimate(
         documents=documents,
         chunks=len(chunks),
@@ -156,7 +154,7 @@ def estimate_index(
         settings = settings or index.manifest.settings
         chunks = list(index.all(Chunk))
         extractions = list(index.all(Extraction))
-        paid = _paid(index)
+        paid = usage_by_stage(index.results.usage())
         n_documents = index.count(Document)
     missing = {chunk.id for chunk in chunks} - {extraction.chunk_id for extraction in extractions}
     order = {chunk.id: (chunk.document_id, chunk.position) for chunk in chunks}
@@ -169,13 +167,13 @@ def estimate_index(
         exact = not missing or stage == "extract"
         done = Usage() if stage == "extract" else paid.get(stage, Usage())
         expected = Usage(*(max(0, a - b) for a, b in zip(_counts(whole), _counts(done), strict=True)))
-        spread = 0.0 if exact else SPREAD
+        doubt = 0.0 if exact else SPREAD
         low, high = _with_tokens(expected, 0.8, 1 - SPREAD), _with_tokens(expected, 1.2, 1 + SPREAD)
         low, high = (
-            dataclasses.replace(low, calls=round(expected.calls * (1 - spread))),
-            dataclasses.replace(high, calls=round(expected.calls * (1 + spread))),
+            dataclasses.replace(low, calls=round(expected.calls * (1 - doubt))),
+            dataclasses.replace(high, calls=round(expected.calls * (1 + doubt))),
         )
-        stages.append(_priced(stage, settings, expected, low, high, exact=exact))
+        stages.append(priced(stage, ROLE_OF[stage], settings, expected, low, high, exact=exact))
     return Estimate(
         documents=n_documents,
         chunks=len(chunks),
@@ -191,10 +189,7 @@ async def _rehearsal(
 ) -> dict[str, Usage]:
     """What every stage asked the embedded model. `known` extractions come before those of `chunks`."""
     embedder = load_embedder(settings.encoder) if settings.resolve.semantic and settings.resolve.confirm else None
-    meter = Meter()
-    lm = make_lm(RoleSettings(), embedder=embedder, meter=meter)
-    steps = DirectSteps(8, _RehearsalProgress(progress))
-    with dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True, trace=None):
+    with rehearsing(progress, embedder) as (steps, meter):
         kraq = KRAQ(settings, embedder)
         place = {chunk.id: number for number, chunk in enumerate(chunks)}
         rehearsed = [e async for e in kraq.extractions(chunks, steps, total=len(chunks))] if chunks else []
@@ -204,10 +199,16 @@ async def _rehearsal(
         summaries = [summary async for summary in kraq.summaries(communities, graph, steps)]
         async for _ in kraq.questions(communities, summaries, {}, steps, total=len(summaries)):
             pass
-    by_stage: dict[str, Usage] = {}
-    for (stage, _), usage in meter.usage().items():
-        by_stage[stage] = by_stage.get(stage, Usage()) + usage
-    return by_stage
+    return usage_by_stage(meter.usage())
+
+
+@contextmanager
+def rehearsing(progress: Progress, embedder: Embedder | None = None) -> Iterator[tuple[Steps, Meter]]:
+    """Steps that ask the embedded model, whatever role they are of, and the meter that counts what they ask."""
+    meter = Meter()
+    lm = make_lm(RoleSettings(), embedder=embedder, meter=meter)
+    with dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True, trace=None):
+        yield DirectSteps(8, _RehearsalProgress(progress)), meter
 
 
 class _RehearsalProgress(SilentProgress):
@@ -226,24 +227,26 @@ class _RehearsalProgress(SilentProgress):
         self._progress.finish(f"rehearse {stage}")
 
 
-def _paid(index: Index) -> dict[str, Usage]:
-    by_stage: dict[str, Usage] = {}
-    for (stage, _), usage in index.results.usage().items():
-        by_stage[stage] = by_stage.get(stage, Usage()) + usage
-    return by_stage
+def spread(expected: Usage) -> tuple[Usage, Usage]:
+    """The least and the most for a known number of calls: prompts are known but for a tenth, replies are guessed."""
+    low = _with_tokens(expected, 1 - SPREAD / 5, 1 - SPREAD)
+    return low, _with_tokens(expected, 1 + SPREAD / 5, 1 + SPREAD)
 
 
-def _priced(stage: str, settings: Settings, found: Usage, low: Usage, high: Usage, *, exact: bool) -> StageEstimate:
-    model = with_adapter(settings.role(ROLE_OF[stage])).model
+def priced(
+    stage: str, role: str, settings: Settings, expected: Usage, low: Usage, high: Usage, *, exact: bool
+) -> StageEstimate:
+    """With the prices that the settings give for the role's model."""
+    model = with_adapter(settings.role(role)).model
     price = Price(0.0, 0.0) if model == "embedded" else prices_of(settings).get(model)
     return StageEstimate(
         stage=stage,
         model=model,
-        expected=found,
+        expected=expected,
         low=low,
         high=high,
         exact_calls=exact,
-        cost=price.of(found) if price else None,
+        cost=price.of(expected) if price else None,
         cost_high=price.of(high) if price else None,
     )
 
@@ -259,7 +262,8 @@ def _sum(costs: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(costs) else None
 
 
-def _scaled(usage: Usage, factor: float) -> Usage:
+def scaled(usage: Usage, factor: float) -> Usage:
+    """As much of all three, rounded."""
     return Usage(*(round(count * factor) for count in _counts(usage)))
 
 

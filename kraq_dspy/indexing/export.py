@@ -1,5 +1,6 @@
 """Writes an index out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
 
+from contextlib import closing
 from pathlib import Path
 
 from kraq_dspy.catalogue.sources import open_catalogue
@@ -12,16 +13,15 @@ from kraq_dspy.records import (
     Document,
     Entity,
     Extraction,
-    Merge,
+    Failure,
     Question,
     Relationship,
     Summary,
 )
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.tables import TABLES
 
 FORMATS = ("parquet", "graphml", "jsonl")
-
-_KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 
 
 def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
@@ -64,15 +64,14 @@ def _jsonl(index: Index, out: Path) -> list[Path]:
     from kraq_dspy.graph.exchange.jsonl_out import write_jsonl
 
     written = [
-        write_jsonl(out, kind, index.extractions() if kind is Extraction else index.all(kind)) for kind in _KINDS
+        write_jsonl(out / f"{table.name}.jsonl", kind, index.extractions() if kind is Extraction else index.all(kind))
+        for kind, table in TABLES.items()
+        if kind is not Failure
     ]
-    catalogue = open_catalogue(index.path)
-    if catalogue is None:
-        return written
-    try:
-        return [*written, write_jsonl(out, CatalogueEntry, catalogue.entries())]
-    finally:
-        catalogue.close()
+    if (catalogue := open_catalogue(index.path)) is not None:
+        with closing(catalogue):
+            written.append(write_jsonl(out / "catalogue.jsonl", CatalogueEntry, catalogue.entries()))
+    return written
 
 
 _WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}

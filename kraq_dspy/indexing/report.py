@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy.records import Failure, Usage
+from kraq_dspy.records import Failure, Usage, usage_by_stage
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,5 @@ class BuildReport:
 
 def usage_since(before: dict[tuple[str, str], Usage], now: dict[tuple[str, str], Usage]) -> dict[str, Usage]:
     """What a ledger (by stage and model) grew by, by stage; stages without a call are left out."""
-    spent: dict[str, Usage] = {}
-    for (stage, model), usage in now.items():
-        grown = usage - before.get((stage, model), Usage())
-        if grown.calls:
-            spent[stage] = spent.get(stage, Usage()) + grown
-    return spent
+    spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in now.items()})
+    return {stage: usage for stage, usage in spent.items() if usage.calls}

@@ -1,4 +1,4 @@
-"""What a compile paid for: every answer on disk as it comes, counted, and given again instead of asked again.
+"""Keeps what a compile paid for: every answer on disk as it comes, counted, and given again instead of asked again.
 
 An optimizer asks in a fixed order that follows from its seed and from the answers. So one that was interrupted gets,
 the second time, the answers of the first, and goes on where it stopped, whatever it keeps in its own memory.
@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import dspy
 import orjson
 from dspy.lm15 import Request, Response
 
+from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
-from kraq_dspy.files import try_lock
+from kraq_dspy.files import append_line, drop_torn_line, try_lock
 from kraq_dspy.lms.meter import Call
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
@@ -34,15 +34,16 @@ STAGE = "optimize"
 class KeptAnswers:
     """Answers by request, in a file of JSON lines (in memory without one). Safe for threads; one process at a time.
 
-    A line is written at once and in one piece, so a process that is killed loses none; a last line that was cut off by
-    a crash of the machine is passed over. The first line says what the file is.
+    A line is on the disk before the next call, so a process that is killed loses none; a last line that was cut off by
+    a crash of the machine is dropped. The first line says what the file is.
     """
 
     def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None) -> None:
         """`about` goes into the first line of a new file. Raises IndexLockedError while another process has it."""
         self._answers: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._file: int | None = None
+        self._path = path
+        self._file: int | None = None  # open for its lock
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,8 +57,8 @@ class KeptAnswers:
         except BaseException:
             self.close()
             raise
-        if not os.fstat(self._file).st_size:
-            self._write({"about": "answers of models that kraq optimize paid for", **(about or {})})
+        if not path.stat().st_size:
+            self._append({"about": "answers of models that kraq optimize paid for", **(about or {})})
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -65,9 +66,7 @@ class KeptAnswers:
     def __enter__(self) -> "KeptAnswers":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def find(self, key: str) -> Any | None:
@@ -76,33 +75,29 @@ class KeptAnswers:
     def keep(self, key: str, answer: Mapping[str, Any]) -> None:
         with self._lock:
             self._answers[key] = answer
-            if self._file is not None:
-                self._write({"key": key, "answer": answer})
+            self._append({"key": key, "answer": answer})
 
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        assert self._file is not None
-        os.write(self._file, orjson.dumps(line) + b"\n")
+    def _append(self, line: Mapping[str, Any]) -> None:
+        if self._path is not None:
+            append_line(self._path, orjson.dumps(line).decode())
 
     def _read(self, path: Path) -> None:
-        text = path.read_bytes()
-        for number, line in enumerate(text.splitlines(), start=1):
+        drop_torn_line(path)
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
                 entry = orjson.loads(line)
                 self._answers[entry["key"]] = entry["answer"]
             except (ValueError, KeyError, TypeError):
                 if number > 1:
                     logger.warning("%s, line %d cannot be read and is passed over", path, number)
-        if text and not text.endswith(b"\n"):
-            assert self._file is not None
-            os.write(self._file, b"\n")
 
 
-class Spending:
+class Spending(SharedByCopies):
     """Counts what one compile asked, and ends it before it asks too much.
 
     `fault` is the error that has to end the compile. DSPy's optimizers take every error for a wrong answer and go on,
@@ -118,9 +113,6 @@ class Spending:
         self._in_flight = 0
         self.progress = progress
         self._lock = threading.Lock()
-
-    def __deepcopy__(self, memo: object) -> "Spending":
-        return self
 
     def check(self) -> None:
         if self.fault is not None:
@@ -154,8 +146,10 @@ class Spending:
                 self._in_flight -= 1
                 self.paid += call.usage or Usage()
         if call.usage is not None:
-            told = {"prompt_tokens": call.usage.prompt_tokens, "completion_tokens": call.usage.completion_tokens}
-            self.progress.advance(self.stage, **told)
+            used = call.usage
+            self.progress.advance(
+                self.stage, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
+            )
 
     def guard(self, metric: Any) -> Any:
         """The metric, whose own errors end the compile: DSPy would count them as wrong answers."""
@@ -170,7 +164,7 @@ class Spending:
         return guarded
 
 
-class KeptEngine:
+class KeptEngine(SharedByCopies):
     """A model's engine that gives an answer which is kept, else asks the one that it wraps and keeps that.
 
     Equal requests have one answer where the model's own temperature is unset or 0, as with DSPy's cache; a request at
@@ -189,9 +183,6 @@ class KeptEngine:
         self._spending = spending
         self._turns: Counter[str] = Counter()
         self._lock = threading.Lock()
-
-    def __deepcopy__(self, memo: object) -> "KeptEngine":
-        return self  # copies of a program and of a model share what was paid for
 
     def complete(self, request: Request) -> Response:
         key = self._key(request)

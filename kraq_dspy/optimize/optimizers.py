@@ -59,7 +59,8 @@ class Job:
     @property
     def halves(self) -> tuple[list[dspy.Example], list[dspy.Example]]:
         """To make candidates from, and to choose between them."""
-        return _halves(self.train)
+        cut = len(self.train) // 2
+        return list(self.train[:cut]), list(self.train[cut:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,15 @@ def _labeled(job: Job) -> dspy.Module:
     return dspy.LabeledFewShot(k=job.sizes.demos).compile(job.student, trainset=shuffled, sample=False)
 
 
-def _bootstrap(job: Job) -> dspy.Module:
-    return _few_shot(job, job.sizes.demos).compile(job.student, trainset=list(job.train))
+def _bootstrap(job: Job, demos: int | None = None) -> dspy.Module:
+    demos = job.sizes.demos if demos is None else demos
+    optimizer = dspy.BootstrapFewShot(
+        metric=job.guarded,
+        max_bootstrapped_demos=demos,
+        max_labeled_demos=demos if job.labelled else 0,
+        max_errors=NO_LIMIT,
+    )
+    return optimizer.compile(job.student, trainset=list(job.train))
 
 
 def _knn(job: Job) -> dspy.Module:
@@ -102,7 +110,7 @@ def _knn(job: Job) -> dspy.Module:
     if job.labelled:
         pooled = dspy.LabeledFewShot(k=len(job.train)).compile(job.student, trainset=list(job.train), sample=False)
     else:
-        pooled = _few_shot(job, len(job.train)).compile(job.student, trainset=list(job.train))
+        pooled = _bootstrap(job, len(job.train))
     thaw(pooled)
     for predictor in pooled.predictors():
         near(predictor, predictor.demos, job.sizes.demos, job.embedder)
@@ -146,7 +154,7 @@ def _mipro(job: Job) -> dspy.Module:
 def _gepa(job: Job) -> dspy.Module:
     make_from, choose_by = job.halves
     optimizer = dspy.GEPA(
-        metric=_feedback(job),
+        metric=job.spending.guard(job.metric.with_feedback()),
         max_metric_calls=_metric_calls(len(job.train), job.sizes),
         reflection_lm=job.teacher,
         num_threads=job.sizes.threads,
@@ -154,15 +162,6 @@ def _gepa(job: Job) -> dspy.Module:
         warn_on_score_mismatch=False,
     )
     return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
-
-
-def _feedback(job: Job) -> Callable[..., Any]:
-    with_feedback = job.spending.guard(job.metric.with_feedback())
-
-    def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
-        return with_feedback(gold, pred)
-
-    return metric
 
 
 def _simba(job: Job) -> dspy.Module:
@@ -182,23 +181,8 @@ def _copro(job: Job) -> dspy.Module:
     optimizer = dspy.COPRO(
         prompt_model=job.teacher, metric=job.guarded, breadth=job.sizes.candidates, depth=job.sizes.rounds
     )
-    options = {"num_threads": job.sizes.threads, "max_errors": NO_LIMIT, "display_progress": False}
-    evaluating = {name: value for name, value in options.items() if name != "max_errors"}
+    evaluating = {"num_threads": job.sizes.threads, "display_progress": False}
     return optimizer.compile(job.student, trainset=list(job.train), eval_kwargs=evaluating)
-
-
-def _few_shot(job: Job, demos: int) -> dspy.BootstrapFewShot:
-    return dspy.BootstrapFewShot(
-        metric=job.guarded,
-        max_bootstrapped_demos=demos,
-        max_labeled_demos=demos if job.labelled else 0,
-        max_errors=NO_LIMIT,
-    )
-
-
-def _halves(train: Sequence[dspy.Example]) -> tuple[list[dspy.Example], list[dspy.Example]]:
-    cut = len(train) // 2
-    return list(train[:cut]), list(train[cut:])
 
 
 def _trials(sizes: Sizes) -> int:

@@ -1,7 +1,6 @@
 """Reads and checks the rows of a dev set, and splits them so that nothing is measured on what was learned from."""
 
 import difflib
-import gzip
 import hashlib
 import json
 import random
@@ -13,6 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.files import json_objects
 
 MIN_ROWS = 4
 """Of the rows to learn from, and of those to measure on: fewer show nothing."""
@@ -46,25 +46,7 @@ class Split:
 
 def read_rows(path: Path) -> list[Row]:
     """JSON lines, gzipped or not, one object each. Raises EvaluationError naming the line."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise EvaluationError(f"Cannot read the dev set {str(path)!r}: {reason}.") from error
-    rows: list[Row] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise EvaluationError(
-                f"{path.name}, line {number}: no JSON ({error}); expected one object a line."
-            ) from error
-        if not isinstance(row, dict):
-            raise EvaluationError(f"{path.name}, line {number}: {type(row).__name__}; expected an object.")
-        rows.append(row)
+    rows: list[Row] = [row for _, row in json_objects(path, EvaluationError, "the dev set")]
     if not rows:
         raise EvaluationError(f"The dev set {str(path)!r} has no rows.")
     return rows

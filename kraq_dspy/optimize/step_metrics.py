@@ -1,11 +1,11 @@
 """Metrics of single steps, for DSPy's optimizers: each a core scorer in [0, 1] inside a `Metric`."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics import for_dspy, generation
+from kraq_dspy.eval.metrics import generation
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.eval.metrics.normalise import normalise_answer
@@ -109,19 +109,6 @@ def response_metric(metric: Metric) -> Metric:
         lambda example, prediction, score: metric.explain(example, _AsAnswer(prediction), score),
         metric.threshold,
     )
-
-
-ANSWER_METRICS: Mapping[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        for_dspy.EXACT_MATCH,
-        for_dspy.TOKEN_F1,
-        for_dspy.STRICT_EXACT_MATCH,
-        for_dspy.PAPER_MATCH,
-        for_dspy.ROUGE_L,
-        for_dspy.METEOR,
-    )
-}
 
 
 def own_metric(function: Callable[..., Any], threshold: float) -> Metric:

@@ -10,7 +10,7 @@ import dspy
 from kraq_dspy.catalogue.search import NO_MATCH, numbered
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.metrics.for_dspy import EXACT_MATCH, Metric
+from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric
 from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
@@ -19,14 +19,7 @@ from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavableModule
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Entity,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary
 from kraq_dspy.signatures import (
     AnswerQuestion,
     ConfirmSameQuestion,
@@ -115,7 +108,7 @@ def make_target(
             "extraction": lambda: _extraction(source, gleanings),
             "summary": lambda: _summary(source),
             "question-generation": lambda: _generation(source, scorer or BertScorer.packaged()),
-            "answering": lambda: _reading(source, name, AnswerQuestion, "answerer", step_metrics.ANSWER_METRICS),
+            "answering": lambda: _reading(source, name, AnswerQuestion, "answerer", ANSWER_METRICS),
             "drafting": lambda: _reading(source, name, DraftAnswer, "drafter", _DRAFT_METRICS),
             "verification": _verification,
             "judging": _judging,
@@ -133,7 +126,7 @@ def make_target(
     )
 
 
-_DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in step_metrics.ANSWER_METRICS.items()}
+_DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in ANSWER_METRICS.items()}
 
 
 class _Source:
@@ -248,9 +241,7 @@ def _verification() -> Target:
         return _example(row, inputs, {"verdict": "Yes" if _truth(row, "supported") else "No"})
 
     fields = {"id", "question", "response", "rationale", "supported"}
-    rows = RowKind(fields, example, label=lambda example: str(example.verdict))
-    agreement = step_metrics.label_metric("verdict", lambda example: example.verdict)
-    return Target("verification", SingleStep(VerifyDraft), rows, {"agreement": agreement}, "verifier", labelled=True)
+    return _deciding("verification", VerifyDraft, fields, example, "verdict", "verifier")
 
 
 def _judging() -> Target:
@@ -259,9 +250,7 @@ def _judging() -> Target:
         inputs = {"question": _text(row, "question"), "reference_answers": references, "answer": _text(row, "answer")}
         return _example(row, inputs, {"correct": _truth(row, "right")})
 
-    rows = RowKind({*QUESTION_FIELDS, "right"}, example, label=lambda example: str(example.correct))
-    agreement = step_metrics.label_metric("correct", lambda example: example.correct)
-    return Target("judging", SingleStep(JudgeAnswer), rows, {"agreement": agreement}, "judge", labelled=True)
+    return _deciding("judging", JudgeAnswer, {*QUESTION_FIELDS, "right"}, example, "correct", "judge")
 
 
 def _matching() -> Target:
@@ -273,11 +262,11 @@ def _matching() -> Target:
         listed = [numbered(place, text) for place, text in enumerate(questions, start=1)]
         return _example(row, {"question": _text(row, "question"), "catalogue": listed}, {"number": number})
 
+    def label(example: dspy.Example) -> str:
+        return "no match" if example.number == NO_MATCH else "match"
+
     fields = {"id", "question", "catalogue", "number"}
-    rows = RowKind(fields, example, label=lambda example: "no match" if example.number == NO_MATCH else "match")
-    agreement = step_metrics.label_metric("number", lambda example: example.number)
-    step = SingleStep(FindSameQuestion)
-    return Target("matching", step, rows, {"agreement": agreement}, "answerer", labelled=True)
+    return _deciding("matching", FindSameQuestion, fields, example, "number", "answerer", label)
 
 
 def _confirmation() -> Target:
@@ -285,10 +274,24 @@ def _confirmation() -> Target:
         inputs = {name: _text(row, name) for name in ("asked", "stored")}
         return _example(row, inputs, {"same": _truth(row, "same")})
 
-    rows = RowKind({"id", "asked", "stored", "same"}, example, label=lambda example: str(example.same))
-    agreement = step_metrics.label_metric("same", lambda example: example.same)
-    step = SingleStep(ConfirmSameQuestion)
-    return Target("confirmation", step, rows, {"agreement": agreement}, "answerer", labelled=True)
+    return _deciding(
+        "confirmation", ConfirmSameQuestion, {"id", "asked", "stored", "same"}, example, "same", "answerer"
+    )
+
+
+def _deciding(
+    name: str,
+    signature: type[dspy.Signature],
+    fields: set[str],
+    example: Callable[[Row], dspy.Example],
+    decision: str,
+    role: str,
+    label: Callable[[dspy.Example], str] | None = None,
+) -> Target:
+    """A step with one output, the `decision`, which is right or wrong; a row's class is its `label`, or that itself."""
+    rows = RowKind(fields, example, label or (lambda example: str(example[decision])))
+    agreement = step_metrics.label_metric(decision, lambda example: example[decision])
+    return Target(name, SingleStep(signature), rows, {"agreement": agreement}, role, labelled=True)
 
 
 def _program(name: str, space: Workspace, retriever: str | None, arguments: Mapping[str, Any]) -> Target:
@@ -301,7 +304,7 @@ def _program(name: str, space: Workspace, retriever: str | None, arguments: Mapp
         name,
         program,
         RowKind(QUESTION_FIELDS, example),
-        {EXACT_MATCH.name: EXACT_MATCH, **step_metrics.ANSWER_METRICS},
+        ANSWER_METRICS,
         choice.role,
         calls=choice.most_calls(program),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.errors import IndexStateError, MissingExtraError
+from kraq_dspy.errors import IndexStateError, needs
 from kraq_dspy.ports import InstructedEmbedder, Progress, Retriever, SilentProgress, Vectors, VectorStore
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Question
@@ -133,10 +133,8 @@ def calibrate(
 
 def agreement(first: Sequence[int], second: Sequence[int]) -> float:
     """Adjusted Rand index of two partitions of the same passages: 1 for equal ones, about 0 for unrelated ones."""
-    try:
+    with needs("scikit-learn", "embedded", "Comparing clusters"):
         from sklearn.metrics import adjusted_rand_score
-    except ImportError:
-        raise MissingExtraError("scikit-learn", "embedded", "Comparing clusters") from None
     return float(adjusted_rand_score(first, second))
 
 

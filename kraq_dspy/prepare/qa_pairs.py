@@ -1,20 +1,24 @@
 """Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 from pydantic import TypeAdapter
 
+from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.indexing.estimate import REHEARSED, Estimate, priced, rehearsing, scaled, spread
+from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
-from kraq_dspy.records import Chunk, QAPair
+from kraq_dspy.records import Chunk, Document, QAPair
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.stored import StageResults, StoredSteps
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.results import ResultStore
 
@@ -53,21 +57,57 @@ def make_qa_pairs(
     What an earlier run made from the same chunk with the same model and instructions is kept; a chunk that fails is
     noted in the index's failures, and tried again next time. Raises IndexStateError for an index without chunks.
     """
-    if index.count(Chunk) == 0:
-        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
     return asyncio.run(_make(index, models, program or WritePairs(), progress or SilentProgress()))
+
+
+def estimate_qa_pairs(index: Index, settings: Settings, *, progress: Progress | None = None) -> Estimate:
+    """What `make_qa_pairs` is still to pay, before a model is asked: one call for each chunk without pairs.
+
+    Tokens are those of a rehearsal with the embedded model, over a sample where there are many chunks. Raises
+    IndexStateError for an index without chunks.
+    """
+    return asyncio.run(_estimate(index, settings, WritePairs(), progress or SilentProgress()))
+
+
+async def _estimate(index: Index, settings: Settings, program: WritePairs, progress: Progress) -> Estimate:
+    chunks = _chunks(index)
+    kept = StageResults(index.results, STAGE, program, with_adapter(settings.role("extractor")).model, None)
+    missing = [item for item in map(_item, chunks) if kept.find(item) is None]
+    sample = missing if len(missing) <= REHEARSED else random.Random(0).sample(missing, REHEARSED)
+    with rehearsing(progress) as (steps, meter):
+        async for _ in steps.map(STAGE, "extractor", program, sample, total=len(sample)):
+            pass
+    expected = scaled(meter.total(), len(missing) / max(1, len(sample)))
+    return Estimate(
+        documents=index.count(Document),
+        chunks=len(chunks),
+        corpus_tokens=sum(chunk.n_tokens for chunk in chunks),
+        rehearsed=len(sample),
+        stages=(priced(STAGE, "extractor", settings, expected, *spread(expected), exact=True),),
+    )
+
+
+def _chunks(index: Index) -> list[Chunk]:
+    chunks = list(index.all(Chunk))
+    if not chunks:
+        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
+    return chunks
+
+
+def _item(chunk: Chunk) -> Item:
+    return Item(chunk.id, {"passage": chunk.passage})
 
 
 async def _make(index: Index, models: LanguageModels, program: WritePairs, progress: Progress) -> PairsReport:
     started = perf_counter()
+    chunks = _chunks(index)
     before = index.results.calls(STAGE)
-    index.results.prune(STAGE, index.ids(Chunk))
+    index.results.prune(STAGE, [chunk.id for chunk in chunks])
     steps = StoredSteps(index.results, models, progress)
-    items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in index.all(Chunk))
-    chunks = pairs = 0
-    total = index.count(Chunk)
-    async for done in steps.map(STAGE, "extractor", program, items, total=total):
-        chunks += 1
+    paired = pairs = 0
+    async for done in steps.map(STAGE, "extractor", program, map(_item, chunks), total=len(chunks)):
+        paired += 1
         pairs += len(done.prediction.pairs)
     progress.finish(STAGE)
-    return PairsReport(chunks, pairs, index.results.calls(STAGE) - before, total - chunks, perf_counter() - started)
+    calls, failures = index.results.calls(STAGE) - before, len(chunks) - paired
+    return PairsReport(paired, pairs, calls, failures, perf_counter() - started)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 
 DIMENSIONS = 10  # RAPTOR's; it reduces by UMAP, we by principal components: no further package, and the same each time
 BELONGS = 0.1  # RAPTOR's threshold of a member's probability
@@ -58,10 +58,8 @@ def _split(vectors: NDArray[np.float32], least: int, method: str, seed: int) -> 
 
 
 def _reduced(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
-    try:
+    with needs("scikit-learn", "embedded", "Clustering passages for RAPTOR"):
         from sklearn.decomposition import PCA
-    except ImportError:
-        raise MissingExtraError("scikit-learn", "embedded", "Clustering passages for RAPTOR") from None
     dimensions = min(DIMENSIONS, len(vectors) - 1, vectors.shape[1])
     points: NDArray[np.float64] = PCA(dimensions, svd_solver="full", random_state=seed).fit_transform(
         vectors.astype(np.float64)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kraq_dspy import errors
 from kraq_dspy.config import RoleSettings
-from kraq_dspy.errors import ConfigError, KraqError, MissingExtraError
+from kraq_dspy.errors import ConfigError, KraqError, needs
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.journal import Answer, TappedJournal
 from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
@@ -243,10 +243,8 @@ class Actor:
 
 def require_ray() -> None:
     """Raises MissingExtraError."""
-    try:
+    with needs("ray", "ray", "Indexing on a cluster"):
         import ray.data  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray", "Indexing on a cluster") from error
 
 
 async def _in_thread(call: Callable[..., R], *arguments: Any) -> R:

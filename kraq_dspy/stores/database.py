@@ -52,6 +52,16 @@ class Database:
                         self._idle.append(connection)
 
     @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """As `reading`; all statements of the block see the file at one moment."""
+        with self.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block, or, when it raises, nothing. Other threads' writes wait for it."""
         self._check_open()

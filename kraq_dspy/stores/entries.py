@@ -143,12 +143,8 @@ class EntryTable:
     @contextmanager
     def reading(self) -> Iterator[EntryReader]:
         """What is read in the block is of one moment."""
-        with self._database.reading() as connection:
-            connection.execute("BEGIN")
-            try:
-                yield EntryReader(connection)
-            finally:
-                connection.execute("ROLLBACK")
+        with self._database.snapshot() as connection:
+            yield EntryReader(connection)
 
     @contextmanager
     def writing(self) -> Iterator[EntryWriter]:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy.config import Settings
@@ -161,9 +160,7 @@ class Index(SharedByCopies):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -295,6 +292,11 @@ class Index(SharedByCopies):
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
         return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
 
+    def deepest_level(self) -> int:
+        """That of the narrowest communities; -1 where there are none."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
+
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
 
@@ -306,17 +308,14 @@ class Index(SharedByCopies):
 
     @property
     def chunk_vectors(self) -> VectorStore:
-        return self._store("chunks")
+        return self.vectors_named("chunks")
 
     @property
     def question_vectors(self) -> VectorStore:
-        return self._store("questions")
+        return self.vectors_named("questions")
 
     def vectors_named(self, name: str) -> VectorStore:
         """A store of its own beside the two above, made when first asked for: "entities", "reports", ..."""
-        return self._store(name)
-
-    def _store(self, name: str) -> VectorStore:
         with self._opening:
             if self._closed:
                 raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")

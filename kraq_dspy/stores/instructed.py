@@ -4,8 +4,8 @@ A look-up reads one row of one SQLite table, and of a long row only the vectors 
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -143,7 +143,7 @@ class InstructedStore(SharedByCopies):
         """
         vectors = np.zeros((len(chunk_ids), self.dimension), dtype=np.float32)
         present = np.zeros(len(chunk_ids), dtype=np.bool_)
-        with self._snapshot() as connection:
+        with self._database.snapshot() as connection:  # both statements see one version of a row
             row = connection.execute(
                 "SELECT number, chunks, scales FROM rows WHERE question = ?", (_key(question_id),)
             ).fetchone()
@@ -195,16 +195,6 @@ class InstructedStore(SharedByCopies):
 
     def close(self) -> None:
         self._database.close()
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Two statements must not see two versions of a row."""
-        with self._database.reading() as connection:
-            connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.execute("ROLLBACK")
 
     def _require(self, encoder_name: str) -> None:
         if self.encoder_name != encoder_name:

@@ -5,6 +5,7 @@ holds the single answers of items that are not finished yet: a killed build repl
 paid for; it only grows.
 """
 
+import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -54,15 +55,15 @@ class ResultStore:
 
     def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
         """The outputs of those items that have one, by id, whatever model or instructions made them."""
-        found: dict[str, Any] = {}
+        outputs: dict[str, Any] = {}
         with self._database.reading() as connection:
             for item_id in dict.fromkeys(item_ids):
                 row = connection.execute(
                     "SELECT output FROM results WHERE stage = ? AND item_id = ?", (stage, storable(item_id))
                 ).fetchone()
                 if row is not None:
-                    found[item_id] = json.loads(restored(row[0]))
-        return found
+                    outputs[item_id] = json.loads(restored(row[0]))
+        return outputs
 
     def count(self, stage: str) -> int:
         """How many items of a stage have an output."""
@@ -70,14 +71,7 @@ class ResultStore:
             return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
 
     def save(
-        self,
-        stage: str,
-        item_id: str,
-        fingerprint: str,
-        output: Any,
-        *,
-        model: str,
-        usage: Usage | None = None,
+        self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, usage: Usage | None = None
     ) -> None:
         """Keep the output of a finished item, and forget its journal and its failure.
 
@@ -89,17 +83,13 @@ class ResultStore:
         text = storable(codec.dumps(output))
         key = (stage, storable(item_id))
         with self._database.writing() as connection:
-            counted = _usage(
-                connection.execute(
-                    f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?",
-                    key,
-                ).fetchone()
-            )
+            sums = connection.execute(f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?", key).fetchone()
+            counted = Usage(*sums)
             usage = usage or counted
             _enter(connection, stage, model, _excess(usage, counted))
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, fingerprint, text, model, usage.calls, usage.prompt_tokens, usage.completion_tokens),
+                (*key, fingerprint, text, model, *dataclasses.astuple(usage)),
             )
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
@@ -142,16 +132,7 @@ class ResultStore:
         with self._database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    stage,
-                    storable(item_id),
-                    request_hash,
-                    storable(response_json),
-                    model,
-                    usage.calls,
-                    usage.prompt_tokens,
-                    usage.completion_tokens,
-                ),
+                (stage, storable(item_id), request_hash, storable(response_json), model, *dataclasses.astuple(usage)),
             )
             _enter(connection, stage, model, usage)
 
@@ -189,10 +170,6 @@ def failure_id(stage: str, item_id: str) -> str:
 _SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
 
 
-def _usage(row: tuple[int, int, int]) -> Usage:
-    return Usage(*row)
-
-
 def _excess(total: Usage, counted: Usage) -> Usage:
     return Usage(
         max(0, total.calls - counted.calls),
@@ -208,5 +185,5 @@ def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage)
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
         "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
         "completion_tokens = completion_tokens + excluded.completion_tokens",
-        (stage, model, usage.calls, usage.prompt_tokens, usage.completion_tokens),
+        (stage, model, *dataclasses.astuple(usage)),
     )

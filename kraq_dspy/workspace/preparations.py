@@ -8,6 +8,7 @@ from kraq_dspy.programs.options import option
 from kraq_dspy.workspace.specs import Preparation
 
 if TYPE_CHECKING:
+    from kraq_dspy.indexing.estimate import Estimate
     from kraq_dspy.ports import Progress
     from kraq_dspy.workspace.workspace import Workspace
 
@@ -43,6 +44,12 @@ def _qa_pairs(space: "Workspace", options: Any, progress: "Progress") -> Any:
     from kraq_dspy.prepare.qa_pairs import make_qa_pairs
 
     return make_qa_pairs(space.index, space.models, progress=progress)
+
+
+def _estimated_pairs(space: "Workspace", progress: "Progress") -> "Estimate":
+    from kraq_dspy.prepare.qa_pairs import estimate_qa_pairs
+
+    return estimate_qa_pairs(space.index, space.models.settings, progress=progress)
 
 
 def _graph(space: "Workspace", options: Any, progress: "Progress") -> Any:
@@ -81,7 +88,9 @@ INSTRUCTED = Preparation(
     options=InstructedOptions,
     required=True,
 )
-QA_PAIRS = Preparation("qa-pairs", "Every passage as question-answer pairs.", _qa_pairs, "--qa-pairs")
+QA_PAIRS = Preparation(
+    "qa-pairs", "Every passage as question-answer pairs.", _qa_pairs, "--qa-pairs", estimate=_estimated_pairs
+)
 GRAPH = Preparation("graph", "Embeddings of entities and reports.", _graph, "--graph")
 RAPTOR = Preparation("raptor", "A tree of summaries.", _tree, "--raptor", required=True, is_there=_has_tree)
 SUMMARISED = Preparation("k2rag", "Every document summarised, and indexed so.", _summarised, "--k2rag", required=True)

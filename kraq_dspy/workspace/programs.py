@@ -1,6 +1,7 @@
 """Declares every question-answering program of this library, each once; what one needs is imported when it is made."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,14 +66,7 @@ class GraphContextOptions:
 def _graph_local(space: "Workspace", part: None, options: GraphContextOptions) -> "dspy.Module":
     from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
 
-    return GraphLocalSearch(
-        space.entity_vectors,
-        space.graph,
-        k=options.k,
-        n_entities=options.n_entities,
-        level=options.level,
-        tokens=options.tokens,
-    )
+    return GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options))
 
 
 @dataclass(frozen=True)
@@ -132,16 +126,13 @@ class NaiveOptions:
     k: int = option(10, "Passages.", least=1)
 
 
-def _naive_semantic(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
-    return _traditional(space, space.retriever("dense"), TraditionalOptions(options.k))
+def _naive(retriever: str, **settings: float) -> "Callable[[Workspace, None, NaiveOptions], dspy.Module]":
+    """Makes Traditional RAG over this retriever, whatever the index would choose."""
 
+    def make(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
+        return _traditional(space, space.retriever(retriever, **settings), TraditionalOptions(options.k))
 
-def _naive_keyword(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
-    return _traditional(space, space.retriever("bm25"), TraditionalOptions(options.k))
-
-
-def _naive_hybrid(space: "Workspace", part: None, options: NaiveOptions) -> "dspy.Module":
-    return _traditional(space, space.retriever("hybrid", weight=0.8), TraditionalOptions(options.k))
+    return make
 
 
 @dataclass(frozen=True)
@@ -152,15 +143,7 @@ class NaiveGraphOptions(GraphContextOptions):
 def _naive_graph(space: "Workspace", part: None, options: NaiveGraphOptions) -> "dspy.Module":
     from kraq_dspy.programs.k2rag import KnowledgeGraph, NaiveGraphRAG
 
-    knowledge = KnowledgeGraph(
-        space.entity_vectors,
-        space.graph,
-        k=options.k,
-        n_entities=options.n_entities,
-        level=options.level,
-        tokens=options.tokens,
-    )
-    return NaiveGraphRAG(knowledge)
+    return NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options)))
 
 
 @dataclass(frozen=True)
@@ -175,16 +158,13 @@ class QASearchOptions:
 def _qa_search(space: "Workspace", program: "dspy.Module", options: QASearchOptions) -> "dspy.Module":
     from kraq_dspy.catalogue.search import QASearch
 
-    return QASearch(
-        program, space.answers, block=options.block, scan=options.scan, check=options.check, collect=options.collect
-    )
+    own = {name: value for name, value in asdict(options).items() if name != "over"}
+    return QASearch(program, space.answers, **own)
 
 
 def _stage_seconds(prediction: "dspy.Prediction") -> dict[str, float]:
     """Of `StageSeconds`, without the papers' model, which reports make of the stages themselves."""
-    import dataclasses
-
-    seconds: dict[str, Any] = dataclasses.asdict(prediction.timings)
+    seconds: dict[str, Any] = asdict(prediction.timings)
     del seconds["parallel_model"]
     return seconds
 
@@ -253,15 +233,15 @@ PROGRAMS = Registry(
             source="QA search paper, Algorithm 1",
         ),
         ProgramSpec(
-            "naive-semantic", "Once, by meaning, from the whole corpus.", _naive_semantic, "TraditionalRAG",
+            "naive-semantic", "Once, by meaning, from the whole corpus.", _naive("dense"), "TraditionalRAG",
             NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
         ),
         ProgramSpec(
-            "naive-keyword", "Once, by words, from the whole corpus.", _naive_keyword, "TraditionalRAG",
+            "naive-keyword", "Once, by words, from the whole corpus.", _naive("bm25"), "TraditionalRAG",
             NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
         ),
         ProgramSpec(
-            "naive-hybrid", "Once, by both, from the whole corpus.", _naive_hybrid, "TraditionalRAG",
+            "naive-hybrid", "Once, by both, from the whole corpus.", _naive("hybrid", weight=0.8), "TraditionalRAG",
             NaiveOptions, takes="nothing", source="K2RAG paper, baseline",
         ),
         ProgramSpec(

@@ -1,8 +1,9 @@
 """Declares every retriever of this library, each once; what a retriever needs is imported when one is made."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.options import option
 from kraq_dspy.workspace.preparations import GRAPH, RAPTOR
 from kraq_dspy.workspace.specs import NoOptions, Registry, RetrieverSpec
@@ -36,10 +37,7 @@ class HybridOptions:
 def _hybrid(space: "Workspace", options: HybridOptions) -> "Retriever":
     from kraq_dspy.programs.retrievers import HybridRetriever
 
-    vectors = space.index.chunk_vectors
-    return HybridRetriever(
-        space.index, vectors, space.embedder, weight=options.weight, okapi=options.okapi, pool=options.pool
-    )
+    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options))
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def _fusion(space: "Workspace", options: FusionOptions) -> "Retriever":
     from kraq_dspy.programs.retrievers import FusionRetriever
 
     fused = [space.retriever("dense"), space.retriever("bm25")]
-    return FusionRetriever(fused, pool=options.pool, constant=options.constant)
+    return FusionRetriever(fused, **asdict(options))
 
 
 @dataclass(frozen=True)
@@ -267,7 +265,7 @@ class EntityReportOptions:
 def _entity_reports(space: "Workspace", options: EntityReportOptions) -> "Retriever":
     from kraq_dspy.programs.retrievers import EntityReportRetriever
 
-    return EntityReportRetriever(space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level)
+    return EntityReportRetriever(space.entity_vectors, space.graph, **asdict(options))
 
 
 @dataclass(frozen=True)
@@ -278,6 +276,9 @@ class ReportOptions:
 def _reports(space: "Workspace", options: ReportOptions) -> "Retriever":
     from kraq_dspy.programs.retrievers import ReportRetriever
 
+    deepest = space.index.deepest_level()
+    if options.level and options.level > deepest:
+        raise ConfigError(f"The level of the reports is {options.level}; the deepest of this index is {deepest}.")
     return ReportRetriever(space.report_vectors, space.graph, level=options.level)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import dspy
     from rich.text import Text
 
+    from kraq_dspy.indexing.estimate import Estimate
     from kraq_dspy.ports import Progress, Retriever
     from kraq_dspy.workspace.workspace import Workspace
 
@@ -37,7 +38,8 @@ class Preparation:
     is open for writing, and returns a report.
 
     `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while the question
-    waits where it was not made before. `is_there` says whether making it again can be spared.
+    waits where it was not made before. `is_there` says whether making it again can be spared. `estimate` says what it
+    will take, without asking a model: an `indexing.estimate.Estimate`.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Preparation:
     options: type = NoOptions
     required: bool = False
     is_there: "Callable[[Workspace], bool] | None" = None
+    estimate: "Callable[[Workspace, Progress], Estimate] | None" = None
 
 
 @dataclass(frozen=True)

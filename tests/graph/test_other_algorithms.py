@@ -2,14 +2,16 @@ import itertools
 import math
 import random
 import sys
+from pathlib import Path
 
 import pytest
 
-from kraq_dspy.config import CommunitySettings
+from kraq_dspy.config import COMMUNITY_ALGORITHMS, CommunitySettings, Settings
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.graph.communities import communities_at, find_communities
 from kraq_dspy.graph.other_algorithms import ALGORITHMS, partition_with, score_partition
-from kraq_dspy.records import Entity, Relationship
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.records import Document, Entity, Relationship
 
 # Two cliques of four, A B C D and E F G H, and one link between them; I stands alone.
 ENTITIES = [Entity(name, name, "", "", (name,), ()) for name in "ABCDEFGHI"]
@@ -24,12 +26,39 @@ def test_every_algorithm_parts_two_cliques_and_a_loner_in_silence(
     pytest.importorskip("cdlib")
     random.seed(3)
     state = random.getstate()
-    found = partition_with(algorithm, ENTITIES, LINKS, seed=1)
-    assert ["".join(community.entity_ids) for community in found if len(community.entity_ids) == 1] == ["I"]
-    assert sorted("".join(community.entity_ids) for community in found) == ["ABCD", "EFGH", "I"]
-    assert found == partition_with(algorithm, reversed(ENTITIES), reversed(LINKS), seed=1)
+    communities = partition_with(algorithm, ENTITIES, LINKS, seed=1)
+    assert ["".join(community.entity_ids) for community in communities if len(community.entity_ids) == 1] == ["I"]
+    assert sorted("".join(community.entity_ids) for community in communities) == ["ABCD", "EFGH", "I"]
+    assert communities == partition_with(algorithm, reversed(ENTITIES), reversed(LINKS), seed=1)
     assert random.getstate() == state
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("algorithm", ["label_propagation", "infomap"])
+def test_a_hierarchy_is_found_by_the_algorithm_of_the_settings(algorithm: str) -> None:
+    pytest.importorskip("cdlib")
+    settings = CommunitySettings(algorithm=algorithm, max_size=3)
+    communities = find_communities(ENTITIES, LINKS, settings)
+    assert sorted("".join(community.entity_ids) for community in communities_at(communities, 0)) == [
+        "ABCD",
+        "EFGH",
+        "I",
+    ]
+    assert communities == find_communities(ENTITIES, list(reversed(LINKS)), settings)
+
+
+def test_the_settings_know_every_algorithm() -> None:
+    assert set(COMMUNITY_ALGORITHMS) == {"leiden", *ALGORITHMS}
+
+
+def test_a_build_with_an_algorithm_whose_package_is_missing_is_refused_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "cdlib", None)
+    settings = Settings(communities=CommunitySettings(algorithm="louvain"))
+    with pytest.raises(MissingExtraError, match=r"'louvain' needs the package 'cdlib'"):
+        build_index([Document("d", "", "Ada met Ben.")], tmp_path / "new.kraq", settings=settings)
+    assert not (tmp_path / "new.kraq").exists()
 
 
 def test_scores_are_those_that_can_be_counted_by_hand() -> None:

@@ -16,17 +16,7 @@ from kraq_dspy.indexing.change import add_documents, remove_documents, resume_in
 from kraq_dspy.indexing.check import check_index
 from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Question,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import Index
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)

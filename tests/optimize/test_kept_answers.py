@@ -117,7 +117,7 @@ def test_models_and_addresses_do_not_share_answers(learner: Any, progress: Silen
     assert engine.calls == 2
 
 
-def test_a_line_that_was_cut_off_is_passed_over_and_the_rest_is_kept(
+def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "calls.jsonl"
@@ -129,8 +129,9 @@ def test_a_line_that_was_cut_off_is_passed_over_and_the_rest_is_kept(
         assert kept.find("a") == {"text": "first"}
         assert kept.find("b") is None
         kept.keep("b", {"text": "again"})
-    assert "line 3 cannot be read" in caplog.text
+    path.write_bytes(path.read_bytes() + b'{"key": "c", "ans\n')
     with KeptAnswers(path) as kept:
+        assert "line 4 cannot be read and is passed over" in caplog.text
         assert kept.find("b") == {"text": "again"}
 
 

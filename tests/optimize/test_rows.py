@@ -24,8 +24,8 @@ def test_rows_are_read_from_json_lines_gzipped_or_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"a": 1}\n{"a": \n', "line 2: no JSON"),
-        ("[1, 2]\n", "line 1: list; expected an object"),
+        ('{"a": 1}\n{"a": \n', "line 2 is not JSON"),
+        ("[1, 2]\n", "line 1 is list; expected an object"),
         ("\n \n", "has no rows"),
         (b"\xff\xfe", "Cannot read"),
         (None, "No such file"),

@@ -31,17 +31,7 @@ from kraq_dspy.lms.roles import LanguageModels, make_lm
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Question,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.stores.index import Index
 

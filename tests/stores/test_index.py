@@ -16,17 +16,7 @@ import pytest
 
 from kraq_dspy.config import ChunkSettings, Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import (
-    Chunk,
-    Community,
-    Document,
-    Entity,
-    Failure,
-    Question,
-    Relationship,
-    Summary,
-    content_id,
-)
+from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores.index import MIGRATIONS, Index, Migration
 

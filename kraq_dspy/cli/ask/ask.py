@@ -7,9 +7,10 @@ import typer
 
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
 from kraq_dspy.cli.ask.show import EVIDENCE, answer_fields, show_answer
+from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Json, Models
-from kraq_dspy.cli.shared.terminal import print_json
+from kraq_dspy.cli.shared.terminal import note, print_json
 from kraq_dspy.errors import ConfigError
 
 State = Annotated[
@@ -33,6 +34,7 @@ def ask(
     if not question.strip():
         raise ConfigError("The question is empty.")
     choice = chosen.choice(flags)
+    tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         program = space.make_program(choice)
         if program_state is not None:
@@ -43,3 +45,5 @@ def ask(
         print_json(answer_fields(question, choice.spec.name, model, answer))
     else:
         show_answer(question, choice, model, answer, evidence)
+    if flags.k is not None and choice.budget > len(answer.hits) > 0:
+        note(f"--k asks for {choice.budget:,} passages; there were {len(answer.hits):,} to be found.")

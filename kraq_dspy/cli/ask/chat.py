@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from kraq_dspy.cli.ask.ask import Evidence
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
 from kraq_dspy.cli.ask.show import EVIDENCE, show_answer
+from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Models
 from kraq_dspy.cli.shared.terminal import errors, note, say, short
@@ -30,6 +31,7 @@ def chat(
     Each question stands for itself; the arrow keys bring earlier ones back. /help lists what else there is.
     """
     choice = chosen.choice(flags)
+    tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         session = Session(space, chosen, choice, space.make_program(choice), evidence)
         say(f"{index_dir}, {choice.spec.name}. {HELP}", style="dim")

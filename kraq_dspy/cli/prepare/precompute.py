@@ -11,6 +11,7 @@ from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import errors, in_bytes, in_time, note, output, print_json, short, two_columns
+from kraq_dspy.cli.start.estimate import show_estimate
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.workspace.preparations import PREPARATIONS
 
@@ -56,9 +57,11 @@ def precompute(
     """
     chosen = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
     if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
-        of_embeddings = {"top-n": top_n, "int8": int8, "source": source, "estimate": estimate}
-        _refuse(of_embeddings, f"goes with the embeddings, not with --{kinds[0]}")
-        _make(index_dir, kinds, calls, limits, json=json)
+        _refuse({"top-n": top_n, "int8": int8, "source": source}, f"goes with the embeddings, not with --{kinds[0]}")
+        if estimate:
+            _estimate(index_dir, kinds, calls, json=json)
+        else:
+            _make(index_dir, kinds, calls, limits, json=json)
         return
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
@@ -120,6 +123,19 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
         f"({expected.pairs_stored:,} are stored already): about {in_time(expected.seconds)}, "
         f"{in_bytes(expected.n_bytes)}"
     )
+
+
+def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
+    """What the one of `kinds` will take; no model is asked."""
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS if preparation.estimate}
+    if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
+        raise ConfigError(
+            f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
+            f"--{unknown[0]} out. To bound what it may take: --max-calls, --max-tokens, --max-cost."
+        )
+    with opened(index_dir, calls) as space, Bars(quiet=json) as bars:
+        result = known[kinds[0]](space, bars)
+    show_estimate(index_dir, result, json=json)
 
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:

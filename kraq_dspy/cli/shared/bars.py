@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.progress import (
@@ -71,9 +70,7 @@ class Bars:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         self._progress.stop()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             errors.print(f"[yellow]Interrupted.[/] {self._kept}")

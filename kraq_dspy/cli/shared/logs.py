@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kraq_dspy.cli.shared.terminal import errors
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -49,16 +49,19 @@ def set_up_logs(*, verbose: bool, as_json: bool) -> None:
     errors.quiet = as_json
 
 
+def tell_what_is_cut_off() -> None:
+    """A person who asks is told that a prompt was too long and went out shorter; a build has too many to tell."""
+    logging.getLogger("kraq_dspy.programs.fit").setLevel(logging.WARNING)
+
+
 def set_up_spans() -> None:
     """Spans of stages and calls go over HTTP to where OTEL_EXPORTER_OTLP_ENDPOINT says (localhost:4318 without it)."""
-    try:
+    with needs("opentelemetry-sdk", "otel", "--otel"):
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError as error:
-        raise MissingExtraError("opentelemetry-sdk", "otel", "--otel") from error
     provider = TracerProvider(resource=Resource.create({"service.name": "kraq"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)  # the provider flushes at exit

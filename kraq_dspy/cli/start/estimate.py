@@ -10,6 +10,7 @@ from kraq_dspy.cli.shared.options import Json, Models
 from kraq_dspy.cli.shared.terminal import compact, grid, in_time, note, output, print_json, say, short
 
 if TYPE_CHECKING:
+    from kraq_dspy.indexing.estimate import Estimate
     from kraq_dspy.records import Usage
 
 
@@ -36,11 +37,16 @@ def estimate(
             result = estimate_corpus(
                 corpus, settings, tokens_per_second=tokens_per_second, rehearse=rehearse, progress=bars
             )
+    show_estimate(corpus, result, tokens_per_second, json=json)
+
+
+def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | None = None, *, json: bool) -> None:
+    """Calls, tokens and money by stage, and what is known for certain."""
     if json:
         totals = {"expected": result.expected, "low": result.low, "high": result.high, "cost": result.cost}
         print_json({"estimate": result, **totals})
         return
-    say(f"{corpus}: {result.documents:,} documents, {result.chunks:,} chunks, {compact(result.corpus_tokens)} tokens")
+    say(f"{name}: {result.documents:,} documents, {result.chunks:,} chunks, {compact(result.corpus_tokens)} tokens")
     rows = [
         (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
     ]

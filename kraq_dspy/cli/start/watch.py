@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kraq_dspy.cli.shared.bars import label
 from kraq_dspy.cli.shared.terminal import compact, grid, output, print_line, two_columns
-from kraq_dspy.records import Usage
+from kraq_dspy.records import Usage, usage_by_stage
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,7 @@ def look(index_dir: Path) -> Look:
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
-        usage: dict[str, Usage] = {}
-        for (stage, _), used in index.results.usage().items():
-            usage[stage] = usage.get(stage, Usage()) + used
+        usage = usage_by_stage(index.results.usage())
         failures = len(index.results.failures())
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         return Look(moment, index.manifest.complete, index.counts(), usage, failures)

@@ -6,17 +6,15 @@ from typing import Any
 
 from kraq_dspy.corpus.formats.decode import UnreadableTextError, read_limited
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 
 
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the one in the PDF's properties. A page that pypdf cannot read is a bad row; the others are
     kept. (Pages whose damage pypdf only logs come out empty.)
     """
-    try:
+    with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
-    except ImportError:
-        raise MissingExtraError("pypdf", "formats", "Reading PDF") from None
     with path.open("rb") as stream:
         try:
             read_limited(stream, settings)

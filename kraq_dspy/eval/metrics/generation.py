@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.errors import EvaluationError, needs
 from kraq_dspy.eval.metrics.normalise import has_unspaced_script, split_words
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
 
@@ -64,10 +64,8 @@ def meteor(gold: Sequence[str], predicted: str, *, wordnet: Path | None = None) 
 
 def find_wordnet() -> Path | None:
     """The folder of WordNet's files, in nltk's data path or where Debian puts it; None if there is none."""
-    try:
+    with needs("nltk", "eval", "METEOR"):
         import nltk.data
-    except ImportError as error:
-        raise MissingExtraError("nltk", "eval", "METEOR") from error
     folders = [Path(root) / "corpora" / "wordnet" for root in nltk.data.path]
     return next((folder for folder in (*folders, DEBIAN_WORDNET) if (folder / "index.noun").is_file()), None)
 
@@ -86,10 +84,8 @@ def load_wordnet(folder: Path | None = None) -> Any:
 
 @lru_cache
 def _bleu(order: int, tokenizer: str) -> Any:
-    try:
+    with needs("sacrebleu", "eval", "BLEU"):
         from sacrebleu.metrics import BLEU
-    except ImportError as error:
-        raise MissingExtraError("sacrebleu", "eval", "BLEU") from error
     return BLEU(lowercase=True, tokenize=tokenizer, max_ngram_order=order, effective_order=True)
 
 
@@ -102,10 +98,8 @@ class _Words:
 
 @lru_cache
 def _rouge() -> Any:
-    try:
+    with needs("rouge-score", "eval", "ROUGE-L"):
         from rouge_score.rouge_scorer import RougeScorer
-    except ImportError as error:
-        raise MissingExtraError("rouge-score", "eval", "ROUGE-L") from error
     return RougeScorer(["rougeL"], tokenizer=_Words())
 
 

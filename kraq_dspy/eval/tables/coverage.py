@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.errors import EvaluationError, needs
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.coverage import Nearest, choose_questions, coverage, coverage_curve, nearest_chunks
 from kraq_dspy.eval.metrics.questions import nearest_rows
@@ -174,8 +174,6 @@ def _spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """None where one of the two does not vary."""
     if len(set(first)) < 2 or len(set(second)) < 2:
         return None
-    try:
+    with needs("scipy", "eval", "Rank correlation"):
         from scipy.stats import spearmanr
-    except ImportError as error:
-        raise MissingExtraError("scipy", "eval", "Rank correlation") from error
     return float(spearmanr(first, second).statistic)

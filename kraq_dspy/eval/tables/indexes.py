@@ -6,7 +6,6 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from kraq_dspy.stores.index import Index
 logger = logging.getLogger(__name__)
 
 _BUILDERS = ("extractor", "summarizer", "generator")
+_NOT_OF_THE_INDEX = ("roles", "run", "store", "instructed", "k2rag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,6 @@ def prepare_index(
     return PreparedIndex(path, mark, asyncio.run(_build(dataset, path, options)))
 
 
-def fingerprint(dataset: Dataset, settings: Settings) -> str:
-    """32 hexadecimal digits."""
-    return _fingerprint(dataset, settings, settings.role("generator"))
-
-
 async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> BuildReport:
     if not dataset.triples:
         return await abuild_index(dataset.documents, path, **options)
@@ -88,51 +83,36 @@ async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> Build
         return await aimport_triples(folder, path, **options)
 
 
-def _fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings) -> str:
-    roles = {role: settings.role(role) for role in _BUILDERS} | {"generator": generator}
-    made_with = {
-        **{
-            name: value
-            for name, value in settings.to_dict().items()
-            if name not in ("roles", "run", "store", "instructed", "k2rag")
-        },
-        "roles": {role: [role_settings.model, role_settings.temperature] for role, role_settings in roles.items()},
-    }
+def fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings | None = None) -> str:
+    """32 hexadecimal digits; `generator` instead of the settings' role of that name."""
+    roles = {role: settings.role(role) for role in _BUILDERS} | ({"generator": generator} if generator else {})
+    made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
+    for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
+        del made_with["encoder"][changes_only_the_speed]
+    made_with["roles"] = {name: [role.model, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
-    return content_id("index", *(json.dumps(part, sort_keys=True) for part in (_plain(made_with), corpus, triples)))
-
-
-def _plain(made_with: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what changes the speed alone."""
-    encoder = {
-        key: value for key, value in made_with["encoder"].items() if key not in ("batch_size", "threads", "api_key_env")
-    }
-    return {**made_with, "encoder": encoder}
+    return content_id("index", *(json.dumps(part, sort_keys=True) for part in (made_with, corpus, triples)))
 
 
 def _is_complete(path: Path, random_questions: bool) -> bool:
     if not (path / "manifest.json").is_file():
         return False
     with Index.open(path) as index:
-        return index.manifest.complete and (not random_questions or _count(index, "random") > 0)
+        return index.manifest.complete and (not random_questions or _has_random_questions(path))
 
 
 def _has_random_questions(path: Path) -> bool:
     if not (path / "manifest.json").is_file():
         return False
     with Index.open(path) as index:
-        return _count(index, "random") > 0
-
-
-def _count(index: Index, source: str) -> int:
-    return len(index.questions(source=source, duplicates=True))
+        return bool(index.questions(source="random", duplicates=True))
 
 
 def _start_from_sibling(path: Path, folder: Path, dataset: Dataset, settings: Settings) -> None:
     """A copy of the index whose questions the default model or the generator wrote, if there is one."""
     for generator in (settings.role("default"), settings.role("generator")):
-        sibling = folder / f"{dataset.name}-{_fingerprint(dataset, settings, generator)[:12]}.kraq"
+        sibling = folder / f"{dataset.name}-{fingerprint(dataset, settings, generator)[:12]}.kraq"
         if sibling != path and _is_complete(sibling, False):
             with replaced(path) as draft:
                 shutil.copytree(sibling, draft, ignore=shutil.ignore_patterns("lock"))

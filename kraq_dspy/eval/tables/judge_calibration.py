@@ -1,6 +1,5 @@
 """Measures how far to believe a judge, by its verdicts on answers whose rightness is known."""
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, 
 from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_run
 from kraq_dspy.eval.tables.data import Asked
+from kraq_dspy.files import json_objects
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 
@@ -37,15 +37,8 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
     Raises EvaluationError naming the line.
     """
     labelled = []
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise EvaluationError(f"Cannot read the labelled answers {str(path)!r}: {error.strerror}.") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for place, row in json_objects(path, EvaluationError, "the labelled answers"):
         try:
-            row = json.loads(line)
             right = row["right"]
             answered = AnsweredQuestion(
                 str(row["id"]),
@@ -54,13 +47,13 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
                 row["answer"],
                 tuple(tuple(item) for item in row.get("answer_items", ())),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError) as error:
             raise EvaluationError(
-                f"{path.name}, line {number}: {type(error).__name__} {error}. Expected an object with id, question, "
+                f"{place}: {type(error).__name__} {error}. Expected an object with id, question, "
                 "answers, answer and right."
             ) from error
         if not isinstance(right, bool):
-            raise EvaluationError(f"{path.name}, line {number}: right is {right!r}; expected true or false.")
+            raise EvaluationError(f"{place}: right is {right!r}; expected true or false.")
         labelled.append(LabelledAnswer(answered, right))
     return labelled
 

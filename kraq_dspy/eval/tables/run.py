@@ -92,25 +92,20 @@ def run_table(
     return folders
 
 
+@dataclass
 class _Run:
     """A table on one data set."""
 
-    def __init__(
-        self,
-        table: Table,
-        asked: Asked,
-        settings: Settings,
-        embedder: Embedder,
-        options: RunOptions,
-        progress: Progress,
-    ) -> None:
-        self.table = table
-        self.asked = asked
-        self.settings = settings
-        self.embedder = embedder
-        self.options = options
-        self.progress = progress
-        self.concurrency = table.concurrency or settings.run.concurrency
+    table: Table
+    asked: Asked
+    settings: Settings
+    embedder: Embedder
+    options: RunOptions
+    progress: Progress
+
+    @property
+    def concurrency(self) -> int:
+        return self.table.concurrency or self.settings.run.concurrency
 
     def systems(self, folder: Path) -> None:
         """Programs or retrievers."""

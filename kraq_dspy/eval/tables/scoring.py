@@ -9,9 +9,9 @@ import dspy
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJudge, judge_answers
-from kraq_dspy.eval.metrics import for_dspy, retrieval
+from kraq_dspy.eval.metrics import retrieval
 from kraq_dspy.eval.metrics.diversity import distinct_documents, hit_distance
-from kraq_dspy.eval.metrics.for_dspy import Metric, ranking_metric, similarity_metric
+from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric, ranking_metric, similarity_metric
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
 
@@ -26,19 +26,6 @@ RANKING: Mapping[str, Callable[..., float]] = {
 }
 """With "@k" or, without, at the system's own budget."""
 
-ANSWERS: Mapping[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        for_dspy.PAPER_MATCH,
-        for_dspy.EXACT_MATCH,
-        for_dspy.STRICT_EXACT_MATCH,
-        for_dspy.TOKEN_F1,
-        for_dspy.ROUGE_L,
-        for_dspy.BLEU_1,
-        for_dspy.BLEU_4,
-        for_dspy.METEOR,
-    )
-}
 SIMILARITY, JUDGE, RUBRIC = "answer_similarity", "judge", "rubric"
 DOCUMENTS, DISTANCE = "distinct_documents", "hit_distance"
 FACTS = {
@@ -48,7 +35,7 @@ FACTS = {
 }
 """What only some programs say of themselves."""
 
-NAMES = (*ANSWERS, SIMILARITY, JUDGE, RUBRIC, *RANKING, DOCUMENTS, DISTANCE, *FACTS)
+NAMES = (*ANSWER_METRICS, SIMILARITY, JUDGE, RUBRIC, *RANKING, DOCUMENTS, DISTANCE, *FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +90,8 @@ class Scorer:
     def _metric(self, name: str, budget: int) -> Metric:
         if name == SIMILARITY:
             return similarity_metric(self._embedder)
-        if name in ANSWERS:
-            return ANSWERS[name]
+        if name in ANSWER_METRICS:
+            return ANSWER_METRICS[name]
         kind, _, k = name.partition("@")
         return ranking_metric(kind, RANKING[kind], int(k) if k else budget)
 

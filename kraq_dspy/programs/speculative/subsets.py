@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.starts import best_start
 
@@ -21,10 +21,8 @@ def kmeans_class() -> Any:
 
     Raises MissingExtraError without scikit-learn.
     """
-    try:
+    with needs("scikit-learn", "embedded", "Clustering passages for Speculative RAG"):
         from sklearn.cluster import KMeans
-    except ImportError:
-        raise MissingExtraError("scikit-learn", "embedded", "Clustering passages for Speculative RAG") from None
     return KMeans
 
 

@@ -4,30 +4,14 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateError
 from kraq_dspy.files import replaced
-from kraq_dspy.ports import Filters, Vectors
-from kraq_dspy.stores.tags import alternatives, tags_of
-from kraq_dspy.stores.vectors.points import (
-    BATCH,
-    DENSE,
-    SPARSE,
-    TAGS,
-    Hits,
-    WordWeights,
-    batches,
-    best_hits,
-    checked_vectors,
-    hex_id,
-    hits_of,
-    other_dimension,
-    stacked,
-)
+from kraq_dspy.stores.vectors.points import BATCH, DENSE, SPARSE, TAGS, PointStore, Weights, other_dimension
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -44,7 +28,7 @@ OPEN_BYTES = 16 << 20
 """Disk space that must be free to open a shard at all, for the same reason: Edge makes files when it loads one."""
 
 
-class EdgeVectorStore:
+class EdgeVectorStore(PointStore):
     """A Qdrant Edge shard in the folder `path`, made when it is not there. One process at a time; safe for threads.
 
     `language` chooses stop words and stemmer of the BM25 index. Raises EncoderMismatchError when the shard holds
@@ -53,111 +37,19 @@ class EdgeVectorStore:
     """
 
     def __init__(self, path: Path, dimension: int, *, language: str = "english") -> None:
+        super().__init__(dimension, language)
         self._path = path
-        self._dimension = dimension
-        self._words = WordWeights(language)
         self._write_lock = threading.Lock()
         self._closed = False
         if not path.exists():
             self._create()
         self._shard = self._load()
 
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
     def count(self) -> int:
         import qdrant_edge as edge
 
         with self._errors():
             return self._shard.count(edge.CountRequest(exact=True))
-
-    def upsert(
-        self,
-        ids: Sequence[str],
-        vectors: Vectors,
-        texts: Sequence[str] | None = None,
-        payloads: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        import qdrant_edge as edge
-
-        rows = checked_vectors(vectors, self._dimension, len(ids))
-        for start, end in batches(len(ids)):
-            points = []
-            for i in range(start, end):
-                vector: dict[str, Any] = {DENSE: rows[i].tolist()}
-                if texts is not None and (weights := self._words.of_document(texts[i])):
-                    vector[SPARSE] = edge.SparseVector(indices=weights[0], values=weights[1])
-                points.append(edge.Point(ids[i], vector, {TAGS: tags_of(payloads[i]) if payloads else []}))
-            self._require_space(rows[start:end].nbytes)
-            with self._write_lock, self._errors():
-                self._shard.update(edge.UpdateOperation.upsert_points(points))
-
-    def delete(self, ids: Collection[str]) -> None:
-        import qdrant_edge as edge
-
-        gone = list(ids)
-        for start, end in batches(len(gone)):
-            with self._write_lock, self._errors():
-                self._shard.update(edge.UpdateOperation.delete_points(list(gone[start:end])))
-
-    def ids(self) -> set[str]:
-        import qdrant_edge as edge
-
-        point_ids: set[str] = set()
-        offset = None
-        with self._errors():
-            while True:
-                records, offset = self._shard.scroll(
-                    edge.ScrollRequest(offset=offset, limit=10 * BATCH, with_payload=False, with_vector=False)
-                )
-                point_ids.update(hex_id(record.id) for record in records)
-                if offset is None:
-                    return point_ids
-
-    def vectors(self, ids: Sequence[str]) -> Vectors:
-        by_id: dict[str, Any] = {}
-        for start, end in batches(len(ids)):
-            with self._errors():
-                for record in self._shard.retrieve(list(ids[start:end]), False, [DENSE]):
-                    vector: Any = record.vector
-                    by_id[hex_id(record.id)] = vector[DENSE]
-        return stacked(ids, by_id, self._dimension)
-
-    def search(
-        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
-    ) -> list[Hits]:
-        import qdrant_edge as edge
-
-        rows = checked_vectors(vectors, self._dimension)
-        condition = self._filter(exclude, filters)
-
-        def ask(wanted: Sequence[int], limit: int) -> list[Hits]:
-            requests = [
-                edge.QueryRequest(
-                    limit=limit, query=edge.Query.Nearest(rows[row].tolist(), using=DENSE), filter=condition
-                )
-                for row in wanted
-            ]
-            with self._errors():
-                return hits_of(self._shard.query_batch(edge.QueryBatchRequest(requests)))
-
-        return best_hits(ask, len(rows), k)
-
-    def search_text(self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None) -> Hits:
-        import qdrant_edge as edge
-
-        weights = self._words.of_query(text)
-        condition = self._filter(exclude, filters)
-
-        def ask(wanted: Sequence[int], limit: int) -> list[Hits]:
-            assert weights is not None
-            query = edge.Query.Nearest(edge.SparseVector(indices=weights[0], values=weights[1]), using=SPARSE)
-            with self._errors():
-                return hits_of([self._shard.query(edge.QueryRequest(limit=limit, query=query, filter=condition))])
-
-        hits = best_hits(ask, 1 if weights else 0, k)
-        return hits[0] if hits else []
 
     def optimize(self) -> None:
         """Merge what many writes left behind; above `HNSW_ABOVE` points, build the graph for approximate search.
@@ -218,8 +110,8 @@ class EdgeVectorStore:
                 f"while {OPEN_BYTES >> 20} are. Free some space and go on; nothing was lost."
             )
         stored = self._stored_dimension()
-        if stored is not None and stored != self._dimension:
-            raise EncoderMismatchError(other_dimension(str(self._path), stored, self._dimension))
+        if stored is not None and stored != self.dimension:
+            raise EncoderMismatchError(other_dimension(str(self._path), stored, self.dimension))
         with self._errors():
             return edge.EdgeShard.load(str(self._path), self._config())
 
@@ -235,18 +127,61 @@ class EdgeVectorStore:
         import qdrant_edge as edge
 
         return edge.EdgeConfig(
-            vectors={DENSE: edge.EdgeVectorParams(size=self._dimension, distance=edge.Distance.Cosine)},
+            vectors={DENSE: edge.EdgeVectorParams(size=self.dimension, distance=edge.Distance.Cosine)},
             sparse_vectors={SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
-            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=HNSW_ABOVE * self._dimension * 4 // 1024),
+            optimizers=edge.EdgeOptimizersConfig(indexing_threshold=HNSW_ABOVE * self.dimension * 4 // 1024),
         )
 
-    @staticmethod
-    def _filter(exclude: Collection[str], filters: Filters | None) -> "qdrant_edge.Filter | None":
+    def _sparse(self, weights: Weights) -> Any:
         import qdrant_edge as edge
 
-        must: list[Any] = [edge.FieldCondition(TAGS, match=edge.MatchAny(tags)) for tags in alternatives(filters)]
+        return edge.SparseVector(indices=weights[0], values=weights[1])
+
+    def _point(self, point_id: str, vector: dict[str, Any], payload: dict[str, list[str]]) -> Any:
+        import qdrant_edge as edge
+
+        return edge.Point(point_id, vector, payload)
+
+    def _write(self, points: list[Any]) -> None:
+        import qdrant_edge as edge
+
+        self._require_space(4 * self.dimension * len(points))
+        with self._write_lock, self._errors():
+            self._shard.update(edge.UpdateOperation.upsert_points(points))
+
+    def _remove(self, ids: list[str]) -> None:
+        import qdrant_edge as edge
+
+        with self._write_lock, self._errors():
+            self._shard.update(edge.UpdateOperation.delete_points(list(ids)))
+
+    def _page(self, offset: Any) -> tuple[Iterable[Any], Any]:
+        import qdrant_edge as edge
+
+        request = edge.ScrollRequest(offset=offset, limit=10 * BATCH, with_payload=False, with_vector=False)
+        with self._errors():
+            return self._shard.scroll(request)
+
+    def _records(self, ids: list[str]) -> Iterable[Any]:
+        with self._errors():
+            return self._shard.retrieve(list(ids), False, [DENSE])
+
+    def _condition(self, one_of: list[list[str]], exclude: Collection[str]) -> Any:
+        import qdrant_edge as edge
+
+        must: list[Any] = [edge.FieldCondition(TAGS, match=edge.MatchAny(tags)) for tags in one_of]
         must_not: list[Any] = [edge.HasIdCondition(set(exclude))] if exclude else []
         return edge.Filter(must=must or None, must_not=must_not or None) if must or must_not else None
+
+    def _query(self, queries: list[Any], using: str, limit: int, condition: Any) -> Iterable[Iterable[Any]]:
+        import qdrant_edge as edge
+
+        requests = [
+            edge.QueryRequest(limit=limit, query=edge.Query.Nearest(query, using=using), filter=condition)
+            for query in queries
+        ]
+        with self._errors():
+            return self._shard.query_batch(edge.QueryBatchRequest(requests))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

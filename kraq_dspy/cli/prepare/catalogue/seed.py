@@ -1,5 +1,6 @@
 """`kraq catalogue seed`: the index's own questions, answered by a program."""
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -42,15 +43,12 @@ def seed(
         )
     with opened(index_dir, calls, limits) as space:
         answering = space.make_program(choice)
-        entries = Catalogue(space.index.path / CATALOGUE)
-        try:
-            with Bars(space.models.settings, quiet=json) as bars:
-                report = seed_answers(
-                    space.index, entries, answering, space.models,
-                    by=by or user(), limit=limit, approve=approve, progress=bars,
-                )  # fmt: skip
-        finally:
-            entries.close()
+        settings = space.models.settings
+        with closing(Catalogue(space.index.path / CATALOGUE)) as entries, Bars(settings, quiet=json) as bars:
+            report = seed_answers(
+                space.index, entries, answering, space.models,
+                by=by or user(), limit=limit, approve=approve, progress=bars,
+            )  # fmt: skip
     if json:
         print_json(report)
         return

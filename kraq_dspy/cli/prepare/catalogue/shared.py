@@ -2,7 +2,7 @@
 
 import getpass
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,11 +46,8 @@ def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[I
         if not make and not path.is_file():
             begin = command("catalogue", "add", index_dir, "QUESTION", "ANSWER")
             raise CatalogueError(f"{str(index_dir)!r} has no catalogue yet. Begin one: {begin}")
-        entries = Catalogue(path)
-        try:
+        with closing(Catalogue(path)) as entries:
             yield index, entries
-        finally:
-            entries.close()
 
 
 @contextmanager
@@ -61,11 +58,8 @@ def reading(index_dir: Path) -> "Iterator[Catalogue | None]":
 
     with Index.open(index_dir) as index:
         entries = open_catalogue(index.path)
-        try:
+        with closing(entries) if entries else nullcontext():
             yield entries
-        finally:
-            if entries is not None:
-                entries.close()
 
 
 def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":

@@ -1,5 +1,6 @@
 """`kraq catalogue synthesize`: questions and answers made from the documents, and kept where three critics agree."""
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -42,14 +43,11 @@ def synthesize(
         raise ConfigError("--audience is empty; say who is to be answered.")
     plan = SyntheticPlan(audience or AUDIENCE, keep, ChunkSettings(chunk_tokens, overlap), limit)
     with opened(index_dir, calls, limits, write=True) as space:
-        entries = Catalogue(space.index.path / CATALOGUE)
-        try:
-            with Bars(space.models.settings, quiet=json) as bars:
-                report = make_synthetic_pairs(
-                    space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
-                )  # fmt: skip
-        finally:
-            entries.close()
+        settings = space.models.settings
+        with closing(Catalogue(space.index.path / CATALOGUE)) as entries, Bars(settings, quiet=json) as bars:
+            report = make_synthetic_pairs(
+                space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
+            )
     if json:
         print_json(report)
         return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import needs
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.coverage import Foretelling
 from kraq_dspy.eval.tables.report.grids import own_systems, seconds, stages_of
@@ -115,10 +115,8 @@ def loss_plot(curves: Mapping[str, Sequence[tuple[float, float]]], prefix: str =
 
 @contextmanager
 def _style() -> Iterator[None]:
-    try:
+    with needs("matplotlib", "eval", "The report's plots"):
         import matplotlib
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "eval", "The report's plots") from error
     with matplotlib.rc_context(
         {
             "svg.fonttype": "none",  # text stays text

@@ -9,19 +9,8 @@ from typing import Any
 from kraq_dspy.errors import ExchangeError
 from kraq_dspy.graph.exchange.graphrag_in.elements import GraphRecords
 from kraq_dspy.graph.exchange.graphrag_in.tables import Tables
-from kraq_dspy.graph.exchange.rows import (
-    number_of,
-    text_of,
-    texts_of,
-)
-from kraq_dspy.records import (
-    Community,
-    Entity,
-    Finding,
-    Relationship,
-    Summary,
-    content_id,
-)
+from kraq_dspy.graph.exchange.rows import number_of, text_of, texts_of
+from kraq_dspy.records import Community, Entity, Finding, Relationship, Summary, content_id
 
 MODEL = "graphrag"  # of imported summaries
 

@@ -6,20 +6,10 @@ from dataclasses import dataclass, field
 
 from kraq_dspy.graph.build import join_descriptions
 from kraq_dspy.graph.exchange.graphrag_in.tables import Texts, listed_texts
-from kraq_dspy.graph.exchange.rows import (
-    Row,
-    number_of,
-    text_of,
-    texts_of,
-)
+from kraq_dspy.graph.exchange.rows import Row, number_of, text_of, texts_of
 from kraq_dspy.graph.names import normalise_name
 from kraq_dspy.graph.resolve import entity_id_of
-from kraq_dspy.records import (
-    Claim,
-    Entity,
-    Relationship,
-    content_id,
-)
+from kraq_dspy.records import Claim, Entity, Relationship, content_id
 
 
 @dataclass

@@ -8,15 +8,7 @@ from pathlib import Path
 from kraq_dspy.graph.exchange.graphrag_in.communities import read_communities, read_summaries
 from kraq_dspy.graph.exchange.graphrag_in.elements import GraphRecords
 from kraq_dspy.graph.exchange.graphrag_in.tables import Tables, Texts
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Relationship, Summary
 
 logger = logging.getLogger(__name__)
 

@@ -9,19 +9,8 @@ from typing import Any
 
 from kraq_dspy.errors import ExchangeError
 from kraq_dspy.graph.exchange.passages import document_of_passages
-from kraq_dspy.graph.exchange.rows import (
-    SUFFIXES,
-    Row,
-    find_table,
-    read_rows,
-    require_columns,
-    text_of,
-)
-from kraq_dspy.records import (
-    Chunk,
-    Document,
-    Metadata,
-)
+from kraq_dspy.graph.exchange.rows import SUFFIXES, Row, find_table, read_rows, require_columns, text_of
+from kraq_dspy.records import Chunk, Document, Metadata
 
 # Names of each table without suffix, the newest first.
 TABLES = {
