@@ -14,7 +14,6 @@ not how well a language model judges. A real one: --lm hosted_vllm/NAME --api-ba
 """
 
 import argparse
-import asyncio
 import gzip
 import json
 import random
@@ -109,7 +108,8 @@ def alone_cases(data: Path, asked: int, chance: random.Random) -> list[Case]:
     return cases
 
 
-def rate(case: Case, models: LanguageModels) -> Rated:
+def rate(case: Case, settings: Settings) -> Rated:
+    models = LanguageModels(settings)
     step = dspy.Predict(RateGroundedness if case.critic == "groundedness" else RateStandAlone)
     marks: list[int] = []
 
@@ -117,8 +117,9 @@ def rate(case: Case, models: LanguageModels) -> Rated:
         marks.append(rating(prediction[case.critic]))
 
     items = [Item(str(number), inputs) for number, inputs in enumerate(case.items)]
-    run = ask_all(case.critic, step, items, keep, lm=models["judge"], models=models, progress=SilentProgress())
-    failures = asyncio.run(run)
+    failures = ask_all(
+        case.critic, step, items, keep, total=len(items), lm=models["judge"], models=models, progress=SilentProgress()
+    ).failures
     best = sum(mark == BEST for mark in marks)
     interval = binomtest(best, len(marks)).proportion_ci(method="wilson")
     share = best / len(marks)
@@ -136,22 +137,22 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     role = RoleSettings(model=options.lm, api_base=options.api_base)
-    models = LanguageModels(Settings(run=RunSettings(concurrency=16), roles={"default": role}))
+    settings = Settings(run=RunSettings(concurrency=16), roles={"default": role})
     chance = random.Random(options.seed)
     cases = [
         *grounded_cases(options.data, options.asked, chance),
         *alone_cases(options.data, options.asked, chance),
     ]
-    found = [rate(case, models) for case in cases]
+    rated = [rate(case, settings) for case in cases]
     if options.json:
-        print(json.dumps([vars(one) for one in found], indent=2))
+        print(json.dumps([vars(one) for one in rated], indent=2))
     elif options.markdown:
         print("| critic | shown | best rating | wanted | rated | failed |\n|---|---|---|---|---|---|")
-        for one in found:
+        for one in rated:
             print("| " + " | ".join(cells(one)) + " |")
     else:
         table = Table("critic", "shown", "best rating", "wanted", "rated", "failed", title=f"{options.lm}, {machine()}")
-        for one in found:
+        for one in rated:
             table.add_row(*cells(one))
         Console().print(table)
 
