@@ -10,10 +10,14 @@ library are in `kraq_dspy/lms/structured/forms.py`.
 """
 
 import argparse
+import functools
 import json
 import re
+import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +35,7 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.forms import JSON_OBJECT, SECTIONS, JsonObject, Sections
 from kraq_dspy.lms.structured.schemas import compact_schema, kind, record_fields, shape
-from kraq_dspy.signatures import ExtractElements
+from kraq_dspy.signatures import ExtractElements, NameElements
 
 CORPUS = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
 
@@ -91,16 +95,21 @@ class ObjectBySchema(JsonObject):
 class Reader(KraqAdapter):
     """Keeps the reply, and takes XML for what it means."""
 
-    reply = ""
-
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        kept["reply"], kept["at once"] = completion, is_in_form(signature, completion)
+        first.reply, first.at_once = completion, is_in_form(signature, completion)
         if isinstance(self._form, Xml):
             completion = json.dumps({name: _items(completion, name) for name in signature.output_fields})
         return super().parse(signature, completion)
 
 
-kept: dict[str, Any] = {}
+class FirstReply(threading.local):
+    """What the call of this thread brought."""
+
+    reply = ""
+    at_once = False
+
+
+first = FirstReply()
 
 
 def _items(text: str, name: str) -> list[dict[str, str]]:
@@ -114,9 +123,40 @@ HELD = (JSON_OBJECT, ObjectByTypes(), ObjectBySchema())
 ONE_LIST = ("entities", "relationships", "claims")
 
 
-def one_list(name: str) -> Any:
-    """ExtractElements with one output: three calls instead of one."""
-    signature: Any = ExtractElements
+@dataclass(frozen=True)
+class TypedName:
+    name: str
+    type: str
+
+
+class TypedNames(NameElements):
+    """List every entity that the passage names (people, places, works, organisations, events), and how they are
+    related.
+
+    Write names in full, as the passage writes them. Use only what the passage says.
+    """
+
+    names: list[TypedName] = dspy.OutputField()
+
+
+class LinksAsLines(NameElements):
+    """List the names in the passage (people, places, works, organisations, events), and what it says about how two of
+    them are related.
+
+    Write each name in full, as the passage writes it.
+    """
+
+    relationships: list[str] = dspy.OutputField(desc="each as: name | relation | other name")
+
+
+WITHOUT_DESCRIPTIONS = {"names, links": NameElements, "typed names, links": TypedNames, "names, lines": LinksAsLines}
+
+
+def signature_of(name: str) -> Any:
+    """All lists, lists without descriptions, or ExtractElements with one output: three calls instead of one."""
+    signature: Any = WITHOUT_DESCRIPTIONS.get(name, ExtractElements)
+    if name not in ONE_LIST:
+        return signature
     for other in ONE_LIST:
         if other != name:
             signature = signature.delete(other)
@@ -130,6 +170,8 @@ def main() -> None:
     parser.add_argument("--name", required=True, help="the model's name in the replies")
     parser.add_argument("--limit", type=int, default=5, help="passages")
     parser.add_argument("--max-tokens", type=int, default=700)
+    parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--threads", type=int, help="of a model in this process")
     parser.add_argument("--replies", type=Path, default=Path("runs/extraction_forms.jsonl"))
     options = parser.parse_args()
     lines = CORPUS.read_text("utf-8").splitlines()[: options.limit]
@@ -137,27 +179,29 @@ def main() -> None:
     options.replies.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in options.replies.open()] if options.replies.exists() else []
     done = {(row["model"], row["prompt"], row["form"], row["inputs"]["passage"], row["lists"]) for row in rows}
-    for passage in passages:
-        for form, is_held, outputs in trials():
-            said = "enforced" if is_held else "free"
-            if (options.name, form.name, said, passage, outputs) in done:
-                continue
-            rows.append(read_once(options, form, is_held, outputs, passage))
-            with options.replies.open("a") as file:
-                file.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
+    for form, is_held, outputs in trials():
+        mode = "enforced" if is_held else "free"
+        todo = [passage for passage in passages if (options.name, form.name, mode, passage, outputs) not in done]
+        read = functools.partial(read_once, options, form, is_held, outputs)
+        with ThreadPoolExecutor(options.concurrency) as pool, options.replies.open("a") as file:
+            for row in pool.map(read, todo):
+                rows.append(row)
+                print(json.dumps(row, ensure_ascii=False), file=file, flush=True)
     show([row for row in rows if row["model"] == options.name], options.name)
 
 
 def trials() -> list[tuple[Any, bool, str]]:
     """(form, with a schema?, which lists)."""
     whole = [(form, False, "all") for form in FREE] + [(form, True, "all") for form in HELD]
-    return [*whole, *((JSON_OBJECT, True, name) for name in ONE_LIST), *((SECTIONS, False, name) for name in ONE_LIST)]
+    parts = [*((JSON_OBJECT, True, name) for name in ONE_LIST), *((SECTIONS, False, name) for name in ONE_LIST)]
+    return [*whole, *parts, *((JSON_OBJECT, True, name) for name in WITHOUT_DESCRIPTIONS)]
 
 
 def read_once(options: Any, form: Any, is_held: bool, outputs: str, passage: str) -> dict[str, Any]:
     role = RoleSettings(
         model=options.lm,
         api_base=options.api_base,
+        threads=options.threads,
         temperature=0.0,
         max_tokens=options.max_tokens,
         timeout_s=600,
@@ -165,15 +209,15 @@ def read_once(options: Any, form: Any, is_held: bool, outputs: str, passage: str
     )
     meter = Meter()
     adapter = Reader(second_try=False, **({"held": form} if is_held else {"free": form}))
-    kept.clear()
+    first.reply, first.at_once = "", False
     start, readable = time.monotonic(), "no"
     counts: dict[str, Any] = {}
-    signature = ExtractElements if outputs == "all" else one_list(outputs)
+    signature = signature_of(outputs)
     lm = make_lm(role, meter=meter)
     with working_on("extract", ""), dspy.context(lm=lm, adapter=adapter, disable_history=True):
         try:
             answer = dspy.Predict(signature)(passage=passage)
-            readable = "at once" if kept["at once"] else "repaired"
+            readable = "at once" if first.at_once else "repaired"
             counts = {name: len(answer[name]) for name in signature.output_fields}
         except AdapterParseError as error:
             counts = {"error": str(error).partition("\n")[0]}
@@ -184,7 +228,7 @@ def read_once(options: Any, form: Any, is_held: bool, outputs: str, passage: str
         "prompt": form.name,
         "lists": outputs,
         "inputs": {"passage": passage},
-        "reply": kept.get("reply", ""),
+        "reply": first.reply,
         "readable": readable,
         "found": counts,
         "prompt_tokens": used.prompt_tokens,
@@ -199,14 +243,17 @@ def show(rows: list[dict[str, Any]], name: str) -> None:
     for heading in columns.split():
         table.add_column(heading)
     for form, is_held, outputs in trials():
-        said = "enforced" if is_held else "free"
-        here = [row for row in rows if (row["prompt"], row["form"], row["lists"]) == (form.name, said, outputs)]
+        mode = "enforced" if is_held else "free"
+        here = [row for row in rows if (row["prompt"], row["form"], row["lists"]) == (form.name, mode, outputs)]
         if not here:
             continue
         readable = [sum(row["readable"] == word for row in here) for word in ("at once", "repaired", "no")]
-        lists = [sum(row["found"].get(key, 0) for row in here) for key in ONE_LIST]
+        items = [
+            row["found"] | {"entities": row["found"].get("names", row["found"].get("entities", 0))} for row in here
+        ]
+        lists = [sum(row.get(key, 0) for row in items) for key in ONE_LIST]
         tokens = [round(sum(row[key] for row in here) / len(here)) for key in ("prompt_tokens", "completion_tokens")]
-        table.add_row(said, form.name, outputs, *map(str, [len(here), *readable, *lists, *tokens]))
+        table.add_row(mode, form.name, outputs, *map(str, [len(here), *readable, *lists, *tokens]))
     Console(width=140).print(table)
 
 

@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=10**9, help="characters of an input; longer ones are left out")
     parser.add_argument("--max-tokens", type=int, default=1000)
     parser.add_argument("--concurrency", type=int, default=4)
+    parser.add_argument("--threads", type=int, help="of a model in this process")
     parser.add_argument("--record", type=Path, help="folder for the tests' recorded replies")
     parser.add_argument("--keep", type=int, default=2, help="recorded of each signature, model, form and way")
     parser.add_argument("--each", action="store_true", help="a row for every signature")
@@ -84,6 +85,7 @@ def ask_all(options: Any) -> None:
         settings = RoleSettings(
             model=options.lm,
             api_base=options.api_base,
+            threads=options.threads,
             max_tokens=options.max_tokens,
             temperature=0.0,
             structured=FORMS[form],

@@ -85,6 +85,15 @@ class ExtractedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedLink:
+    """How one of the names is related to another."""
+
+    source: str
+    predicate: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """What one chunk says, in the words of the extractor; names are not resolved yet."""
 

@@ -27,6 +27,7 @@ from kraq_dspy.lms.meter import Meter, Price, prices_of
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Extraction, Usage, usage_by_stage
 from kraq_dspy.steps.direct import DirectSteps, Steps
@@ -115,14 +116,14 @@ def estimate_corpus(
     sample = chunks if len(chunks) <= rehearse else random.Random(seed).sample(chunks, rehearse)
     share = len(chunks) / len(sample)
     used = asyncio.run(_rehearsal(settings, sample, None, progress or SilentProgress()))
-    calls = len(chunks) * (1 + settings.extract.gleanings)
+    calls = len(chunks) * extractor(settings).most_calls
     stages = []
     for stage in ROLE_OF:
         expected = scaled(used.get(stage, Usage()), share)
         if stage == "extract":
             # A round of gleaning that finds nothing ends the search, so that fewer calls are possible.
             expected = dataclasses.replace(
-                expected, calls=min(calls, expected.calls) if settings.extract.gleanings > 1 else calls
+                expected, calls=min(calls, expected.calls) if calls > 2 * len(chunks) else calls
             )
             low, high = spread(expected)
         else:

@@ -1,7 +1,7 @@
 """Asks a model every step of the library and says how well its replies can be read: `kraq lm check`.
 
 Each step is asked twice, with small inputs that lie here. A model is fit for the main job (an index with questions)
-when it can extract, summarize and ask.
+when it can extract in one of the two ways, summarize and ask.
 """
 
 import json
@@ -22,7 +22,9 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.enforcement import enforces_schema
 from kraq_dspy.records import Usage
 
-MAIN_JOB = ("ExtractElements", "SummarizeCommunity", "GenerateQuestion")
+EXTRACTION = ("ExtractElements", "NameElements")
+"""One of the two is enough: `[extract] preset` chooses."""
+MAIN_JOB = (*EXTRACTION, "SummarizeCommunity", "GenerateQuestion")
 
 _CURIE = (
     "Marie Curie was a physicist who was born in Warsaw and worked in Paris. She won the Nobel Prize in Physics in "
@@ -99,8 +101,11 @@ class ModelCheck:
 
     @property
     def fit(self) -> bool:
-        """Whether every trial of the main job that was made ended readable."""
-        return not any(step.unreadable for step in self.steps if step.step in MAIN_JOB)
+        """Whether every trial of the main job that was made ended readable, with one preset of extraction at least."""
+        unreadable = {step.step for step in self.steps if step.unreadable}
+        extraction = [step.step for step in self.steps if step.step in EXTRACTION]
+        cannot_extract = bool(extraction) and unreadable.issuperset(extraction)
+        return not cannot_extract and unreadable.isdisjoint({*MAIN_JOB} - {*EXTRACTION})
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -116,6 +121,8 @@ class ModelCheck:
                 "No log-probabilities: for speculative RAG, give the roles drafter and verifier a model that has them."
             )
         bad = [step.step for step in self.steps if step.unreadable]
+        if "ExtractElements" in bad and "NameElements" not in bad:
+            lines.append('Extraction works with names and links alone: set preset = "small" under [extract].')
         if bad:
             lines.append(f"Unreadable: {', '.join(bad)}. Give the roles that need them a larger model.")
         return tuple(lines)

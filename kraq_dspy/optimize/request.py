@@ -87,7 +87,7 @@ class Resources:
             space,
             retriever=self.retriever,
             scorer=self.scorer,
-            gleanings=settings.extract.gleanings,
+            settings=settings,
             arguments=self.arguments,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.catalogue.search import NO_MATCH, numbered
+from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric
@@ -18,6 +19,8 @@ from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary
 from kraq_dspy.signatures import (
@@ -94,18 +97,19 @@ def make_target(
     *,
     retriever: str | None = None,
     scorer: BertScorer | None = None,
-    gleanings: int = 1,
+    settings: Settings | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Target:
     """The step or the program of that name. `space` is needed by programs, and by steps whose rows name ids.
 
-    `scorer` measures the relevance of questions, by default with the packaged model; `arguments` go to a program.
+    `scorer` measures the relevance of questions, by default with the packaged model; `settings` choose the program that
+    extracts; `arguments` go to a program.
     Raises ConfigError for a name that is neither, or a program without an index.
     """
     if name in STEPS:
         source = _Source(space, retriever)
         makers: dict[str, Callable[[], Target]] = {
-            "extraction": lambda: _extraction(source, gleanings),
+            "extraction": lambda: _extraction(source, extractor(settings or Settings())),
             "summary": lambda: _summary(source),
             "question-generation": lambda: _generation(source, scorer or BertScorer.packaged()),
             "answering": lambda: _reading(source, name, AnswerQuestion, "answerer", ANSWER_METRICS),
@@ -171,7 +175,7 @@ class _Source:
         return {c.id: c for c in index.all(Community)}, {s.community_id: s for s in index.all(Summary)}
 
 
-def _extraction(source: _Source, gleanings: int) -> Target:
+def _extraction(source: _Source, program: ExtractGraph | ExtractNames) -> Target:
     def example(row: Row) -> dspy.Example:
         passage = _text(row, "passage") if "passage" in row else source.passage(_text(row, "chunk_id"))
         triples = [tuple(triple) for triple in row["triples"]]
@@ -184,8 +188,7 @@ def _extraction(source: _Source, gleanings: int) -> Target:
 
     fields = {"id", "passage", "chunk_id", "triples"}
     named = {metric.name: metric for metric in (step_metrics.TRIPLE_F1, step_metrics.LINK_F1)}
-    program = ExtractGraph(gleanings)
-    return Target("extraction", program, RowKind(fields, example), named, "extractor", calls=1 + gleanings)
+    return Target("extraction", program, RowKind(fields, example), named, "extractor", calls=program.most_calls)
 
 
 def _summary(source: _Source) -> Target:

@@ -24,6 +24,7 @@ from kraq_dspy.signatures.pipeline.extract_elements import ExtractElements
 from kraq_dspy.signatures.pipeline.find_missed_elements import FindMissedElements
 from kraq_dspy.signatures.pipeline.generate_question import GenerateQuestion
 from kraq_dspy.signatures.pipeline.merge_descriptions import MergeDescriptions
+from kraq_dspy.signatures.pipeline.name_elements import NameElements
 from kraq_dspy.signatures.pipeline.summarize_community import SummarizeCommunity
 from kraq_dspy.signatures.qa_rag.answer_from_pairs import AnswerFromPairs
 from kraq_dspy.signatures.qa_rag.decompose_question import DecomposeQuestion
@@ -64,6 +65,7 @@ __all__ = [
     "JudgeListAnswer",
     "ListKeywords",
     "MergeDescriptions",
+    "NameElements",
     "RateGroundedness",
     "RatePoints",
     "RateRelevance",

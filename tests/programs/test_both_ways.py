@@ -37,6 +37,7 @@ from kraq_dspy.programs.kraq import KRAQ
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_names import ExtractNames
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
@@ -218,6 +219,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
         ASKED,
     ),
     ExtractGraph: (lambda library: ExtractGraph(), {"passage": PASSAGE}),
+    ExtractNames: (lambda library: ExtractNames(), {"passage": PASSAGE}),
     FittingPredict: (
         lambda library: FittingPredict(AnswerQuestion, shorten="passages"),
         {"question": QUESTION, "passages": ["Music in the castle."]},

@@ -18,6 +18,7 @@ class GenerationJob:
     seed: int | None
     stop: tuple[str, ...]
     alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
+    matcher: Any | None = None  # holds the reply to a JSON schema
 
 
 class LogprobRecorder:

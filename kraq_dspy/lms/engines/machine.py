@@ -54,13 +54,13 @@ def free_memory() -> int | None:
 
 
 def _idle_and_total() -> tuple[int, int] | None:
-    """Clock ticks of the cores that this process may use: idle ones, and all."""
+    """Clock ticks of the cores that this process may use: those that make way (idle, waiting, niced), and all."""
     allowed = {f"cpu{number}" for number in os.sched_getaffinity(0)} if hasattr(os, "sched_getaffinity") else set()
     rows = [line.split() for line in _lines(Path("/proc/stat"))]
     ticks = [[int(word) for word in row[1:]] for row in rows if row and row[0] in allowed]
     if not ticks:
         return None
-    return sum(row[3] + row[4] for row in ticks), sum(sum(row[:8]) for row in ticks)
+    return sum(row[1] + row[3] + row[4] for row in ticks), sum(sum(row[:8]) for row in ticks)
 
 
 def _words(path: Path) -> list[str]:

@@ -37,6 +37,7 @@ from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
+from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
 from kraq_dspy.lms.engines.transformers_files import end_tokens, import_extra, pad_token, weights_place
 
 PREFIX = "transformers/"
@@ -57,8 +58,10 @@ class TransformersEngine(SharedByCopies):
 
     supports_function_calling = False
     supports_reasoning = False
-    supports_response_schema = False
-    supported_params = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
+    supports_response_schema = can_hold_to_schemas()
+    supported_params = frozenset(
+        {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
+    )
 
     def __init__(
         self,
@@ -142,8 +145,8 @@ class TransformersEngine(SharedByCopies):
         left = self.context - len(ids)
         if left < 1:
             raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
-        if config.response_format is not None or request.tools:
-            raise InvalidRequestError(f"{self.name!r} runs in this process, without tools and structured outputs.")
+        if request.tools:
+            raise InvalidRequestError(f"{self.name!r} runs in this process, without tools.")
         return GenerationJob(
             ids=ids,
             adapter=adapter,
@@ -154,7 +157,12 @@ class TransformersEngine(SharedByCopies):
             seed=config.seed,
             stop=tuple(config.stop),
             alternatives=config.logprobs,
+            matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
         )
+
+    @functools.cached_property
+    def _grammars(self) -> SchemaGrammars:
+        return SchemaGrammars(self.tokenizer, self._ends)
 
     def _prompt(self, request: Request) -> list[int]:
         messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
@@ -258,6 +266,8 @@ class TransformersEngine(SharedByCopies):
         )
         recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
         ended = RowLimits(torch, jobs, cancelled, longest)
+        matchers = [job.matcher for job in jobs]
+        masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
         if first.stop:
             options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
@@ -270,7 +280,7 @@ class TransformersEngine(SharedByCopies):
                 input_ids=ids.to(self.model.device),
                 attention_mask=mask.to(self.model.device),
                 generation_config=config,
-                logits_processor=[recorder],
+                logits_processor=[recorder, *masks],
                 stopping_criteria=[ended],
                 **options,
             )

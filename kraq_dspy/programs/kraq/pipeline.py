@@ -19,7 +19,7 @@ from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
@@ -45,7 +45,7 @@ class KRAQ(SavableModule):
         super().__init__()
         self.settings = settings or Settings()
         self.embedder = embedder
-        self.extract = ExtractGraph(self.settings.extract.gleanings, self.settings.extract.grounded_names)
+        self.extract = extractor(self.settings)
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
         self.summarize = DescribeCommunity()

@@ -28,6 +28,7 @@ STEPS = (
     "FindMissedElements",
     "GenerateQuestion",
     "MergeDescriptions",
+    "NameElements",
     "RateGroundedness",
     "SummarizeCommunity",
     "VerifyDraft",

@@ -28,6 +28,7 @@ BUDGET = {
     "FindMissedElements": 345,
     "GenerateQuestion": 110,
     "MergeDescriptions": 110,
+    "NameElements": 200,
     "SummarizeCommunity": 235,
     "VerifyDraft": 115,
 }

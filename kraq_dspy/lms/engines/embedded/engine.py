@@ -18,7 +18,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.embedded import rewrite
 from kraq_dspy.lms.engines.embedded.answer import answer, short_answer
 from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
-from kraq_dspy.lms.engines.embedded.extract import first_reading, second_reading
+from kraq_dspy.lms.engines.embedded.extract import first_reading, names_and_links, second_reading
 from kraq_dspy.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
 from kraq_dspy.lms.engines.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.engines.embedded.names import names_in
@@ -181,6 +181,7 @@ def _stands_alone(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
 
 STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"entities", "relationships", "claims"}),): lambda engine, task: first_reading(task.text("passage")),
+    (frozenset({"names", "relationships"}),): lambda engine, task: names_and_links(task.text("passage")),
     (frozenset({"missing", "entities", "relationships", "claims"}), "found"): lambda engine, task: second_reading(
         task.text("passage"), task.text("found")
     ),

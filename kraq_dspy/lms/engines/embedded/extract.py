@@ -47,6 +47,15 @@ def second_reading(passage: str, found: str) -> dict[str, object]:
     return {"missing": said, **fields}
 
 
+def names_and_links(passage: str) -> dict[str, object]:
+    """Output fields of NameElements."""
+    reading = read(passage)
+    links = [
+        {"source": source, "predicate": predicate, "target": target} for source, target, predicate, _ in reading.links
+    ]
+    return {"names": list(reading.entities), "relationships": links}
+
+
 def read(passage: str) -> Reading:
     title, text = _title_and_text(passage)
     if not has_capitals(text or passage):

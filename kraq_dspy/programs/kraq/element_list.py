@@ -1,0 +1,103 @@
+"""Gathers what several calls say about one passage: entities, relationships and claims, without repeats."""
+
+import logging
+import re
+import unicodedata
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy.programs.fit import halves
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+
+logger = logging.getLogger(__name__)
+
+SHORTEST_HALVED = 400  # characters: a reply about less that does not end is no matter of length
+STEM = 6  # letters by which two forms of a word are one
+
+
+class ElementList:
+    """Entities, relationships and claims of all rounds so far, without repeats."""
+
+    def __init__(self, passage: str | None) -> None:
+        """Only names that `passage` has are kept, if it is given."""
+        self._words = None if passage is None else plain_words(passage)
+        self.ungrounded = 0
+        self.entities: dict[str, ExtractedEntity] = {}
+        self.relationships: dict[tuple[str, str, str], ExtractedRelationship] = {}
+        self.claims: dict[tuple[str, str], ExtractedClaim] = {}
+
+    def add(self, answer: Any) -> bool:
+        """Keep what is new and complete; whether there was any."""
+        before = len(self.entities) + len(self.relationships) + len(self.claims)
+        for entity in answer.entities:
+            if self._keeps(entity.name):
+                self.entities.setdefault(entity.name.strip().casefold(), entity)
+        for link in answer.relationships:
+            if self._keeps(link.source, link.target):
+                self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
+        for claim in answer.claims:
+            if claim.statement.strip() and self._keeps(claim.subject):
+                self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
+        return len(self.entities) + len(self.relationships) + len(self.claims) > before
+
+    def _keeps(self, *names: str) -> bool:
+        """Whether none is empty or invented; those that are invented are counted."""
+        if not all(name.strip() for name in names):
+            return False
+        if self._words is None or all(is_named(name, self._words) for name in names):
+            return True
+        self.ungrounded += 1
+        return False
+
+    def outline(self) -> str:
+        """One line for each entity, with what it is linked to: all that the next round needs to know."""
+        targets: dict[str, list[str]] = {entity.name: [] for entity in self.entities.values()}
+        for link in self.relationships.values():
+            targets.setdefault(link.source, []).append(link.target)
+        return "\n".join(
+            f"{name} > {', '.join(dict.fromkeys(linked))}" if linked else name for name, linked in targets.items()
+        )
+
+    def prediction(self) -> dspy.Prediction:
+        return dspy.Prediction(
+            entities=tuple(self.entities.values()),
+            relationships=tuple(self.relationships.values()),
+            claims=tuple(self.claims.values()),
+            ungrounded=self.ungrounded,
+        )
+
+
+def parts_to_read(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
+    """What is still to be read after a prompt was too long, or a reply could not be read: nothing where a first reading
+    is there to keep, halves where length may be the reason."""
+    if elements.entities:
+        logger.info("going on with the first reading alone: %s", str(error).partition("\n")[0])
+        return ()
+    ran_on = getattr(error, "ran_on", False)  # KraqAdapter tells
+    if isinstance(error, AdapterParseError) and (not ran_on or len(passage) < SHORTEST_HALVED):
+        raise error
+    first, second = halves(passage)
+    if not first:
+        raise error
+    return first, second
+
+
+def plain_words(text: str) -> str:
+    """The text's words, folded, with a blank on either side."""
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    words = " ".join(re.findall(r"\w+", plain.casefold()))
+    return f" {words} "
+
+
+def is_named(name: str, words: str) -> bool:
+    """Whether the passage has the name, or at least half of its words: endings, titles and order differ."""
+    parts = plain_words(name).split()
+    if not parts:
+        return False
+    return " ".join(parts) in words or sum(f" {part[:STEM]}" in words for part in parts) * 2 >= len(parts)
+
+
+def _folded(*parts: str) -> Any:
+    return tuple(part.strip().casefold() for part in parts)

@@ -1,0 +1,81 @@
+"""KRAQ stage 1 with a small model: it names and links; the passage's own sentences describe."""
+
+from typing import Any
+
+import dspy
+from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.programs.kraq.element_list import ElementList, is_named, parts_to_read, plain_words
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+from kraq_dspy.signatures import NameElements
+
+ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
+
+
+class ExtractNames(SavableModule):
+    """Entities, relationships and claims of one passage by one short call (KRAQ paper, section 2, for small models).
+
+    Models of less than a billion parameters name little when they must describe it too, and copy one description to the
+    next (docs/results/extraction.md). So the model lists names and links alone. An entity is described by the first
+    sentence of the passage that names it, a link by the first one that names both ends, and every sentence is a claim
+    about the name that it has first. Entities have no type. Predictions are those of `ExtractGraph`.
+    """
+
+    outputs = ExtractGraph.outputs
+    most_calls = 1
+
+    def __init__(self, grounded_names: bool = True) -> None:
+        super().__init__()
+        self.grounded_names = grounded_names
+        self.name = dspy.Predict(NameElements)
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        elements = ElementList(passage if self.grounded_names else None)
+        try:
+            elements.add(_described(await call(self.name, passage=passage), passage))
+        except (ContextWindowExceededError, AdapterParseError) as error:
+            for half in parts_to_read(passage, elements, error):
+                part = await call(self, passage=half)
+                elements.add(part)
+                elements.ungrounded += part.ungrounded
+        return elements.prediction()
+
+    forward = blocking(aforward)
+
+
+def _described(answer: Any, passage: str) -> dspy.Prediction:
+    sentences = [passage[start:end].strip() for start, end in sentence_spans(passage)]
+    sentences = [text for text in sentences if text[-1:] in ENDS] or sentences  # headings say nothing
+    words = [plain_words(sentence) for sentence in sentences]
+    links = [link for link in answer.relationships if link.source != link.target]
+    ends = (name for link in links for name in (link.source, link.target))
+    names = dict.fromkeys(name.strip() for name in (*answer.names, *ends))
+
+    def first(*named: str) -> str:
+        """The first sentence that has all of them."""
+        pairs = zip(sentences, words, strict=True)
+        return next((text for text, plain in pairs if all(is_named(name, plain) for name in named)), "")
+
+    claims = []
+    for sentence, plain in zip(sentences, words, strict=True):
+        places = {place: name for name in names if (place := plain.find(plain_words(name))) >= 0}
+        if places:
+            claims.append(ExtractedClaim(places[min(places)], sentence))
+    return dspy.Prediction(
+        entities=[ExtractedEntity(name, "", first(name)) for name in names],
+        relationships=[
+            ExtractedRelationship(
+                link.source,
+                link.target,
+                link.predicate,
+                first(link.source, link.target) or first(link.source) or first(link.target),
+            )
+            for link in links
+        ],
+        claims=claims,
+    )

@@ -1,0 +1,28 @@
+"""Chooses the program that reads passages: by its preset, or by the size that the model's name says."""
+
+import re
+
+from kraq_dspy.config import Settings
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_names import ExtractNames
+
+SMALL = 1e9
+"""Parameters below which a model is asked for names and links alone."""
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
+_TIMES = {"b": 1e9, "m": 1e6}
+
+
+def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
+    """`settings.extract.preset`; "auto" goes by the model of the role "extractor"."""
+    extract = settings.extract
+    size = parameters(settings.role("extractor").model)
+    is_small = extract.preset == "small" or (extract.preset == "auto" and size is not None and size < SMALL)
+    if is_small:
+        return ExtractNames(extract.grounded_names)
+    return ExtractGraph(extract.gleanings, extract.grounded_names)
+
+
+def parameters(model: str) -> float | None:
+    """The number of parameters that a model's name says ("gguf/qwen2.5-coder-0.5b.gguf": 5e8); None if it says none."""
+    sizes = _SIZE.findall(model.rpartition("/")[2])
+    return float(sizes[-1][0]) * _TIMES[sizes[-1][1].lower()] if sizes else None

@@ -1,0 +1,77 @@
+"""A random model says nothing sensible, but under a schema what it says has the schema's form."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import dspy
+import pytest
+from dspy.lm15 import Config, InvalidRequestError, Message, Request
+
+from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.lms.structured.schemas import reply_schema
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("llguidance")
+
+
+class Rating(dspy.Signature):
+    """Rate the text."""
+
+    text: str = dspy.InputField()
+    fits: bool = dspy.OutputField()
+    mark: Literal["good", "bad"] = dspy.OutputField()
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersEngine]:
+    folder = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=1024)
+    engine = TransformersEngine(folder, max_tokens=24, gather_ms=50)
+    yield engine
+    engine.close()
+
+
+def held(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "name": "reply", "strict": True, "schema": reply_schema(fields)}
+
+
+def reply(engine: TransformersEngine, text: str, **config: Any) -> str:
+    request = Request(engine.name, messages=(Message.user(text),), config=Config(**config))
+    return engine.complete(request).message.text or ""
+
+
+def test_a_reply_under_a_schema_has_its_form_and_ends_with_it(engine: TransformersEngine) -> None:
+    value = json.loads(reply(engine, "the cat", response_format=held({"fits": bool, "sure": bool})))
+
+    assert set(value) == {"fits", "sure"}
+    assert {type(part) for part in value.values()} == {bool}
+
+
+def test_rows_of_one_batch_are_held_each_to_its_own_schema_or_to_none(engine: TransformersEngine) -> None:
+    options: list[dict[str, Any]] = [{}, {"response_format": held({"a": bool})}, {"response_format": held({"b": bool})}]
+    alone = [reply(engine, "a dog ran", **option) for option in options]
+
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda option: reply(engine, "a dog ran", **option), options))
+
+    assert together == alone
+    assert [set(json.loads(text)) for text in together[1:]] == [{"a"}, {"b"}]
+
+
+def test_a_typed_signature_is_read_at_the_first_call(engine: TransformersEngine) -> None:
+    lm = dspy.LM(engine.name, engine=engine, cache=False)
+    with dspy.context(lm=lm, adapter=KraqAdapter(second_try=False)):
+        prediction = dspy.Predict(Rating)(text="the mat")
+
+    assert isinstance(prediction.fits, bool)
+    assert prediction.mark in ("good", "bad")
+
+
+def test_a_schema_that_cannot_be_followed_is_refused_with_its_fault(engine: TransformersEngine) -> None:
+    broken = {"type": "json_schema", "name": "x", "schema": {"type": "no such type"}}
+
+    with pytest.raises(InvalidRequestError, match="no such type"):
+        reply(engine, "the cat", response_format=broken)

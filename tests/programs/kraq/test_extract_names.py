@@ -1,0 +1,95 @@
+"""What a small model names is described by the passage's own sentences."""
+
+import json
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.config import ExtractSettings, RoleSettings, Settings
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.programs.kraq.extractor import extractor, parameters
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+
+PASSAGE = "Ada Lovelace\nAda Lovelace was a mathematician. Charles Babbage worked with Ada Lovelace in London."
+
+
+def extracted(passage: str, names: list[str], *links: tuple[str, str, str]) -> dspy.Prediction:
+    records = [{"source": source, "predicate": predicate, "target": target} for source, predicate, target in links]
+    lm = DummyLM([{"names": json.dumps(names), "relationships": json.dumps(records)}])
+    with dspy.context(lm=lm):
+        prediction = ExtractNames()(passage=passage)
+    assert len(lm.history) == 1
+    return prediction
+
+
+def test_an_entity_is_described_by_the_first_sentence_that_names_it_and_never_by_a_heading() -> None:
+    elements = extracted(PASSAGE, ["Ada Lovelace", "London"])
+
+    assert elements.entities == (
+        ExtractedEntity("Ada Lovelace", "", "Ada Lovelace was a mathematician."),
+        ExtractedEntity("London", "", "Charles Babbage worked with Ada Lovelace in London."),
+    )
+
+
+def test_a_link_is_described_by_the_sentence_that_names_both_ends_and_its_ends_are_entities() -> None:
+    elements = extracted(PASSAGE, [], ("Charles Babbage", "worked with", "Ada Lovelace"))
+
+    assert elements.relationships == (
+        ExtractedRelationship(
+            "Charles Babbage", "Ada Lovelace", "worked with", "Charles Babbage worked with Ada Lovelace in London."
+        ),
+    )
+    assert [entity.name for entity in elements.entities] == ["Charles Babbage", "Ada Lovelace"]
+
+
+def test_every_sentence_is_a_claim_about_the_name_that_it_has_first() -> None:
+    elements = extracted(PASSAGE, ["London", "Ada Lovelace", "Charles Babbage"])
+
+    assert elements.claims == (
+        ExtractedClaim("Ada Lovelace", "Ada Lovelace was a mathematician."),
+        ExtractedClaim("Charles Babbage", "Charles Babbage worked with Ada Lovelace in London."),
+    )
+
+
+def test_links_to_themselves_and_invented_names_are_dropped() -> None:
+    elements = extracted(PASSAGE, ["Grace Hopper"], ("Ada Lovelace", "is", "Ada Lovelace"))
+
+    assert (elements.entities, elements.relationships, elements.ungrounded) == ((), (), 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("gguf/models/qwen2.5-coder-0.5b.gguf", 5e8),
+        ("ollama_chat/qwen2.5:0.5b", 5e8),
+        ("gguf/SmolLM2-135M-Instruct.Q4_1.gguf", 1.35e8),
+        ("hosted_vllm/Qwen2.5-72B-Instruct", 7.2e10),
+        ("openai/gpt-4o", None),
+        ("embedded", None),
+    ],
+)
+def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | None) -> None:
+    assert parameters(model) == size
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "program"),
+    [
+        ("auto", "gguf/qwen2.5-coder-0.5b.gguf", ExtractNames),
+        ("auto", "gguf/qwen2.5-coder-1.5b.gguf", ExtractGraph),
+        ("auto", "openai/gpt-4o", ExtractGraph),
+        ("small", "openai/gpt-4o", ExtractNames),
+        ("full", "gguf/qwen2.5-coder-0.5b.gguf", ExtractGraph),
+    ],
+)
+def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
+    preset: str, model: str, program: type[dspy.Module]
+) -> None:
+    roles = {"default": RoleSettings(), "extractor": RoleSettings(model=model)}
+    settings = Settings(extract=ExtractSettings(preset=preset), roles=roles)
+
+    assert type(extractor(settings)) is program
+    assert type(KRAQ(settings).extract) is program
