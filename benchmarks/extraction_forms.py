@@ -35,6 +35,7 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.forms import JSON_OBJECT, SECTIONS, JsonObject, Sections
 from kraq_dspy.lms.structured.schemas import compact_schema, kind, record_fields, shape
+from kraq_dspy.records import NamedLink
 from kraq_dspy.signatures import ExtractElements, NameElements
 
 CORPUS = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
@@ -129,23 +130,27 @@ class TypedName:
     type: str
 
 
-class TypedNames(NameElements):
+class TypedNames(dspy.Signature):
     """List every entity that the passage names (people, places, works, organisations, events), and how they are
     related.
 
     Write names in full, as the passage writes them. Use only what the passage says.
     """
 
+    passage: str = dspy.InputField()
     names: list[TypedName] = dspy.OutputField()
+    relationships: list[NamedLink] = dspy.OutputField()
 
 
-class LinksAsLines(NameElements):
+class LinksAsLines(dspy.Signature):
     """List the names in the passage (people, places, works, organisations, events), and what it says about how two of
     them are related.
 
     Write each name in full, as the passage writes it.
     """
 
+    passage: str = dspy.InputField()
+    names: list[str] = dspy.OutputField()
     relationships: list[str] = dspy.OutputField(desc="each as: name | relation | other name")
 
 
