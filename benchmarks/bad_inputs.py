@@ -1,4 +1,4 @@
-"""What `kraq` makes of bad input: the outcome of each, as a Markdown table. Exits with 1 after a traceback.
+"""Shows what `kraq` makes of bad input, as a Markdown table of outcomes. Exits with 1 after a traceback.
 
     python benchmarks/bad_inputs.py [--json]
 
@@ -193,16 +193,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = [outcome(*case) for case in cases()]
+    outcomes = [outcome(*case) for case in cases()]
     if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
+        print(json.dumps([asdict(one) for one in outcomes], indent=2, ensure_ascii=False))
     else:
         print("| bad input | exit | listed | message |\n|---|---|---|---|")
-        for one in found:
-            said = one.says.replace("|", "\\|")
-            print(f"| {one.case} | {one.code} | {one.listed or ''} | {said[:110]}{'...' if len(said) > 110 else ''} |")
-        print(f"\n{len(found)} tried, {sum(one.traceback for one in found)} ended in a traceback")
-    sys.exit(any(one.traceback for one in found))
+        for one in outcomes:
+            says = one.says.replace("|", "\\|")
+            print(f"| {one.case} | {one.code} | {one.listed or ''} | {says[:110]}{'...' if len(says) > 110 else ''} |")
+        print(f"\n{len(outcomes)} tried, {sum(one.traceback for one in outcomes)} ended in a traceback")
+    sys.exit(any(one.traceback for one in outcomes))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Case:
 
     critic: str
     shown: str
-    wanted: str
+    expected: str
     items: Sequence[dict[str, str]]
 
 
@@ -56,7 +56,7 @@ class Rated:
 
     critic: str
     shown: str
-    wanted: str
+    expected: str
     rated: int
     failed: int
     best: float
@@ -69,7 +69,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def grounded_cases(data: Path, asked: int, chance: random.Random) -> list[Case]:
+def grounded_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
     passages = {row["id"]: row for row in rows(data / "squad" / "corpus.jsonl.gz")}
     questions = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row["answers"]]
     by_passage, by_article = defaultdict(list), defaultdict(list)
@@ -78,7 +78,7 @@ def grounded_cases(data: Path, asked: int, chance: random.Random) -> list[Case]:
     for passage in passages.values():
         by_article[passage["title"]].append(passage["text"])
     right, other_answer, other_passage = [], [], []
-    for row in chance.sample(questions, min(asked, len(questions))):
+    for row in chance.sample(questions, min(n, len(questions))):
         own = passages[row["supporting_ids"][0]]
         answers = {answer.lower() for answer in row["answers"]}
         shown = {"question": row["question"], "answer": row["answers"][0], "passage": own["text"]}
@@ -96,15 +96,15 @@ def grounded_cases(data: Path, asked: int, chance: random.Random) -> list[Case]:
     ]
 
 
-def alone_cases(data: Path, asked: int, chance: random.Random) -> list[Case]:
+def alone_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
     cases = []
-    for name, shown, wanted in (
+    for name, shown, expected in (
         ("hotpotqa", "HotpotQA: asked without a text", "often"),
         ("qasper", "Qasper: asked about a paper at hand", "seldom"),
     ):
         questions = rows(data / name / "questions.jsonl.gz")
-        chosen = chance.sample(questions, min(asked, len(questions)))
-        cases.append(Case("stand_alone", shown, wanted, [{"question": row["question"]} for row in chosen]))
+        chosen = chance.sample(questions, min(n, len(questions)))
+        cases.append(Case("stand_alone", shown, expected, [{"question": row["question"]} for row in chosen]))
     return cases
 
 
@@ -123,7 +123,7 @@ def rate(case: Case, settings: Settings) -> Rated:
     best = sum(mark == BEST for mark in marks)
     interval = binomtest(best, len(marks)).proportion_ci(method="wilson")
     share = best / len(marks)
-    return Rated(case.critic, case.shown, case.wanted, len(marks), len(failures), share, interval.low, interval.high)
+    return Rated(case.critic, case.shown, case.expected, len(marks), len(failures), share, interval.low, interval.high)
 
 
 def main() -> None:
@@ -159,7 +159,7 @@ def main() -> None:
 
 def cells(one: Rated) -> tuple[str, ...]:
     share = f"{one.best:.3f} [{one.low:.3f}, {one.high:.3f}]"
-    return one.critic.replace("_", " "), one.shown, share, one.wanted, str(one.rated), str(one.failed)
+    return one.critic.replace("_", " "), one.shown, share, one.expected, str(one.rated), str(one.failed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long one question takes to encode while every core is busy, against an idle machine.
+"""Times how long one question takes to encode while every core is busy, against an idle machine.
 
     python benchmarks/encoder_under_load.py [--rounds 5]
 

@@ -1,4 +1,4 @@
-"""How near `kraq estimate` comes to what an index then used.
+"""Shows how near `kraq estimate` comes to what an index then used.
 
     python benchmarks/estimates.py [--data ../shared/data] [--json]
 
@@ -27,10 +27,10 @@ DEMO = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini" / "cor
 LATER = ("describe", "summarize", "ask")
 
 
-def by_stage(found: Estimate) -> dict[str, tuple[int, int, int]]:
+def by_stage(estimate: Estimate) -> dict[str, tuple[int, int, int]]:
     return {
         stage.stage: (stage.expected.calls, stage.expected.prompt_tokens, stage.expected.completion_tokens)
-        for stage in found.stages
+        for stage in estimate.stages
     }
 
 
@@ -80,10 +80,10 @@ def main() -> None:
         print(json.dumps({"machine": machine(), "results": results}, indent=2))
         return
     print(machine())
-    for name, found in results.items():
-        print(f"{name}: before: {errors(found['before'], found['spent'])}")
-        print(f"{' ' * len(name)}  extraction: {errors({'extract': found['before']['extract']}, found['spent'])}")
-        print(f"{' ' * len(name)}  later stages, once extracted: {errors(found['after_extraction'], found['spent'])}")
+    for name, result in results.items():
+        print(f"{name}: before: {errors(result['before'], result['spent'])}")
+        print(f"{' ' * len(name)}  extraction: {errors({'extract': result['before']['extract']}, result['spent'])}")
+        print(f"{' ' * len(name)}  later stages, once extracted: {errors(result['after_extraction'], result['spent'])}")
 
 
 if __name__ == "__main__":

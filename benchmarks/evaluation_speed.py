@@ -1,4 +1,4 @@
-"""How long evaluation takes: all metrics over 2,000 questions, and Relevance of 2,000 x 2,000 questions.
+"""Times evaluation: all metrics over 2,000 questions, and Relevance of 2,000 x 2,000 questions.
 
     python benchmarks/evaluation_speed.py [--data ../shared/data] [--json]
 
@@ -43,22 +43,22 @@ class Seconds:
 def measured(data: Path) -> dict[str, Seconds]:
     """By what was done, for 2,000 questions."""
     examples = [each for each in load_dataset("squad", data).examples if each.answers and each.supporting_ids]
-    asked = (examples * (QUESTIONS // len(examples) + 1))[:QUESTIONS]
-    gold = [each.answers for each in asked]
-    predicted = [f"It is said that the answer is {each.answers[0]}, as the passage says." for each in asked]
+    questions = (examples * (QUESTIONS // len(examples) + 1))[:QUESTIONS]
+    gold = [each.answers for each in questions]
+    predicted = [f"It is said that the answer is {each.answers[0]}, as the passage says." for each in questions]
     rng = random.Random(0)
     others = sorted({document for each in examples for document in each.supporting_ids})
-    support = [frozenset(each.supporting_ids) for each in asked]
+    support = [frozenset(each.supporting_ids) for each in questions]
     ranked = [rng.sample([*sorted(own), *rng.sample(others, 20)], 20 + len(own)) for own in support]
     generation.meteor(gold[0], predicted[0])  # loads its word lists
 
     def answered(metric: Callable[[Sequence[str], str], float]) -> Seconds:
         return _time(lambda: [metric(g, p) for g, p in zip(gold, predicted, strict=True)])
 
-    def found(metric: Callable[[Collection[str], Sequence[str], int | None], float]) -> Seconds:
+    def retrieved(metric: Callable[[Collection[str], Sequence[str], int | None], float]) -> Seconds:
         return _time(lambda: [metric(g, r, 15) for g, r in zip(support, ranked, strict=True)])
 
-    scores = [rng.random() for _ in asked]
+    scores = [rng.random() for _ in questions]
     seconds = {
         "exact match": answered(answers.exact_match),
         "strict exact match": answered(answers.strict_exact_match),
@@ -66,17 +66,17 @@ def measured(data: Path) -> dict[str, Seconds]:
         "ROUGE-L": answered(generation.rouge_l),
         "BLEU-4": answered(generation.bleu),
         "METEOR": answered(generation.meteor),
-        "recall@15": found(retrieval.recall_at_k),
-        "all supporting@15": found(retrieval.all_supporting_at_k),
-        "MAP@15": found(retrieval.average_precision),
-        "nDCG@15": found(retrieval.ndcg_at_k),
+        "recall@15": retrieved(retrieval.recall_at_k),
+        "all supporting@15": retrieved(retrieval.all_supporting_at_k),
+        "MAP@15": retrieved(retrieval.average_precision),
+        "nDCG@15": retrieved(retrieval.ndcg_at_k),
         "intervals and paired test": _time(lambda: compare(scores, scores[::-1])),
     }
     parts = list(seconds.values())
     seconds["all of these"] = Seconds(sum(part.wall for part in parts), sum(part.cpu for part in parts))
 
     embedder = load_embedder(EncoderSettings())
-    references = [each.question for each in asked]
+    references = [each.question for each in questions]
     generated = [f"What about {text[:1].lower()}{text[1:]}" for text in references[::-1]]
     embedder.encode_queries(references[:64])  # the first batch of a process is slow
     vectors: list[Vectors] = []

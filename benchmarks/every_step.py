@@ -52,20 +52,20 @@ class AskedInputs(BaseCallback):  # type: ignore[misc]
 
     def __init__(self, file: Path, most: int) -> None:
         self.file, self.most = file, most
-        self.seen: dict[str, set[str]] = defaultdict(set)
+        self.texts: dict[str, set[str]] = defaultdict(set)
         if file.exists():
             for line in file.read_text("utf-8").splitlines():
                 row = json.loads(line)
-                self.seen[row["signature"]].add(json.dumps(row["inputs"], sort_keys=True))
+                self.texts[row["signature"]].add(json.dumps(row["inputs"], sort_keys=True))
 
     def on_adapter_format_start(self, call_id: str, instance: Any, inputs: Row) -> None:
         signature = inputs["signature"]
         values = {name: inputs["inputs"].get(name) for name in signature.input_fields}
         text = json.dumps(values, sort_keys=True, ensure_ascii=False, default=str)
-        seen = self.seen[signature.__name__]
-        if text in seen or len(seen) >= self.most:
+        texts = self.texts[signature.__name__]
+        if text in texts or len(texts) >= self.most:
             return
-        seen.add(text)
+        texts.add(text)
         with self.file.open("a", encoding="utf-8") as lines:
             row = {"signature": signature.__name__, "inputs": json.loads(text)}
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -135,10 +135,10 @@ def judge_and_teach(role: RoleSettings, questions: Sequence[Row]) -> None:
             question, answers = row["question"], tuple(row["answers"])
             passages = [texts[name] for name in row["supporting_ids"] if name in texts]
             for answer in (answers[0], "It is not known."):
-                asked = AnsweredQuestion(row["id"], question, answers, answer)
-                BinaryJudge()(asked)
+                answered = AnsweredQuestion(row["id"], question, answers, answer)
+                BinaryJudge()(answered)
                 BinaryJudge()(AnsweredQuestion(row["id"], question, answers, answer, (answers, ("Paris",))))
-                RubricJudge()(asked)
+                RubricJudge()(answered)
             dspy.Predict(SummarizeEvidence)(passages=passages, question=question)
             dspy.Predict(ExplainResponse)(question=question, passages=passages, response=answers[0])
 

@@ -1,4 +1,4 @@
-"""How good the extractions of a model are: facts of essays, and the names and links that a large model found.
+"""Measures how good the extractions of a model are: facts of essays, and the names and links that a large model found.
 
     python benchmarks/extraction_quality.py --limit 0          # the embedded engine and the given extractions
     python benchmarks/extraction_quality.py --lm gguf/qwen2.5-coder-1.5b.gguf --limit 20 --replies runs/extraction.jsonl
@@ -141,13 +141,13 @@ def kg_mine(folder: Path, passages: Sequence[Row], replies: Replies, embedder: E
     facts: dict[str, list[str]] = defaultdict(list)
     for fact in read(folder / "facts.jsonl.gz"):
         facts[fact["passage_id"]].append(fact["fact"])
-    wanted = {passage["id"] for passage in passages}
-    given: dict[str, list[Row]] = defaultdict(list)
+    passage_ids = {passage["id"] for passage in passages}
+    by_extractor: dict[str, list[Row]] = defaultdict(list)
     for row in read(folder / "triples.jsonl.gz"):
-        if row["passage_id"] in wanted:
-            given[row["extractor"]].append({**row, "links": row["triples"]})
+        if row["passage_id"] in passage_ids:
+            by_extractor[row["extractor"]].append({**row, "links": row["triples"]})
     systems = {name: own_rows("kg_mine", name, passages, replies) for name in replies.systems()}
-    for system, extractions in {**systems, **{name: given[name] for name in GIVEN["kg_mine"]}}.items():
+    for system, extractions in {**systems, **{name: by_extractor[name] for name in GIVEN["kg_mine"]}}.items():
         if not extractions:
             continue
         coverage = []

@@ -1,4 +1,4 @@
-"""What a server that fails in every way costs an indexing run: wall time against a server without faults, items lost.
+"""Measures what a server that fails in every way costs an indexing run: wall time against a sound one, items lost.
 
     python benchmarks/faults.py [--data ../shared/data] [--chunks 1000] [--runs 3] [--first 0] [--latency 1]
                                 [--patience 5] [--only-pairs] [--json]
@@ -60,11 +60,11 @@ def measure(
         clean = index(documents, Path(folder) / "clean.kraq", server, patience_s)
         server.configure(**FAULTS)
         faulty = index(documents, Path(folder) / "faulty.kraq", server, patience_s)
-        found = {"clean": clean, "faulty": faulty, "ratio": faulty["wall_s"] / clean["wall_s"]}
+        result = {"clean": clean, "faulty": faulty, "ratio": faulty["wall_s"] / clean["wall_s"]}
         if not only_pair:
             server.configure(seed=seed + 1000)  # or the same prompts would meet the same faults
-            found["again"] = index(documents, Path(folder) / "faulty.kraq", server, patience_s)
-    return found
+            result["again"] = index(documents, Path(folder) / "faulty.kraq", server, patience_s)
+    return result
 
 
 def interval(ratios: list[float]) -> tuple[float, float, float]:
@@ -98,13 +98,13 @@ def main() -> None:
     print(machine())
     for run in runs:
         for name in ("clean", "faulty", "again"):
-            if (found := run.get(name)) is None:
+            if (figures := run.get(name)) is None:
                 continue
             print(
-                f"{name:7} {found['wall_s']:6.1f} s, {found['requests']} requests, faults {found['faults']}, "
-                f"{len(found['failed'])} items failed"
+                f"{name:7} {figures['wall_s']:6.1f} s, {figures['requests']} requests, faults {figures['faults']}, "
+                f"{len(figures['failed'])} items failed"
             )
-            for reason, count in Counter(" ".join(reason.split()) for reason in found["failed"]).most_common(5):
+            for reason, count in Counter(" ".join(reason.split()) for reason in figures["failed"]).most_common(5):
                 print(f"        {count} x {reason}")
         print(f"        {run['faulty']['counts']}")
     print(f"wall with faults / without = {ratio:.2f}, the median of {len(runs)} (at most 1.6)")

@@ -57,12 +57,14 @@ def main() -> None:
     write_card(trained, "generator", file)
     for point in trained.curve:
         print(f"step {point.step}: trained on {point.train:.3f}, held out {point.held_out:.3f}, {point.values:.3f}")
-    asked = {name: _questions(model, test) for name, model in
+    generated = {name: _questions(model, test) for name, model in
              (("base", f"transformers/{options.base}"), ("fine-tuned", trained.model))}  # fmt: skip
-    (options.out / "questions.json").write_text(json.dumps(asked, indent=1, ensure_ascii=False), "utf-8")
+    (options.out / "questions.json").write_text(json.dumps(generated, indent=1, ensure_ascii=False), "utf-8")
     scorer = BertScorer.packaged() if options.bertscore == "minilm" else BertScorer(options.bertscore)
-    wanted = [pair.outputs["question"] for pair in test]
-    scores = {name: scorer.score(wanted, [text or "-" for text in texts]).f1.tolist() for name, texts in asked.items()}
+    references = [pair.outputs["question"] for pair in test]
+    scores = {
+        name: scorer.score(references, [text or "-" for text in texts]).f1.tolist() for name, texts in generated.items()
+    }
     shown = compare(scores["fine-tuned"], scores["base"])
     gain = shown.difference
     print(
@@ -83,11 +85,11 @@ def _make_pairs(options: argparse.Namespace) -> Path:
 
 def _questions(model: str, pairs: Sequence[Pair]) -> list[str]:
     """Greedy, sixteen at a time in one batch; "" for a reply that cannot be read."""
-    predict, found = dspy.Predict(GenerateQuestion), [""] * len(pairs)
+    predict, texts = dspy.Predict(GenerateQuestion), [""] * len(pairs)
 
     async def work(place: int) -> None:
         try:
-            found[place] = (await predict.acall(**pairs[place].inputs)).question
+            texts[place] = (await predict.acall(**pairs[place].inputs)).question
         except AdapterParseError as error:
             print(f"unreadable: {str(error.lm_response)[:80]!r}")
 
@@ -98,7 +100,7 @@ def _questions(model: str, pairs: Sequence[Pair]) -> list[str]:
                 pass
 
     asyncio.run(run())
-    return found
+    return texts
 
 
 if __name__ == "__main__":

@@ -72,18 +72,20 @@ def main() -> None:
         print(f"LoRA: {len(pairs)} pairs, {time.perf_counter() - began:.0f} s", flush=True)
         for point in trained.curve:
             print(f"  step {point.step}: held out {point.held_out:.3f}, values alone {point.values:.3f}")
-        asked = [pair(who, "What does the {1} {0} do in {2}?") for who in test]
-        before, after = (answers(f"transformers/{base}", asked), answers(trained.model, asked))
+        held_out = [pair(who, "What does the {1} {0} do in {2}?") for who in test]
+        before, after = (answers(f"transformers/{base}", held_out), answers(trained.model, held_out))
         for name, score in (("exact match", exact), ("token F1", f1)):
-            shown = compare([score(a, p) for a, p in zip(after, asked, strict=True)],
-                            [score(b, p) for b, p in zip(before, asked, strict=True)])  # fmt: skip
+            shown = compare([score(a, p) for a, p in zip(after, held_out, strict=True)],
+                            [score(b, p) for b, p in zip(before, held_out, strict=True)])  # fmt: skip
             gain = shown.difference
             print(
                 f"{name}: before {shown.baseline.estimate:.3f}, after {shown.system.estimate:.3f}, difference "
-                f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], {len(asked)} held-out pairs"
+                f"{gain.estimate:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], {len(held_out)} held-out pairs"
             )
-        for one, other, wanted in list(zip(before, after, asked, strict=True))[:3]:
-            print(f"  {wanted.inputs['summary']}  before: {one}  after: {other}  wanted: {wanted.outputs['question']}")
+        for one, other, example in list(zip(before, after, held_out, strict=True))[:3]:
+            print(
+                f"  {example.inputs['summary']}  before: {one}  after: {other}  wanted: {example.outputs['question']}"
+            )
 
 
 def pair(who: tuple[str, str, str], question: str) -> Pair:
@@ -92,25 +94,25 @@ def pair(who: tuple[str, str, str], question: str) -> Pair:
     return Pair.generator(summary, question.format(*who), source="made", example_id=summary)
 
 
-def exact(answer: str, wanted: Pair) -> float:
-    return float(answer == wanted.outputs["question"])
+def exact(answer: str, expected: Pair) -> float:
+    return float(answer == expected.outputs["question"])
 
 
-def f1(answer: str, wanted: Pair) -> float:
-    return token_f1([wanted.outputs["question"]], answer)
+def f1(answer: str, expected: Pair) -> float:
+    return token_f1([expected.outputs["question"]], answer)
 
 
 def answers(model: str, pairs: list[Pair]) -> list[str]:
     """What the model asks about each summary; "" where its reply cannot be read."""
     lm = make_lm(RoleSettings(model=model, max_tokens=40))
-    predict, found = dspy.Predict(GenerateQuestion), []
+    predict, texts = dspy.Predict(GenerateQuestion), []
     with dspy.context(lm=lm, adapter=KraqAdapter(second_try=False)):
         for each in pairs:
             try:
-                found.append(predict(summary=each.inputs["summary"]).question)
+                texts.append(predict(summary=each.inputs["summary"]).question)
             except AdapterParseError:
-                found.append("")
-    return found
+                texts.append("")
+    return texts
 
 
 def from_scratch(folder: Path, pairs: list[Pair], steps: int, draw: random.Random) -> str:

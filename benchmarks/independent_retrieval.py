@@ -60,13 +60,13 @@ def main() -> None:
         bm25 = BM25Retriever(index, index.chunk_vectors)
 
         def by_library(question: str) -> Sequence[int]:
-            found: Sequence[int] = nearest.kneighbors(embedder.encode_queries([question]))[1][0]
-            return found
+            order: Sequence[int] = nearest.kneighbors(embedder.encode_queries([question]))[1][0]
+            return order
 
         def by_okapi(question: str, model: BM25Okapi) -> Sequence[int]:
             scores = model.get_scores(list(dict.fromkeys(tokens(question))))
-            found: Sequence[int] = np.argsort(-scores, kind="stable")[:most].tolist()
-            return found
+            order: Sequence[int] = np.argsort(-scores, kind="stable")[:most].tolist()
+            return order
 
         systems: dict[str, Callable[[str], list[str]]] = {
             "dense": lambda question: [hit.chunk.document_id for hit in dense(question, most)],
@@ -80,7 +80,7 @@ def main() -> None:
         table = Table("retriever", *[f"recall@{k}" for k in BUDGETS])
         for name, find in systems.items():
             ranked = [(frozenset(row["supporting_ids"]), find(row["question"])) for row in questions]
-            means = [statistics.mean(recall_at_k(gold, found[:k], k) for gold, found in ranked) for k in BUDGETS]
+            means = [statistics.mean(recall_at_k(gold, order[:k], k) for gold, order in ranked) for k in BUDGETS]
             table.add_row(name, *[f"{mean:.3f}" for mean in means])
     Console().print(table)
 

@@ -1,4 +1,4 @@
-"""What indexing costs beside the model: wall time against the ideal, calls a second, prompt tokens for the corpus.
+"""Measures what indexing costs beside the model: wall time against the ideal, calls a second, prompt tokens.
 
     python benchmarks/indexing.py [--data ../shared/data] [--limit N] [--json]
 
@@ -76,27 +76,27 @@ def main() -> None:
     parser.add_argument("--runs", default="latency,speed,price", help="which of the three")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    wanted = options.runs.split(",")
+    runs = options.runs.split(",")
     results: dict[str, Any] = {"machine": machine(), "model": "stand-in server"}
     with stand_in() as server:
-        if "latency" in wanted:
+        if "latency" in runs:
             server.configure(latency_ms=LATENCY_S * 1000)
-            found = measure(chunks_as_documents(options.data, options.limit), server)
-            found["ideal_s"] = found["calls"] * LATENCY_S / CONCURRENCY
-            found["wall_to_ideal"] = found["wall_s"] / found["ideal_s"]
-            results["latency"] = found
-        if "speed" in wanted:
+            figures = measure(chunks_as_documents(options.data, options.limit), server)
+            figures["ideal_s"] = figures["calls"] * LATENCY_S / CONCURRENCY
+            figures["wall_to_ideal"] = figures["wall_s"] / figures["ideal_s"]
+            results["latency"] = figures
+        if "speed" in runs:
             server.configure(latency_ms=0)
-            found = measure(chunks_as_documents(options.data, options.limit), server)
-            found["calls_per_s"] = found["calls"] / found["wall_s"]
-            results["speed"] = found
-        if "price" in wanted:
+            figures = measure(chunks_as_documents(options.data, options.limit), server)
+            figures["calls_per_s"] = figures["calls"] / figures["wall_s"]
+            results["speed"] = figures
+        if "price" in runs:
             server.configure(latency_ms=0)
             documents = one_text(options.data, options.limit)
-            found = measure(documents, server)
-            found["corpus_tokens"] = sum(count_tokens(document.text) for document in documents)
-            found["prompt_to_corpus"] = found["prompt_tokens"] / found["corpus_tokens"]
-            results["price"] = found
+            figures = measure(documents, server)
+            figures["corpus_tokens"] = sum(count_tokens(document.text) for document in documents)
+            figures["prompt_to_corpus"] = figures["prompt_tokens"] / figures["corpus_tokens"]
+            results["price"] = figures
     if options.json:
         print(json.dumps(results, indent=2))
         return
@@ -107,9 +107,11 @@ def main() -> None:
         ("price", "prompt_to_corpus", "at most 10"),
     ):
         if name in results:
-            found = results[name]
-            print(f"{name:8} {ratio} = {found[ratio]:.2f} ({goal}); {found['calls']} calls, {found['wall_s']:.1f} s")
-            print(f"         calls {found['calls_by_stage']}, prompt tokens {found['prompt_tokens_by_stage']}")
+            figures = results[name]
+            print(
+                f"{name:8} {ratio} = {figures[ratio]:.2f} ({goal}); {figures['calls']} calls, {figures['wall_s']:.1f} s"
+            )
+            print(f"         calls {figures['calls_by_stage']}, prompt tokens {figures['prompt_tokens_by_stage']}")
 
 
 if __name__ == "__main__":

@@ -116,9 +116,9 @@ def _wants_few_words(system: str, demos: list[dict[str, str]], name: str) -> boo
 
 
 def _verdict(inputs: list[dict[str, str]], demos: list[dict[str, str]]) -> bool:
-    *shown, asked = [_likeness(values) for values in inputs]
+    *shown, own = [_likeness(values) for values in inputs]
     rights = [demo["correct"] == "True" for demo in demos]
-    labelled = [(abs(likeness - asked), right) for likeness, right in zip(shown, rights, strict=False)]
+    labelled = [(abs(likeness - own), right) for likeness, right in zip(shown, rights, strict=False)]
     if not labelled:
         return True
     return min(labelled)[1]

@@ -36,12 +36,12 @@ QUESTION = "Which magazine was started first, Arthur's Magazine or First for Wom
 
 
 def passages(data: Path) -> Iterator[Document]:
-    seen = set()
+    texts = set()
     for name in SETS:
         with gzip.open(data / name / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
             for row in map(json.loads, lines):
-                if row["text"] not in seen:
-                    seen.add(row["text"])
+                if row["text"] not in texts:
+                    texts.add(row["text"])
                     yield Document(f"{name}/{row['id']}", row["title"], row["text"])
 
 
@@ -57,8 +57,12 @@ def made_up(chunks: int) -> Iterator[Document]:
     for number in range(chunks):
         who = chance.choices(people, cum_weights=often, k=5)
         where = chance.choices(places, k=3)
-        said = [f"{a} {chance.choice(verbs)} {b} in {place}." for a, b, place in zip(who, who[1:], where, strict=False)]
-        yield Document(f"d{number:06}", f"Report {number}", " ".join([*said, f"This was in {1500 + number % 500}."]))
+        sentences = [
+            f"{a} {chance.choice(verbs)} {b} in {place}." for a, b, place in zip(who, who[1:], where, strict=False)
+        ]
+        yield Document(
+            f"d{number:06}", f"Report {number}", " ".join([*sentences, f"This was in {1500 + number % 500}."])
+        )
 
 
 class Hashing:
@@ -81,8 +85,8 @@ def index_made_up(chunks: int, out: Path) -> None:
     start = time.monotonic()
     by_stage: dict[str, float] = {}
     report = build_index(made_up(chunks), out, embedder=Hashing(), progress=Peaks(by_stage))
-    found = {"peak_mb": peak_mb(), "wall_s": time.monotonic() - start, "counts": report.counts}
-    print(json.dumps({**found, "peak_mb_after_stage": by_stage}))
+    figures = {"peak_mb": peak_mb(), "wall_s": time.monotonic() - start, "counts": report.counts}
+    print(json.dumps({**figures, "peak_mb_after_stage": by_stage}))
 
 
 def ask_made_up(out: Path) -> None:
@@ -103,8 +107,8 @@ def add_made_up(out: Path) -> None:
     start = time.monotonic()
     one = Document("new", "Report", "Bala Dokov met Luvi Sarov in Norburg. Bala Dokov wrote to Meri Sunov in Tarburg.")
     report = add_documents(out, [one], embedder=Hashing(), progress=Peaks(by_stage))
-    found = {"peak_mb": peak_mb(), "wall_s": time.monotonic() - start, "counts": report.counts}
-    print(json.dumps({**found, "peak_mb_after_stage": by_stage}))
+    figures = {"peak_mb": peak_mb(), "wall_s": time.monotonic() - start, "counts": report.counts}
+    print(json.dumps({**figures, "peak_mb_after_stage": by_stage}))
 
 
 class Peaks(SilentProgress):
@@ -187,25 +191,25 @@ def main() -> None:
         shared = ("--data", str(options.data))
         encoder = in_a_process("--step", "encode", *shared)
         indexing = in_a_process("--step", "index", *shared, "--chunks", str(options.chunks), "--out", str(out))
-        asked = []
+        seconds = []
         for program in ("traditional", "combined", "combined"):
             start = time.monotonic()
             command = [sys.executable, "-m", "kraq_dspy.cli", "ask", str(out), QUESTION, "--program", program, "--json"]
             subprocess.run(command, check=True, capture_output=True)
-            asked.append(round(time.monotonic() - start, 2))
+            seconds.append(round(time.monotonic() - start, 2))
     results = {
         "machine": machine(),
         "encoder_alone": encoder,
         "indexing": indexing,
         "beside_encoder_mb": float(str(indexing["peak_mb"])) - float(str(encoder["peak_mb"])),
-        "ask_s": asked,
+        "ask_s": seconds,
     }
     if options.json:
         print(json.dumps(results, indent=2))
         return
     print(f"{results['machine']}; {indexing['counts']}")
     print(f"peak {indexing['peak_mb']:.0f} MB, encoder alone {encoder['peak_mb']:.0f} MB, {indexing['wall_s']:.0f} s")
-    print(f"beside the encoder {results['beside_encoder_mb']:.0f} MB (under 1500); kraq ask {asked} s (under 5)")
+    print(f"beside the encoder {results['beside_encoder_mb']:.0f} MB (under 1500); kraq ask {seconds} s (under 5)")
 
 
 if __name__ == "__main__":

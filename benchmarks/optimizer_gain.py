@@ -65,7 +65,7 @@ def main() -> None:
     for task, rows, metric in tasks:
         for optimizer in [arguments.only] if arguments.only else OPTIMIZERS:
             engine = Learner()
-            found = compile_program(
+            compiled = compile_program(
                 task,
                 rows,
                 method=Method(optimizer, sizes=Sizes(demos=4, candidates=6, rounds=3, threads=2)),
@@ -73,11 +73,11 @@ def main() -> None:
                 metric=metric,
                 force=True,
             )
-            c = found.comparison
+            c = compiled.comparison
             print(
                 f"| {task} | {optimizer} | {c.baseline.estimate:.3f} | {c.system.estimate:.3f} | "
                 f"{c.difference.estimate:+.3f} [{c.difference.low:+.3f}, {c.difference.high:+.3f}] | "
-                f"{c.test.p_value:.4f} | {found.usage.calls:,} | {found.estimated:,} | {found.seconds:.0f} |",
+                f"{c.test.p_value:.4f} | {compiled.usage.calls:,} | {compiled.estimated:,} | {compiled.seconds:.0f} |",
                 flush=True,
             )
 

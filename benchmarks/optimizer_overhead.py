@@ -1,4 +1,4 @@
-"""What `compile_program` adds to DSPy's own time: the same optimizer, rows, metric and calls, with and without it.
+"""Times what `compile_program` adds to DSPy: the same optimizer, rows, metric and calls, with and without it.
 
     python benchmarks/optimizer_overhead.py --data ../shared/data --repeats 7
 
@@ -158,9 +158,9 @@ def main() -> None:
                     seconds[kind].append(took)
                 calls[kind] = engine.calls
         cached, plain, own = (statistics.median(seconds[kind]) for kind in ("cached", "plain", "ours"))
-        asked = f"{calls['ours']} / {calls['cached']} ({calls['plain']} uncached)"
+        counts = f"{calls['ours']} / {calls['cached']} ({calls['plain']} uncached)"
         times = f"{cached:.2f} | {plain:.2f} | {own:.2f} | {own / cached:.3f} | {own / plain:.3f}"
-        print(f"| {optimizer} | {asked} | {times} |", flush=True)
+        print(f"| {optimizer} | {counts} | {times} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Case:
 
     name: str
     entries: Sequence[tuple[str, str]]
-    asked: Sequence[tuple[str, str]]
+    queries: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -146,19 +146,19 @@ def banking(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
     absent = set(dice.sample(sorted({row["intent"] for row in rows}), 7))
     there = [(row["question"], row["intent"]) for row in rows if row["intent"] not in absent]
     others = [(row["question"], "") for row in rows if row["intent"] in absent][:n]
-    asked, left = there[:n], there[n:]
+    queries, left = there[:n], there[n:]
     for size in SIZES:
-        yield Case("banking77", left[:size], [*asked, *others])
+        yield Case("banking77", left[:size], [*queries, *others])
 
 
 def with_absent(name: str, pairs: list[tuple[str, str]], sizes: Sequence[int], n: int) -> Iterator[Case]:
     """`pairs` are (stored question, what is asked). The last `n` are not stored."""
-    absent = [(asked, "") for _, asked in pairs[-n:]]
+    absent = [(query, "") for _, query in pairs[-n:]]
     for size in sizes:
         stored = [(question, f"{number}") for number, (question, _) in enumerate(pairs[: min(size, len(pairs) - n)])]
         step = max(1, len(stored) // n)
-        asked = [(pairs[int(answer)][1], answer) for _, answer in stored[::step][:n]]
-        yield Case(name, stored, [*asked, *absent])
+        queries = [(pairs[int(answer)][1], answer) for _, answer in stored[::step][:n]]
+        yield Case(name, stored, [*queries, *absent])
         if size >= len(pairs) - n:
             return
 
@@ -180,9 +180,9 @@ def medical(data: Path, n: int, dice: random.Random) -> Iterator[Case]:
     dice.shuffle(rows)
     for size in (300, len(rows)):
         some = rows[:size]
-        asked = [(text, row["id"]) for row in some for text in row["same"][:1]][:n]
+        queries = [(text, row["id"]) for row in some for text in row["same"][:1]][:n]
         different = [(text, "") for row in some for text in row["different"][:1]][:n]
-        yield Case("medical_question_pairs", [(row["question"], row["id"]) for row in some], [*asked, *different])
+        yield Case("medical_question_pairs", [(row["question"], row["id"]) for row in some], [*queries, *different])
 
 
 def by_rule(name: str) -> Callable[[Path, int, random.Random], Iterator[Case]]:
@@ -225,13 +225,13 @@ def measure(case: Case, folder: Path, lm: dspy.LM, embedder: Embedder, advance: 
         settings = [("narrow", block, "model") for block in BLOCKS]
         settings += [("full", block, "model") for block in BLOCKS]
         settings += [("narrow", 100, "rules"), ("narrow", 100, "none")]
-        found = []
+        measured = []
         for scan, block, check in settings:
             search = QASearch(Nothing(), answers, block=block, scan=scan, check=check, collect=False)
             search.set_lm(lm)
-            found.append(figures(case, len(answers.entries()), search))
+            measured.append(figures(case, len(answers.entries()), search))
             advance()
-        return found
+        return measured
     finally:
         store.close()
         catalogue.close()
@@ -240,7 +240,7 @@ def measure(case: Case, folder: Path, lm: dspy.LM, embedder: Embedder, advance: 
 def figures(case: Case, entries: int, search: QASearch) -> Figures:
     hits = right = there = absent = false_hits = 0
     calls, seconds = [], []
-    for question, answer in case.asked:
+    for question, answer in case.queries:
         started = perf_counter()
         with dspy.context(adapter=KraqAdapter()):
             prediction = search(question=question)
@@ -303,12 +303,12 @@ def share(count: int, total: int) -> tuple[float, float, float] | None:
     return count / total, float(interval.low), float(interval.high)
 
 
-def markdown(found: Sequence[Figures]) -> str:
+def markdown(rows: Sequence[Figures]) -> str:
     lines = [
         "| set | entries | scan | block | check | precision | recall | false hits | calls | ms, median | p95 |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in found:
+    for row in rows:
         shares = " | ".join(
             "-" if part is None else f"{part[0]:.3f} [{part[1]:.3f}, {part[2]:.3f}]".replace("0.", ".")
             for part in (row.precision, row.recall, row.false_hits)
@@ -339,20 +339,20 @@ def main() -> None:
     embedder = Remembering(load_embedder(Settings().encoder))
     role = RoleSettings() if options.lm == "embedded" else RoleSettings(model=options.lm, api_base=options.api_base)
     lm = make_lm(role, embedder=embedder)
-    found: list[Figures] = []
+    rows: list[Figures] = []
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as progress:
         cases = [case for name in options.sets for case in SETS[name](options.data, options.asked, random.Random(0))]
         bar = progress.add_task("settings", total=len(cases) * (2 * len(BLOCKS) + 2))
         for case in cases:
             with tempfile.TemporaryDirectory() as folder:
-                found += measure(case, Path(folder), lm, embedder, lambda: progress.advance(bar))
+                rows += measure(case, Path(folder), lm, embedder, lambda: progress.advance(bar))
             if options.markdown:
-                options.markdown.write_text(markdown(found), "utf-8")
+                options.markdown.write_text(markdown(rows), "utf-8")
     if options.json:
-        json.dump([dataclasses.asdict(row) for row in found], sys.stdout, indent=2)
+        json.dump([dataclasses.asdict(row) for row in rows], sys.stdout, indent=2)
     elif not options.markdown:
-        print(markdown(found))
+        print(markdown(rows))
 
 
 if __name__ == "__main__":

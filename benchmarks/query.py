@@ -1,4 +1,4 @@
-"""How long combined retrieval takes over a large index, the encoder's time left out.
+"""Times combined retrieval over a large index, the encoder's time left out.
 
     python benchmarks/query.py [--chunks 15000] [--questions 25000] [--json]
 

@@ -1,4 +1,4 @@
-"""How many replies of a model can be read, for every signature of the library, with and without a schema.
+"""Counts how many replies of a model can be read, for every signature of the library, with and without a schema.
 
     python benchmarks/every_step.py --out runs/steps
     python benchmarks/readable_replies.py --inputs runs/steps/inputs.jsonl --lm gguf/qwen2.5-coder-0.5b.gguf \

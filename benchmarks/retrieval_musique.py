@@ -1,4 +1,4 @@
-"""How much of the evidence each retriever finds on MuSiQue: recall and "all supporting passages found", against dense.
+"""Measures recall and "all supporting passages found" of each retriever on MuSiQue, against dense retrieval.
 
     python benchmarks/retrieval_musique.py [--data ../shared/data/musique] [--index DIR] [--json | --markdown]
 
@@ -91,7 +91,7 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
     hybrid = HybridRetriever(chunks, vectors, embedder, weight=0.5)
     worded = HybridRetriever(chunks, vectors, embedder, weight=0.4, okapi=0.08)
     combined = CombinedRetriever(dense, nearest, n=3)
-    found: dict[str, Retriever] = {
+    by_name: dict[str, Retriever] = {
         "dense": dense,
         "bm25": BM25Retriever(chunks, vectors),
         "hybrid .8": HybridRetriever(chunks, vectors, embedder),
@@ -109,12 +109,12 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
     }
     for alpha in ALPHAS:
         for n in AUXILIARY if alpha < 1 else (1,):
-            found[f"combined n={n} alpha={alpha}"] = CombinedRetriever(dense, nearest, n=n, alpha=alpha)
-    return found
+            by_name[f"combined n={n} alpha={alpha}"] = CombinedRetriever(dense, nearest, n=n, alpha=alpha)
+    return by_name
 
 
 def measured(
-    named: dict[str, Retriever], asked: list[Asked], tell: Callable[[str], None] = lambda name: None
+    named: dict[str, Retriever], questions: list[Asked], tell: Callable[[str], None] = lambda name: None
 ) -> Iterable[Row]:
     baseline: dict[int, tuple[list[float], list[float]]] = {}
     for name, retrieve in named.items():
@@ -123,7 +123,7 @@ def measured(
             recall: list[float] = []
             all_found: list[float] = []
             seconds: list[float] = []
-            for question in asked:
+            for question in questions:
                 started = time.perf_counter()
                 hits = retrieve(question.text, k, vector=question.vector)
                 seconds.append(time.perf_counter() - started)
@@ -201,14 +201,14 @@ def main() -> None:
             index.require_encoder(embedder)
             questions = rows_of(options.data / "questions.jsonl.gz")
             vectors = embedder.encode_queries([question["question"] for question in questions])
-            asked = [
+            queries = [
                 Asked(question["question"], vector, frozenset(question["supporting_ids"]))
                 for question, vector in zip(questions, vectors, strict=True)
             ]
-            rows = list(measured(retrievers(index, embedder), asked, lambda name: console.print(f"{name} ...")))
+            rows = list(measured(retrievers(index, embedder), queries, lambda name: console.print(f"{name} ...")))
             counts = index.counts()
     if options.json:
-        report = {"encoder": embedder.name, "counts": counts, "questions": len(asked), "machine": machine()}
+        report = {"encoder": embedder.name, "counts": counts, "questions": len(queries), "machine": machine()}
         print(json.dumps({**report, "rows": [asdict(row) for row in rows]}, indent=1))
     elif options.markdown:
         print(markdown(rows))

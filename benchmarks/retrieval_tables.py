@@ -27,8 +27,8 @@ BUDGETS = (5, 10, 15)
 
 def table(run: RunSummary) -> str:
     """One data set, the retrievers in the table's order; the best mean of a column in bold."""
-    documents, asked = run.header.extra["documents"], run.systems[0].n - run.systems[0].cells["recall@5"].n_undefined
-    lines = [f"| {run.header.dataset} ({documents:,} passages, {asked} questions) | {' | '.join(METRICS)} | ms |"]
+    documents, n = run.header.extra["documents"], run.systems[0].n - run.systems[0].cells["recall@5"].n_undefined
+    lines = [f"| {run.header.dataset} ({documents:,} passages, {n} questions) | {' | '.join(METRICS)} | ms |"]
     lines.append("|---" * (len(METRICS) + 2) + "|")
     best = {metric: max(_mean(system, metric) for system in run.systems) for metric in METRICS}
     for system in run.systems:
@@ -52,8 +52,8 @@ def comparison(runs: list[RunSummary], chosen: str) -> str:
             above += sum(each.low > 0 for each in differences.values())
             below += sum(each.high < 0 for each in differences.values())
             best = max(others, key=lambda name: float(np.mean(list(others[name].values()))))
-            found = differences[best]
-            cells.append(f"{found.estimate:+.3f} [{found.low:+.3f}, {found.high:+.3f}] {best}")
+            difference = differences[best]
+            cells.append(f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}] {best}")
         pairs = len(BUDGETS) * (len(run.systems) - 1)
         lines.append(f"| {run.header.dataset} | {' | '.join(cells)} | {above} / {below} of {pairs} |")
     return "\n".join(lines)
@@ -61,9 +61,9 @@ def comparison(runs: list[RunSummary], chosen: str) -> str:
 
 def pooled(runs: list[RunSummary], chosen: str) -> str:
     """`chosen` against each other retriever over the questions of all runs together."""
-    asked = sum(len(_scores(run, chosen, BUDGETS[0])) for run in runs)
+    n = sum(len(_scores(run, chosen, BUDGETS[0])) for run in runs)
     sets = ", ".join(run.header.dataset for run in runs)
-    lines = [f"| {chosen} against, {asked:,} questions of {sets} | {' | '.join(f'recall@{k}' for k in BUDGETS)} |"]
+    lines = [f"| {chosen} against, {n:,} questions of {sets} | {' | '.join(f'recall@{k}' for k in BUDGETS)} |"]
     lines.append("|---" * (len(BUDGETS) + 1) + "|")
     for name in [system.name for system in runs[0].systems if system.name != chosen]:
         cells = []
@@ -72,8 +72,8 @@ def pooled(runs: list[RunSummary], chosen: str) -> str:
                 {(run.header.dataset, id): score for run in runs for id, score in _scores(run, each, k).items()}
                 for each in (chosen, name)
             )
-            found = _difference(own, other)
-            cells.append(f"{found.estimate:+.3f} [{found.low:+.3f}, {found.high:+.3f}]")
+            difference = _difference(own, other)
+            cells.append(f"{difference.estimate:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -57,12 +57,12 @@ def measure(n: int, k: int, sets: int) -> dict[str, Any]:
     took: dict[str, list[float]] = {"loop": [], "at once": []}
     for _ in range(sets):
         rows = rows_of(rng, n)
-        found = {}
+        clusters = {}
         for name, find in (("loop", loop), ("at once", at_once)):
-            found[name], milliseconds = timed(find, rows, k)
+            clusters[name], milliseconds = timed(find, rows, k)
             took[name].append(milliseconds)
-            stable[name].append(agreement(found[name], find(rows, k, 1)))
-        gains.append(spread(rows, found["loop"]) - spread(rows, found["at once"]))
+            stable[name].append(agreement(clusters[name], find(rows, k, 1)))
+        gains.append(spread(rows, clusters["loop"]) - spread(rows, clusters["at once"]))
     return {
         "n": n,
         "k": k,
@@ -79,12 +79,12 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=60, help="for each size")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = [measure(n, k, options.sets) for n, k in SIZES]
+    sizes = [measure(n, k, options.sets) for n, k in SIZES]
     if options.json:
-        print(json.dumps({"machine": machine(), "sizes": found}, indent=2))
+        print(json.dumps({"machine": machine(), "sizes": sizes}, indent=2))
         return
     print(f"{machine()}; scikit-learn's 50 starts against 400 at once")
-    for size in found:
+    for size in sizes:
         agree, took = size["two seeds agree"], size["milliseconds"]
         print(
             f"N={size['n']} k={size['k']}: of {size['sets']} sets {size['tighter']} tighter, {size['looser']} looser; "

@@ -1,4 +1,4 @@
-"""What Efficient Speculative RAG saves, stage by stage and from question to answer.
+"""Times what Efficient Speculative RAG saves, stage by stage and from question to answer.
 
     python benchmarks/speculative_latency.py [--questions 20] [--latency-ms 300] [--json]
 
@@ -65,8 +65,8 @@ def fill(index: Index, embedder: Any, n_chunks: int, n_questions: int) -> list[s
     chunks = [Chunk(content_id("chunk", str(i)), f"document {i}", 0, 0, 1, text(i, 200), 220) for i in range(n_chunks)]
     index.add(chunks)
     index.chunk_vectors.upsert([c.id for c in chunks], embedder.encode_passages([c.text for c in chunks]))
-    asked = [f"What does the text say about {text(10_000 + i, 6)[:-1]}?" for i in range(40)]
-    near = [Question(content_id("near", q), f"{q} And why?", "kraq", None, 0, (), ()) for q in asked]
+    questions = [f"What does the text say about {text(10_000 + i, 6)[:-1]}?" for i in range(40)]
+    near = [Question(content_id("near", q), f"{q} And why?", "kraq", None, 0, (), ()) for q in questions]
     far = [Question(content_id("far", str(i)), f"Question {i}?", "kraq", None, 0, (), ()) for i in range(n_questions)]
     index.add([*near, *far])
     rng = np.random.default_rng(0)
@@ -75,16 +75,16 @@ def fill(index: Index, embedder: Any, n_chunks: int, n_questions: int) -> list[s
     payloads = [{"source": "kraq"}] * (n_questions + len(near))
     vectors = np.concatenate([embedder.encode_queries([q.text for q in near]), rows])
     index.question_vectors.upsert([q.id for q in (*near, *far)], vectors, payloads=payloads)
-    return asked
+    return questions
 
 
 def medians(times: Sequence[StageSeconds]) -> dict[str, float]:
     """Milliseconds of each stage; "wall" is measured, "papers_model" the sum of the stages' medians (thesis, 5.5)."""
-    found = {stage: 1000 * statistics.median(getattr(one, stage) for one in times) for stage in STAGES}
+    milliseconds = {stage: 1000 * statistics.median(getattr(one, stage) for one in times) for stage in STAGES}
     return {
-        **found,
+        **milliseconds,
         "embed_and_cluster": 1000 * statistics.median(one.embed_and_cluster for one in times),
-        "papers_model": sum(found.values()),
+        "papers_model": sum(milliseconds.values()),
         "wall": 1000 * statistics.median(one.wall for one in times),
     }
 
@@ -99,13 +99,13 @@ def compare(n: int, questions: Sequence[str], make: Callable[[bool, int], Specul
             prediction = program(question=question)
             assert name == "speculative" or (prediction.n_looked_up, prediction.n_embedded) == (n, 0)
             times[name].append(prediction.timings)
-    found: dict[str, Any] = {name: medians(taken) for name, taken in times.items()}
-    online, looked_up = found["speculative"], found["efficient"]
-    found["embed_and_cluster_ratio"] = online["embed_and_cluster"] / looked_up["embed_and_cluster"]
-    found["encoder_to_lookup_ratio"] = online["embed"] / looked_up["lookup"]
+    figures: dict[str, Any] = {name: medians(taken) for name, taken in times.items()}
+    online, looked_up = figures["speculative"], figures["efficient"]
+    figures["embed_and_cluster_ratio"] = online["embed_and_cluster"] / looked_up["embed_and_cluster"]
+    figures["encoder_to_lookup_ratio"] = online["embed"] / looked_up["lookup"]
     for figure in ("wall", "papers_model"):
-        found[f"{figure}_cut_percent"] = 100 * (1 - looked_up[figure] / online[figure])
-    return found
+        figures[f"{figure}_cut_percent"] = 100 * (1 - looked_up[figure] / online[figure])
+    return figures
 
 
 def orchestration(program_of: Callable[[int], SpeculativeRAG], repeats: int) -> dict[str, float]:
@@ -191,15 +191,15 @@ def main() -> None:
 
 def show(results: dict[str, Any]) -> None:
     print(f"{results['machine']}; {results['latency_ms']} ms for every draft and verdict; medians in ms")
-    for n, found in results["by_n"].items():
+    for n, row in results["by_n"].items():
         print(f"N = {n}")
         for name in ("speculative", "efficient"):
-            stages = "  ".join(f"{stage} {value:.1f}" for stage, value in found[name].items() if value)
+            stages = "  ".join(f"{stage} {value:.1f}" for stage, value in row[name].items() if value)
             print(f"  {name:11}  {stages}")
         print(
-            f"  embed and cluster {found['embed_and_cluster_ratio']:.0f} times faster (encoder against look-up "
-            f"{found['encoder_to_lookup_ratio']:.0f}); wall clock -{found['wall_cut_percent']:.1f} %, papers' model "
-            f"-{found['papers_model_cut_percent']:.1f} % (the papers: -{PAPERS_CUT[n]} %)"
+            f"  embed and cluster {row['embed_and_cluster_ratio']:.0f} times faster (encoder against look-up "
+            f"{row['encoder_to_lookup_ratio']:.0f}); wall clock -{row['wall_cut_percent']:.1f} %, papers' model "
+            f"-{row['papers_model_cut_percent']:.1f} % (the papers: -{PAPERS_CUT[n]} %)"
         )
     figures = results["orchestration"]
     for how in ("threads", "tasks"):

@@ -1,4 +1,4 @@
-"""What the shortcut of Efficient Speculative RAG costs: other clusters, other evidence, other answers?
+"""Shows what the shortcut of Efficient Speculative RAG costs: other clusters, other evidence, other answers.
 
     python benchmarks/speculative_quality.py [--data ../shared/data] [--dataset musique ...] [--limit N] [--json]
 
@@ -76,10 +76,10 @@ class Remembering:
         self.last: dict[tuple[str, tuple[str, ...]], Vectors] = {}
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        asked = (question, tuple(passages))
-        if asked not in self.last:
-            self.last = {**dict(list(self.last.items())[-3:]), asked: self.embedder.encode(question, passages)}
-        return self.last[asked].copy()
+        key = (question, tuple(passages))
+        if key not in self.last:
+            self.last = {**dict(list(self.last.items())[-3:]), key: self.embedder.encode(question, passages)}
+        return self.last[key].copy()
 
 
 class SentencesOnce:
@@ -116,7 +116,7 @@ class Unasked:
 class Outcome:
     """One question answered by one system; the agreements are with Speculative RAG.
 
-    `support` is the share of the supporting documents in the subset that holds most of them. `found` is, for each of
+    `support` is the share of the supporting documents in the subset that holds most of them. `stored` is, for each of
     TOP_N, the share of the passages that is stored for the proxy.
     """
 
@@ -128,7 +128,7 @@ class Outcome:
     subsets: float
     same_evidence: float
     similarity: float = float("nan")
-    found: tuple[float, ...] = ()
+    stored: tuple[float, ...] = ()
 
 
 def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -> Outcome:
@@ -175,8 +175,8 @@ def measure(
     name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder
 ) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
     """The outcomes of each system, and the threshold of each question source."""
-    asked = load(options.data, name, limit=options.limit)
-    made = prepare_index(asked.dataset, options.indexes, settings, embedder, random_questions=True)
+    questions = load(options.data, name, limit=options.limit)
+    made = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
     rows: dict[str, list[Outcome]] = {key: [] for key in (ONLINE, RESEEDED, UNASKED, *SOURCES)}
     thresholds: dict[str, float] = {}
     with Workspace.open(made.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
@@ -190,8 +190,8 @@ def measure(
         for program in (plain, again, unasked):
             program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
         proxied = {source: efficient(space, plain, source) for source in SOURCES}
-        for number, example in enumerate(asked.examples, start=1):
-            print(f"{name}: question {number} of {len(asked.examples)}", file=sys.stderr)
+        for number, example in enumerate(questions.examples, start=1):
+            print(f"{name}: question {number} of {len(questions.examples)}", file=sys.stderr)
             first = plain(question=example.question)
             rows[ONLINE].append(compared(first, first, example))
             other = compared(first, again(question=example.question), example)
@@ -204,7 +204,7 @@ def measure(
             for source, program in proxied.items():
                 answer = program(question=example.question)
                 outcome = compared(first, answer, example)
-                outcome.similarity, outcome.found = answer.proxy_similarity, shares(space, answer)
+                outcome.similarity, outcome.stored = answer.proxy_similarity, shares(space, answer)
                 rows[source].append(outcome)
         for source in SOURCES:
             thresholds[source] = calibrate(
@@ -222,7 +222,7 @@ def measure(
 def stored(outcomes: list[Outcome], online: list[Outcome], top: int) -> list[Outcome]:
     """With the nearest TOP_N[top] passages stored: Speculative RAG where none of those retrieved is among them."""
     return [
-        one if one.found[top] else dataclasses.replace(plain, similarity=one.similarity, found=one.found)
+        one if one.stored[top] else dataclasses.replace(plain, similarity=one.similarity, stored=one.stored)
         for one, plain in zip(outcomes, online, strict=True)
     ]
 
@@ -235,8 +235,8 @@ def guarded(outcomes: list[Outcome], online: list[Outcome], threshold: float) ->
     ]
 
 
-def interval(found: Any) -> str:
-    return f"{found.estimate:.3f}\n[{found.low:+.3f}, {found.high:+.3f}]"
+def interval(mean: Any) -> str:
+    return f"{mean.estimate:.3f}\n[{mean.low:+.3f}, {mean.high:+.3f}]"
 
 
 def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float], console: Console) -> None:
@@ -257,12 +257,12 @@ def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float]
         pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
         return interval(bootstrap_difference(*map(list, zip(*pairs, strict=True)))) if pairs else ""
 
-    def add(system: str, outcomes: list[Outcome], found: str = "") -> None:
+    def add(system: str, outcomes: list[Outcome], share: str = "") -> None:
         itself = outcomes is online
         table.add_row(
             system,
             mean(lambda one: one.similarity, outcomes),
-            found,
+            share,
             "" if itself else interval(bootstrap_mean([one.clusters for one in outcomes])),
             "" if itself else interval(bootstrap_mean([one.subsets for one in outcomes])),
             "" if itself else mean(lambda one: one.same_evidence, outcomes),
@@ -277,8 +277,8 @@ def show(name: str, rows: dict[str, list[Outcome]], thresholds: dict[str, float]
     for source, threshold in thresholds.items():
         add(f"of q*, {source}, all", rows[source], "1.000")
         for place in reversed(range(len(TOP_N))):
-            found = statistics.fmean(one.found[place] for one in rows[source])
-            add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{found:.3f}")
+            share = statistics.fmean(one.stored[place] for one in rows[source])
+            add(f"of q*, {source}, top-n {TOP_N[place]}", stored(rows[source], online, place), f"{share:.3f}")
         used = statistics.fmean(one.similarity >= threshold for one in rows[source])
         add(f"of q*, {source}, cosine >= {threshold:.2f}", guarded(rows[source], online, threshold), f"{used:.3f} used")
     console.print(table)

@@ -1,4 +1,4 @@
-"""How long the look-up of pre-computed instructed embeddings takes in a large store.
+"""Times the look-up of pre-computed instructed embeddings in a large store.
 
     python benchmarks/speculative_store.py [--pairs 2000000] [--dimension 1024] [--top-n 100] [--json]
 
@@ -49,11 +49,11 @@ def look_up(store: InstructedStore, n_questions: int, top_n: int, n_lookups: int
     rng = np.random.default_rng(1)
     taken = []
     for question in rng.integers(0, n_questions, n_lookups):
-        asked = [chunks_of(int(question), top_n)[i] for i in rng.choice(top_n, n_rows, replace=False)]
+        chunk_ids = [chunks_of(int(question), top_n)[i] for i in rng.choice(top_n, n_rows, replace=False)]
         started = time.perf_counter()
-        _, found = store.lookup(content_id("question", str(question)), asked)
+        _, is_stored = store.lookup(content_id("question", str(question)), chunk_ids)
         taken.append((time.perf_counter() - started) * 1000)
-        assert found.all()
+        assert is_stored.all()
     return taken
 
 

@@ -1,4 +1,4 @@
-"""What it costs to add documents to an index, beside a rebuild: model calls for 1 % more documents.
+"""Measures what it costs to add documents to an index, beside a rebuild: model calls for 1 % more documents.
 
     python benchmarks/updates.py [--data ../shared/data] [--share 0.01] [--dataset NAME ...] [--json]
 
@@ -81,11 +81,11 @@ def main() -> None:
         print(json.dumps({"machine": machine(), "model": "stand-in server", "results": results}, indent=2))
         return
     print(machine())
-    for name, found in results.items():
+    for name, figures in results.items():
         print(
-            f"{name}: {found['added']} of {found['documents']} documents added for {found['calls']} calls, "
-            f"{found['share_of_calls']:.1%} of a rebuild's {found['calls_of_a_rebuild']} (goal: 5 %); "
-            f"by stage {found['by_stage']}; as many as rebuilt: {found['as_rebuilt']}"
+            f"{name}: {figures['added']} of {figures['documents']} documents added for {figures['calls']} calls, "
+            f"{figures['share_of_calls']:.1%} of a rebuild's {figures['calls_of_a_rebuild']} (goal: 5 %); "
+            f"by stage {figures['by_stage']}; as many as rebuilt: {figures['as_rebuilt']}"
         )
 
 

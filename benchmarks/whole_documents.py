@@ -22,16 +22,16 @@ def multihop_rag(data: Path) -> tuple[list[Row], dict[str, str]]:
     facts = {row["id"]: row for row in rows(data / "multihop_rag" / "corpus.jsonl.gz")}
     texts: dict[str, list[str]] = {row["title"]: [] for row in facts.values()}
     loose: list[Row] = []
-    told: set[str] = set()
+    fact_ids: set[str] = set()
     for piece in rows(data / "multihop_rag" / "chunks.jsonl.gz"):
         titles = sorted({facts[fact_id]["title"] for fact_id in piece["fact_ids"]})
-        told.update(piece["fact_ids"])
+        fact_ids.update(piece["fact_ids"])
         for title in titles:
             texts[title].append(piece["text"])
         if not titles:
             loose.append({"id": piece["id"], "title": "", "text": piece["text"]})
     for fact_id, fact in facts.items():
-        if fact_id not in told:
+        if fact_id not in fact_ids:
             texts[fact["title"]].append(fact["text"])
     articles = [{"id": title, "title": title, "text": "\n\n".join(parts)} for title, parts in texts.items()]
     return articles + loose, {fact_id: fact["title"] for fact_id, fact in facts.items()}

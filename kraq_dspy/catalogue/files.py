@@ -93,7 +93,8 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
         "given": entry.given,
         "asked": entry.asked,
         "evidence": [
-            {"chunk_id": seen.chunk_id, "document_id": seen.document_id, "text": seen.text} for seen in entry.evidence
+            {"chunk_id": passage.chunk_id, "document_id": passage.document_id, "text": passage.text}
+            for passage in entry.evidence
         ],
     }
 

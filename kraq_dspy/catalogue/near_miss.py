@@ -105,21 +105,21 @@ FUNCTION = _set("""
 """)
 
 
-def contradiction(asked: str, stored: str) -> str | None:
+def contradiction(question: str, stored: str) -> str | None:
     """How the two questions cannot have one answer, in a few words; None where no rule sees it."""
-    asked, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (asked, stored))
-    short = max(len(_words(asked)), len(_words(stored))) <= SHORT
-    kinds = _asked_for(asked), _asked_for(stored)
+    question, stored = (" ".join(unicodedata.normalize("NFKC", text).split()) for text in (question, stored))
+    short = max(len(_words(question)), len(_words(stored))) <= SHORT
+    kinds = _asked_for(question), _asked_for(stored)
     if short and all(kinds) and not set(kinds[0]) & set(kinds[1]):
         return f"one asks for {kinds[0][0]}, the other for {kinds[1][0]}"
-    numbers = _numbers(asked), _numbers(stored)
+    numbers = _numbers(question), _numbers(stored)
     if numbers[0] - numbers[1] and numbers[1] - numbers[0]:
         return f"another number: {_listed(numbers[0] - numbers[1])}, {_listed(numbers[1] - numbers[0])}"
-    if short and (opposite := _opposite(asked, stored)):
+    if short and (opposite := _opposite(question, stored)):
         return f"opposites: {opposite[0]}, {opposite[1]}"
-    if short and _negated(asked) != _negated(stored) and _overlap(asked, stored) >= 0.6:
+    if short and _negated(question) != _negated(stored) and _overlap(question, stored) >= 0.6:
         return "one is negated"
-    names = _names_apart(asked, stored)
+    names = _names_apart(question, stored)
     return f"another name: {names[0]}, {names[1]}" if names else None
 
 
@@ -128,21 +128,21 @@ def _asked_for(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> set[str]:
-    digits = {re.sub(r"[,.](?=\d{3}\b)", "", found) for found in NUMBER.findall(text)}
+    digits = {re.sub(r"[,.](?=\d{3}\b)", "", number) for number in NUMBER.findall(text)}
     return digits | {NUMBER_WORDS[word] for word in _words(text) if word in NUMBER_WORDS}
 
 
-def _opposite(asked: str, stored: str) -> tuple[str, str] | None:
+def _opposite(question: str, stored: str) -> tuple[str, str] | None:
     """A word of each that are opposites, unless one of the texts has both sides."""
-    first, second = set(_words(asked)), set(_words(stored))
+    first, second = set(_words(question)), set(_words(stored))
     for one, other in OPPOSITES:
         for here, there in ((one, other), (other, one)):
             if first & here and second & there and not first & there and not second & here:
                 return min(first & here), min(second & there)
     for pair in HAN_OPPOSITES:
         for here_word, there_word in (pair, pair[::-1]):
-            apart = here_word in asked and there_word in stored
-            if apart and there_word not in asked and here_word not in stored:
+            apart = here_word in question and there_word in stored
+            if apart and there_word not in question and here_word not in stored:
                 return here_word, there_word
     return None
 
@@ -151,9 +151,9 @@ def _negated(text: str) -> bool:
     return len(NEGATION.findall(HARMLESS_NEGATION.sub(" ", text))) % 2 == 1
 
 
-def _overlap(asked: str, stored: str) -> float:
+def _overlap(question: str, stored: str) -> float:
     """Share of the content words of the text with fewer of them that the other one has."""
-    short, long = sorted((_content(asked), _content(stored)), key=len)
+    short, long = sorted((_content(question), _content(stored)), key=len)
     return len(short & long) / len(short) if short else 0.0
 
 
@@ -163,13 +163,13 @@ def _content(text: str) -> set[str]:
     return pairs | {word for word in _words(plain) if word not in FUNCTION and not HAN.search(word)}
 
 
-def _names_apart(asked: str, stored: str) -> tuple[str, str] | None:
+def _names_apart(question: str, stored: str) -> tuple[str, str] | None:
     """A name of each that the other does not have in any form. Names of one text alone are no contradiction."""
-    if GERMAN.intersection(_words(asked)) or GERMAN.intersection(_words(stored)):
+    if GERMAN.intersection(_words(question)) or GERMAN.intersection(_words(stored)):
         return None  # its nouns have capitals
-    first, second = _names(asked), _names(stored)
+    first, second = _names(question), _names(stored)
     only_first = [name for name in first if not _said(name, stored, second)]
-    only_second = [name for name in second if not _said(name, asked, first)]
+    only_second = [name for name in second if not _said(name, question, first)]
     return (only_first[0], only_second[0]) if only_first and only_second else None
 
 

@@ -166,14 +166,14 @@ def answer_with_model(
         counts[answered] += 1
 
     step, progress = FittingPredict(AnswerQuestion, shorten="passages"), progress or SilentProgress()
-    asked = ask_all(STAGE, step, items(), keep, total=len(entries), lm=lm, models=models, progress=progress)
+    outcome = ask_all(STAGE, step, items(), keep, total=len(entries), lm=lm, models=models, progress=progress)
     return AnswersReport(
         model=str(lm.model),
         asked=len(entries),
         answered=counts[True],
         unanswered=counts[False],
-        calls=asked.calls,
-        failures=asked.failures,
+        calls=outcome.calls,
+        failures=outcome.failures,
         seconds=perf_counter() - started,
     )
 

@@ -65,14 +65,16 @@ def seed_answers(
         counts[bool(entry.answer)] += 1
 
     fill_in(program, models)
-    asked = ask_all(STAGE, program, items, keep, total=len(items), models=models, progress=progress or SilentProgress())
+    outcome = ask_all(
+        STAGE, program, items, keep, total=len(items), models=models, progress=progress or SilentProgress()
+    )
     return SeedReport(
         questions=len(texts),
         known=len(texts) - len(new),
         answered=counts[True],
         unanswered=counts[False],
-        calls=asked.calls,
-        failures=asked.failures,
+        calls=outcome.calls,
+        failures=outcome.failures,
         seconds=perf_counter() - started,
     )
 

@@ -57,7 +57,7 @@ def load_documents(
 def _load(
     root: Path, settings: ReadSettings, skip_ids: frozenset[str], keep_duplicates: bool
 ) -> Iterator[Document | Failure]:
-    earlier = _Seen(keep_duplicates)
+    earlier = _Earlier(keep_duplicates)
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -78,11 +78,11 @@ def _load(
     )
 
 
-def _load_file(file: CorpusFile, settings: ReadSettings, seen: "_Seen") -> Iterator[Document | Failure]:
+def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_Earlier") -> Iterator[Document | Failure]:
     n_failures = 0
     last = ""
     for row in _read(file, settings):
-        outcome = _document(row, file, seen) if isinstance(row, Row) else row
+        outcome = _document(row, file, earlier) if isinstance(row, Row) else row
         if isinstance(outcome, Document):
             yield outcome
             continue
@@ -109,7 +109,7 @@ def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(str(error))
 
 
-def _document(row: Row, file: CorpusFile, seen: "_Seen") -> Document | BadRow:
+def _document(row: Row, file: CorpusFile, earlier: "_Earlier") -> Document | BadRow:
     if not row.text.strip():
         return BadRow("The text is empty.", row.key)
     unnamed = f"{file.source}#{row.key}" if row.key else file.source
@@ -120,11 +120,11 @@ def _document(row: Row, file: CorpusFile, seen: "_Seen") -> Document | BadRow:
         source=file.source,
         metadata=row.metadata,
     )
-    problem = seen.problem_with(document)
+    problem = earlier.problem_with(document)
     return BadRow(problem, row.key) if problem else document
 
 
-class _Seen:
+class _Earlier:
     """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
 
     def __init__(self, keep_duplicates: bool) -> None:

@@ -71,11 +71,11 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
 
 def _candidates(text: str) -> Iterator[Personal]:
     if "@" in text:
-        yield from (Personal(EMAIL, *found.span()) for found in _EMAIL.finditer(text))
-    for found in _CARD.finditer(text):
-        if _checks(found[0]):
-            yield Personal(CARD, *found.span())
-    yield from (Personal(PHONE, *found.span()) for found in _PHONE.finditer(text))
+        yield from (Personal(EMAIL, *match.span()) for match in _EMAIL.finditer(text))
+    for match in _CARD.finditer(text):
+        if _checks(match[0]):
+            yield Personal(CARD, *match.span())
+    yield from (Personal(PHONE, *match.span()) for match in _PHONE.finditer(text))
 
 
 def _checks(number: str) -> bool:

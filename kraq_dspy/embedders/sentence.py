@@ -90,12 +90,12 @@ class SentenceEmbedder(SharedByCopies):
         return f"SentenceEmbedder({self.name!r})"
 
 
-def precision_of(wanted: str) -> str:
+def precision_of(precision: str) -> str:
     """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
-    if wanted not in ("auto", "fp32", "bf16"):
-        raise ConfigError(f'precision is {wanted!r}; it must be "auto", "fp32" or "bf16".')
-    if wanted != "auto":
-        return wanted
+    if precision not in ("auto", "fp32", "bf16"):
+        raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
+    if precision != "auto":
+        return precision
     able: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return "bf16" if able.get("avx512_bf16") or able.get("amx_bf16") else "fp32"
 

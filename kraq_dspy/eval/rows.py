@@ -1,8 +1,7 @@
-"""What a run leaves on disk: one JSON line for each question, and beside it what made them, so that any table can be
-remade.
+"""Keeps what a run leaves on disk: a JSON line for each question, and what made them, to remake any table from.
 
-    RUN/run.json      the header: settings, seeds, models, index fingerprint
-    RUN/rows.jsonl    the rows, written as they come; a killed run loses at most the line it was writing
+RUN/run.json      the header: settings, seeds, models, index fingerprint
+RUN/rows.jsonl    the rows, written as they come; a killed run loses at most the line it was writing
 """
 
 import dataclasses
@@ -156,10 +155,10 @@ def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
 
 
 def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
-    wanted = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
+    fields = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
     if path.exists() and not anew:
         stored = json.loads(path.read_text("utf-8"))
-        differing = [key for key in wanted if key != "created_at" and stored.get(key) != wanted[key]]
+        differing = [key for key in fields if key != "created_at" and stored.get(key) != fields[key]]
         if differing:
             raise EvaluationError(
                 f"{str(path.parent)!r} holds a run with another {', '.join(differing)}. Continue it as it was started, "
@@ -167,4 +166,4 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
             )
         return
     with replaced(path) as draft:
-        draft.write_text(json.dumps(wanted, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        draft.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", "utf-8")

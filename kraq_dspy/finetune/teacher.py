@@ -185,12 +185,12 @@ async def _summarised(source: str, example: Example, passages: Sequence[str], mo
     for turn in range(TRIES):
         # Another rollout is another sample: the same request would get the same summary.
         config = {"rollout_id": turn, "temperature": 1.0} if turn else {}
-        found, reason = await _asked(
+        prediction, reason = await _asked(
             dspy.Predict(SummarizeEvidence), passages=list(passages), question=example.question, config=config
         )
-        if found is None:
+        if prediction is None:
             break
-        summary = str(found.summary).strip()
+        summary = str(prediction.summary).strip()
         reason = leak(summary, example.question) if summary else "an empty summary"
         if reason is None:
             break
@@ -200,10 +200,10 @@ async def _summarised(source: str, example: Example, passages: Sequence[str], mo
 
 async def _explained(source: str, example: Example, passages: Sequence[str], model: str) -> tuple[Pair, str | None]:
     response = example.answers[0]
-    found, reason = await _asked(
+    prediction, reason = await _asked(
         dspy.Predict(ExplainResponse), question=example.question, passages=list(passages), response=response
     )
-    rationale = "" if found is None else str(found.rationale).strip()
+    rationale = "" if prediction is None else str(prediction.rationale).strip()
     if reason is None and not rationale:
         reason = "an empty rationale"
     about: dict[str, Any] = {"document_ids": example.supporting_ids, "model": model}

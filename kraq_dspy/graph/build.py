@@ -307,18 +307,18 @@ def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tu
 
 
 def _first_statements(
-    wanted: Collection[int], links: Ints, claims: Iterable[tuple[int, int, int]], texts: Sequence[str]
+    keys: Collection[int], links: Ints, claims: Iterable[tuple[int, int, int]], texts: Sequence[str]
 ) -> dict[int, str]:
-    """For those of the `wanted` keys that a relationship or a claim is about, what the first one says."""
+    """For those of the `keys` that a relationship or a claim is about, what the first one says."""
     first: dict[int, tuple[int, str]] = {}
 
     def take(key: int, number: int, text: str) -> None:
-        if key in wanted:
+        if key in keys:
             first[key] = min(first.get(key, (number, text)), (number, text))
 
     for key, statement, number in claims:
         take(key, number, texts[statement])
-    unlisted = np.array(sorted(wanted), dtype=np.int64)
+    unlisted = np.array(sorted(keys), dtype=np.int64)
     about = np.isin(links[:, 0], unlisted) | np.isin(links[:, 1], unlisted)
     for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
         take(source, number, texts[text])

@@ -104,7 +104,7 @@ def _lines(
         return graph.entities[entity_id].degree
 
     links.sort(key=lambda link: (-degree(link.source_id) - degree(link.target_id), -link.weight, link.id))
-    said: set[tuple[str, ...]] = set()
+    shown_triples: set[tuple[str, ...]] = set()
     lines: list[str] = []
     shown: set[str] = set()
 
@@ -115,27 +115,27 @@ def _lines(
         entity = entities[entity_id]
         kind = f" ({entity.type})" if entity.type else ""
         facts = [entity.description, *(claim.statement for claim in graph.claims_of.get(entity_id, ()))]
-        lines.append(_with_description(f"{entity.name}{kind}", facts, said))
+        lines.append(_with_description(f"{entity.name}{kind}", facts, shown_triples))
 
     for link in links:
         if with_endpoints:
             for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
                 show(entity_id)
         source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
-        lines.append(_with_description(f"{source} | {link.predicate} | {target}", [link.description], said))
+        lines.append(_with_description(f"{source} | {link.predicate} | {target}", [link.description], shown_triples))
     for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
         show(entity_id)
     return lines
 
 
-def _with_description(head: str, descriptions: Sequence[str], said: set[tuple[str, ...]]) -> str:
-    """The line of an element; `said` holds the word triples shown so far."""
+def _with_description(head: str, descriptions: Sequence[str], shown_triples: set[tuple[str, ...]]) -> str:
+    """The line of an element; `shown_triples` are the word triples of those before it."""
     new = []
     for text in descriptions:
         triples = _word_triples(text)
-        if triples and len(triples - said) > len(triples) * (1 - _REPEATED):
+        if triples and len(triples - shown_triples) > len(triples) * (1 - _REPEATED):
             new.append(text)
-            said |= triples
+            shown_triples |= triples
     return f"{head}: {' '.join(new)}" if new else head
 
 

@@ -113,7 +113,7 @@ def propose_merges(
     of `names` does not matter. Memory grows with the number of names, not with that of their pairs.
     """
     groups = _groups(names)
-    found: dict[tuple[str, str], MergeCandidate] = {}
+    candidates: dict[tuple[str, str], MergeCandidate] = {}
     keys = sorted(groups)
     certain = _certain(keys, groups)
     lexical = _spelled_alike(keys, groups, settings.similarity)
@@ -121,9 +121,9 @@ def propose_merges(
         _meant_alike(keys, groups, settings.similarity, embedder) if embedder is not None and settings.semantic else ()
     )
     for candidate in itertools.chain(certain, lexical, _acronyms(keys, groups), _parts(keys, groups), semantic):
-        found.setdefault((candidate.first, candidate.second), candidate)
-    logger.info("%d names, %d pairs that may be one thing", len(keys), len(found))
-    return sorted(found.values(), key=lambda c: (not c.certain, -c.similarity, c.first, c.second))
+        candidates.setdefault((candidate.first, candidate.second), candidate)
+    logger.info("%d names, %d pairs that may be one thing", len(keys), len(candidates))
+    return sorted(candidates.values(), key=lambda c: (not c.certain, -c.similarity, c.first, c.second))
 
 
 def resolve_entities(names: Iterable[NameCount], accepted: Iterable[MergeCandidate] = ()) -> Resolution:
@@ -350,7 +350,7 @@ def _how(used: Sequence[MergeCandidate]) -> Callable[[str, str], tuple[str, floa
     for candidate in used:
         a, b = normalise_name(candidate.first), normalise_name(candidate.second)
         links[a][b] = links[b][a] = candidate
-    found: dict[str, dict[str, tuple[str, float]]] = {}
+    known_ways: dict[str, dict[str, tuple[str, float]]] = {}
 
     def ways_from(kept: str) -> dict[str, tuple[str, float]]:
         ways = {kept: ("normalised", 1.0)}
@@ -367,8 +367,8 @@ def _how(used: Sequence[MergeCandidate]) -> Callable[[str, str], tuple[str, floa
         return ways
 
     def how(kept: str, key: str) -> tuple[str, float]:
-        if kept not in found:
-            found[kept] = ways_from(kept)
-        return found[kept][key]
+        if kept not in known_ways:
+            known_ways[kept] = ways_from(kept)
+        return known_ways[kept][key]
 
     return how

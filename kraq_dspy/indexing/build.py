@@ -298,8 +298,8 @@ class Builder:
         with _first_of_group():
             async with asyncio.TaskGroup() as group:  # a question is asked as soon as its summary is there
                 group.create_task(self._summarize(communities, graph, summaries))
-                asked = group.create_task(self._ask(communities, summaries, total))
-        await self._keep_asked(asked.result())
+                asking = group.create_task(self._ask(communities, summaries, total))
+        await self._keep_asked(asking.result())
 
     def _report_drift(self, communities: Sequence[Community], graph: Graph) -> None:
         lost = drift(communities, graph.entities, graph.relationships, self.settings.communities)

@@ -64,10 +64,10 @@ def split_rows(
     if not 0 < share < 1:
         raise EvaluationError(f"The share to learn from is {share}; it must be between 0 and 1.")
     problems: list[str] = []
-    seen: dict[str, tuple[str, dspy.Example]] = {}
-    measured = _distinct(rows, kind, "dev", seen, problems)
+    earlier: dict[str, tuple[str, dspy.Example]] = {}
+    measured = _distinct(rows, kind, "dev", earlier, problems)
     if train is not None:
-        learned = _distinct(train, kind, "train", seen, problems)
+        learned = _distinct(train, kind, "train", earlier, problems)
         random.Random(seed).shuffle(learned)
     else:
         learned, measured = _parted(measured, kind, share, seed)
@@ -77,9 +77,9 @@ def split_rows(
                 f"There are {len(part)} rows {what} ({len(learned)} and {len(measured)} after the split); expected "
                 f"{MIN_ROWS} or more. Give more rows, or another --train-share."
             )
-        if kind.label is not None and len(found := {kind.label(example) for example in part}) == 1:
+        if kind.label is not None and len(labels := {kind.label(example) for example in part}) == 1:
             raise EvaluationError(
-                f"All {len(part)} rows {what} have the label {found.pop()!r}: whoever always says that is right, so "
+                f"All {len(part)} rows {what} have the label {labels.pop()!r}: whoever always says that is right, so "
                 "there is nothing to learn. Give rows of both classes."
             )
     body = json.dumps([list(rows), list(train or ())], sort_keys=True, ensure_ascii=False, default=str)
@@ -91,10 +91,10 @@ def _distinct(
     rows: Sequence[Row],
     kind: RowKind,
     where: str,
-    seen: dict[str, tuple[str, dspy.Example]],
+    earlier: dict[str, tuple[str, dspy.Example]],
     problems: list[str],
 ) -> list[dspy.Example]:
-    """The rows as examples, without those whose inputs were `seen`, which it adds to."""
+    """The rows as examples, without those whose inputs were `earlier`, which it adds to."""
     examples = []
     repeats: list[str] = []
     contradictions: list[str] = []
@@ -110,13 +110,13 @@ def _distinct(
         except (TypeError, ValueError, AttributeError) as error:
             raise EvaluationError(f"{where} {name}: {type(error).__name__}: {error}") from error
         key = _key(example)
-        if key in seen:
-            first, other = seen[key]
+        if key in earlier:
+            first, other = earlier[key]
             repeats.append(f"{name} repeats {first}")
             if _gold(other) != _gold(example):
                 contradictions.append(name)
             continue
-        seen[key] = (f"{where} {name}", example)
+        earlier[key] = (f"{where} {name}", example)
         examples.append(example)
     if repeats:
         problem = f"{len(repeats)} {where} row(s) have the inputs of an earlier row and were left out: {repeats[0]}"

@@ -16,11 +16,11 @@ def extraction_metric(name: str, function: Callable[[Sequence[Triple], Sequence[
     """A function of `eval.triples` over the example's `triples` and the prediction's relationships."""
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        found = {(normalise_answer(s), normalise_answer(o)) for s, _, o in _triples(prediction)}
-        missing = [t for t in example.triples if (normalise_answer(t[0]), normalise_answer(t[2])) not in found]
-        told = "; ".join(" | ".join(triple) for triple in missing[:5])
+        predicted = {(normalise_answer(s), normalise_answer(o)) for s, _, o in _triples(prediction)}
+        missing = [t for t in example.triples if (normalise_answer(t[0]), normalise_answer(t[2])) not in predicted]
+        listed = "; ".join(" | ".join(triple) for triple in missing[:5])
         extra = len(_triples(prediction)) - (len(example.triples) - len(missing))
-        return (f"Missing: {told}. " if missing else "No link is missing. ") + (
+        return (f"Missing: {listed}. " if missing else "No link is missing. ") + (
             f"{extra} links are not wanted; name things as the wanted triples do." if extra > 0 else ""
         )
 
@@ -90,8 +90,8 @@ def label_metric(field: str, expected: Callable[[Any], Any]) -> Metric:
         return float(getattr(prediction, field, None) == expected(example))
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        said = getattr(prediction, field, None)
-        return f"{said} is right." if score else f"{said} is wrong; people said {expected(example)}."
+        value = getattr(prediction, field, None)
+        return f"{value} is right." if score else f"{value} is wrong; people said {expected(example)}."
 
     return Metric("agreement", score, explain)
 
@@ -123,8 +123,8 @@ def own_metric(function: Callable[..., Any], threshold: float) -> Metric:
         return _as_number(function(example, prediction), name)
 
     def explain(example: Any, prediction: Any, score: float) -> str:
-        told = getattr(function(example, prediction), "feedback", None)
-        return str(told) if told else f"This scores {score:.2f}."
+        feedback = getattr(function(example, prediction), "feedback", None)
+        return str(feedback) if feedback else f"This scores {score:.2f}."
 
     return Metric(name, score, explain, threshold)
 

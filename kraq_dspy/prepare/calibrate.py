@@ -73,14 +73,14 @@ def calibrate(
     embedder: InstructedEmbedder,
     plan: CalibrationPlan | None = None,
     *,
-    asked: Sequence[str] | None = None,
+    user_questions: Sequence[str] | None = None,
     encode: Callable[[str], Vectors] | None = None,
     progress: Progress | None = None,
 ) -> Calibration:
     """Let stored questions stand in for questions, and compare the clusters of the passages, as `plan` says.
 
-    The questions are `asked`, real ones if there are any (`encode` embeds one among the stored), or else a sample of
-    the stored ones, each kept from being its own proxy. That takes `n * (1 + len(ranks))` encoder passes for each of
+    The questions are `user_questions` if there are any (`encode` embeds one among the stored), or else a sample of the
+    stored ones, each kept from being its own proxy. That takes `n * (1 + len(ranks))` encoder passes for each of
     `n_questions`.
 
     Raises IndexStateError when the index has fewer than two questions.
@@ -93,7 +93,7 @@ def calibrate(
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}
-    users = _users(questions, question_vectors, asked, encode, plan.n_questions, seed)
+    users = _users(questions, question_vectors, user_questions, encode, plan.n_questions, seed)
     progress.start(STAGE, len(users))
     points: list[tuple[float, float]] = []
     floors: list[float] = []
@@ -104,8 +104,8 @@ def calibrate(
             own = cluster(vectors, k, seed=seed)
             floors.append(agreement(own, cluster(vectors, k, seed=seed + 1)))
             exclude = () if own_id is None else (own_id,)
-            [found] = question_vectors.search(vector[None, :], max(plan.ranks), exclude=exclude)
-            neighbours = [(known[one], cosine) for one, cosine in found if one in known]
+            [hits] = question_vectors.search(vector[None, :], max(plan.ranks), exclude=exclude)
+            neighbours = [(known[one], cosine) for one, cosine in hits if one in known]
             for rank in plan.ranks:
                 if rank <= len(neighbours):
                     proxy, cosine = neighbours[rank - 1]
@@ -141,20 +141,20 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> float:
 def _users(
     questions: Sequence[Question],
     question_vectors: VectorStore,
-    asked: Sequence[str] | None,
+    user_questions: Sequence[str] | None,
     encode: Callable[[str], Vectors] | None,
     n_questions: int,
     seed: int,
 ) -> list[tuple[str | None, str, Vectors]]:
     """(its own id if it is stored, text, embedding) of each question to be answered."""
     rng = random.Random(seed)
-    if asked is None:
+    if user_questions is None:
         sample = rng.sample(sorted(questions, key=lambda question: question.id), min(n_questions, len(questions)))
         vectors = question_vectors.vectors([question.id for question in sample])
         return [(question.id, question.text, vector) for question, vector in zip(sample, vectors, strict=True)]
     if encode is None:
-        raise ValueError("Questions that are not stored must be embedded: give `encode` with `asked`.")
-    texts = rng.sample(list(asked), min(n_questions, len(asked)))
+        raise ValueError("Questions that are not stored must be embedded: give `encode` with `user_questions`.")
+    texts = rng.sample(list(user_questions), min(n_questions, len(user_questions)))
     return [(None, text, encode(text)) for text in texts]
 
 

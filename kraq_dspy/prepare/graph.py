@@ -34,13 +34,13 @@ class IndexGraph(SharedByCopies):
         return self.index.get(Entity, ids)
 
     def links(self, entity_ids: Sequence[str]) -> list[Relationship]:
-        found: dict[str, Relationship] = {}
+        by_id: dict[str, Relationship] = {}
         for entity_id in entity_ids:
             for link in self.index.all(Relationship, source_id=entity_id):
-                found[link.id] = link
+                by_id[link.id] = link
             for link in self.index.all(Relationship, target_id=entity_id):
-                found[link.id] = link
-        return list(found.values())
+                by_id[link.id] = link
+        return list(by_id.values())
 
     def community_of(self, entity_id: str, level: int) -> str | None:
         reported = self._communities_of.get(entity_id, ())

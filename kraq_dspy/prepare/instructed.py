@@ -170,8 +170,8 @@ class Precomputation:
         for start in range(0, len(questions), _QUESTIONS_PER_SEARCH):
             some = questions[start : start + _QUESTIONS_PER_SEARCH]
             vectors = self.question_vectors.vectors([question.id for question in some])
-            for question, found in zip(some, self.chunk_vectors.search(vectors, k), strict=True):
-                chunk_ids = [chunk_id for chunk_id, _ in found]
+            for question, hits in zip(some, self.chunk_vectors.search(vectors, k), strict=True):
+                chunk_ids = [chunk_id for chunk_id, _ in hits]
                 yield question, chunk_ids, ~self.store.holds(question.id, chunk_ids)
 
     def _row(self, question: Question, chunk_ids: list[str], missing: NDArray[np.bool_]) -> InstructedRow:
@@ -184,8 +184,8 @@ class Precomputation:
 
     def _seconds_per_pair(self) -> float:
         question = self.questions[0]
-        [found] = self.chunk_vectors.search(self.question_vectors.vectors([question.id]), min(self._k(), _SAMPLE_PAIRS))
-        passages = [chunk.passage for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in found])]
+        [hits] = self.chunk_vectors.search(self.question_vectors.vectors([question.id]), min(self._k(), _SAMPLE_PAIRS))
+        passages = [chunk.passage for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in hits])]
         self.embedder.encode(question.text, passages[:2])  # the first pass of a process is slow
         started = perf_counter()
         self.embedder.encode(question.text, passages)

@@ -31,8 +31,8 @@ class NearestDemos(dspy.Predict):
         if not len(self.vectors):
             return []
         text = _text(inputs, list(self.signature.input_fields))
-        [asked] = self.embedder.encode_queries([text])
-        order = (self.vectors @ asked).argsort(kind="stable")[::-1]
+        [query] = self.embedder.encode_queries([text])
+        order = (self.vectors @ query).argsort(kind="stable")[::-1]
         fields = list(self.signature.input_fields)
         others = [int(place) for place in order if _text(self.demos[place], fields) != text]
         return [self.demos[place] for place in reversed(others[: self.nearest])]

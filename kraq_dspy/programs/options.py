@@ -117,21 +117,21 @@ def options_of(kind: Any) -> Mapping[str, Option]:
     return declared
 
 
-def read_options(owner: str, kind: Any, given: Mapping[str, Any]) -> Any:
+def read_options(owner: str, kind: Any, values: Mapping[str, Any]) -> Any:
     """An instance of the dataclass `kind` with the given values, checked.
 
     Raises ConfigError for an unknown name, a value of another type or out of its range, and a required one that lacks.
     `owner` begins the message: "The program 'combined'".
     """
     known: Mapping[str, Option] = options_of(kind)
-    for name in given:
+    for name in values:
         if name not in known:
             has = f"its options: {', '.join(known)}" if known else "it has none"
             raise ConfigError(f"{owner} has no option {name!r}{did_you_mean(name, known)}; {has}.")
     for each in known.values():
-        if each.is_required and each.name not in given:
+        if each.is_required and each.name not in values:
             raise ConfigError(f"{owner} needs the option {each.name!r}: {each.help}")
-    return kind(**{name: known[name].read(owner, value) for name, value in given.items()})
+    return kind(**{name: known[name].read(owner, value) for name, value in values.items()})
 
 
 def words_of(flag: str, assignments: Iterable[str]) -> dict[str, Word]:

@@ -120,8 +120,8 @@ def migrate_fields(
     fields: dict[str, Any], steps: dict[int, Callable[[dict[str, Any]], dict[str, Any]]], target: int
 ) -> dict[str, Any]:
     """Applies the step of each version below `target`; a version without one changes its number alone."""
-    while (found := fields["schema_version"]) < target:
-        fields = {**steps.get(found, dict)(fields), "schema_version": found + 1}
+    while (version := fields["schema_version"]) < target:
+        fields = {**steps.get(version, dict)(fields), "schema_version": version + 1}
     return fields
 
 

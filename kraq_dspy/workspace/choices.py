@@ -75,12 +75,12 @@ def choose_program(
     return ProgramChoice(spec, read, chosen)
 
 
-def by_flags(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def by_flags(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the program and of the one inside it by name, from the command line's flags ("--clusters").
 
     Raises ConfigError for a flag that neither has.
     """
-    options, others = _by_flags(PROGRAMS[name], given)
+    options, others = _by_flags(PROGRAMS[name], values)
     if PROGRAMS[name].takes == "program":
         over = options.get(INNER, options_of(PROGRAMS[name].options)[INNER].default)
         inner, others = _by_flags(PROGRAMS[over], others)
@@ -90,8 +90,8 @@ def by_flags(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _by_flags(spec: ProgramSpec, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _by_flags(spec: ProgramSpec, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The program's options by name, and what is left by flag."""
     names = {option.flag: option.name for option in options_of(spec.options).values()}
-    options = {names[flag]: value for flag, value in given.items() if flag in names}
-    return options, {flag: value for flag, value in given.items() if flag not in names}
+    options = {names[flag]: value for flag, value in values.items() if flag in names}
+    return options, {flag: value for flag, value in values.items() if flag not in names}

@@ -101,7 +101,7 @@ def calibrate_index(
     settings: Settings,
     plan: CalibrationPlan,
     *,
-    asked: Sequence[str] | None = None,
+    user_questions: Sequence[str] | None = None,
     source: str = "kraq",
     progress: Progress | None = None,
 ) -> Calibration:
@@ -112,7 +112,7 @@ def calibrate_index(
         retrieve,
         load_instructed_embedder(settings.instructed),
         plan,
-        asked=asked,
+        user_questions=user_questions,
         encode=questions.encode,
         progress=progress,
     )

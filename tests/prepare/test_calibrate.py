@@ -83,7 +83,7 @@ def test_the_curve_never_falls(vectors: Any) -> None:
 
 
 def test_real_questions_can_stand_in_for_the_users(vectors: Any) -> None:
-    found = run(vectors, asked=["5", "95"], encode=encode, ranks=(1, 2))
+    found = run(vectors, user_questions=["5", "95"], encode=encode, ranks=(1, 2))
     # 0 and 10 degrees are 5 degrees away from the first, 90 and 100 from the second.
     assert [cosine for cosine, _ in found.points] == pytest.approx([math.cos(math.radians(5))] * 4, abs=1e-5)
 
@@ -119,4 +119,4 @@ def test_what_cannot_be_calibrated_is_an_error(vectors: Any) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         run(vectors, wanted=1.5)
     with pytest.raises(ValueError, match="give `encode`"):
-        run(vectors, asked=["5"])
+        run(vectors, user_questions=["5"])

@@ -40,7 +40,7 @@ def calibrate(
             space.questions(),
             space.models.settings,
             CalibrationPlan(n=passages, k=clusters, wanted=agreement, n_questions=sample),
-            asked=real,
+            user_questions=real,
             progress=bars,
         )
     if json:

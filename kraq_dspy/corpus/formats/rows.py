@@ -83,8 +83,8 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
     )
 
 
-def missing_column(column: str, found: Mapping[str, Any] | list[str]) -> str:
-    names = ", ".join(repr(name) for name in list(found)[:20]) or "none"
+def missing_column(column: str, columns: Mapping[str, Any] | list[str]) -> str:
+    names = ", ".join(repr(name) for name in list(columns)[:20]) or "none"
     return f"There is no column {column!r}; found: {names}. Name the right one with the column settings."
 
 

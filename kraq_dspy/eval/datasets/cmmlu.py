@@ -13,18 +13,18 @@ TABLES = (HubTable("questions", "haonan-li/cmmlu", "*", "test", script=True),)
 def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
     """Questions without a corpus; ids number the questions of a subject from 0."""
     examples = []
-    asked: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in tables["questions"]:
         subject = row["config"]
         choices = {label: str(row[label]) for label in "ABCD"}
         examples.append(
             Example(
-                id=f"cmmlu-{subject}-{asked[subject]}",
+                id=f"cmmlu-{subject}-{counts[subject]}",
                 question=row["Question"],
                 answers=(choices[row["Answer"].strip()],),
                 type="multiple_choice",
                 metadata={"subject": subject, "choices": choices, "answer_key": row["Answer"].strip()},
             )
         )
-        asked[subject] += 1
+        counts[subject] += 1
     return Dataset(NAME, (), tuple(examples))

@@ -60,7 +60,7 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
 def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str, Iterable[RawRow]]:
     """The rows of each table by its name. Raises EvaluationError with the command that gets them when one is absent."""
     datasets = _datasets()
-    found: dict[str, Iterable[RawRow]] = {}
+    rows: dict[str, Iterable[RawRow]] = {}
     for table in tables:
         path = folder / name / table.name
         if not path.is_dir():
@@ -68,8 +68,8 @@ def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str
                 f"The data set {name!r} is not in {str(folder)!r}: {table.name!r} is missing. Get it with: "
                 f"{fetch_command(name, folder)}"
             )
-        found[table.name] = datasets.load_from_disk(str(path))
-    return found
+        rows[table.name] = datasets.load_from_disk(str(path))
+    return rows
 
 
 def fetch_command(name: str, folder: Path) -> str:

@@ -15,7 +15,7 @@ def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
     """A document is a whole story; question ids number the questions of a story from 0."""
     documents: dict[str, Document] = {}
     examples = []
-    asked: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in tables["questions"]:
         story = row["document"]
         if story["id"] not in documents:
@@ -24,7 +24,7 @@ def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
                 story["id"], title, story["text"], metadata={"kind": story.get("kind") or ""}
             )
         answers = tuple(dict.fromkeys(answer["text"] for answer in as_rows(row["answers"])))
-        question_id = f"{story['id']}-{asked[story['id']]}"
-        asked[story["id"]] += 1
+        question_id = f"{story['id']}-{counts[story['id']]}"
+        counts[story["id"]] += 1
         examples.append(Example(question_id, row["question"]["text"], answers, (story["id"],), "narrative"))
     return Dataset(NAME, tuple(documents.values()), tuple(examples))

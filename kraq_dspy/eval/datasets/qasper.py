@@ -25,14 +25,14 @@ def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
         place: dict[str, str] = {}
         for paragraph in paragraphs:
             place.setdefault(paragraph.text, paragraph.id)
-        for asked in as_rows(paper["qas"]):
-            replies = [reply["answer"] for reply in as_rows(asked["answers"])]
+        for entry in as_rows(paper["qas"]):
+            replies = [reply["answer"] for reply in as_rows(entry["answers"])]
             evidence = [text.strip() for reply in replies for text in reply["evidence"]]
             kinds, answers = zip(*(_answer(reply) for reply in replies), strict=True) if replies else ((), ())
             examples.append(
                 Example(
-                    id=asked["question_id"],
-                    question=asked["question"],
+                    id=entry["question_id"],
+                    question=entry["question"],
                     answers=tuple(dict.fromkeys(answer for answer in answers if answer)),
                     supporting_ids=tuple(dict.fromkeys(place[text] for text in evidence if text in place)),
                     type=next((kind for kind in kinds if kind != "unanswerable"), "unanswerable"),

@@ -64,14 +64,16 @@ class BinaryJudge(SavableModule):
         self.judge = dspy.Predict(JudgeAnswer)
         self.judge_list = dspy.Predict(JudgeListAnswer)
 
-    async def aforward(self, asked: AnsweredQuestion) -> Verdict:
-        if asked.answer_items:
-            items = [list(synonyms) for synonyms in asked.answer_items]
-            reply = await call(self.judge_list, question=asked.question, reference_items=items, answer=asked.answer)
+    async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        if answered.answer_items:
+            items = [list(synonyms) for synonyms in answered.answer_items]
+            reply = await call(
+                self.judge_list, question=answered.question, reference_items=items, answer=answered.answer
+            )
         else:
-            gold = list(asked.gold)
-            reply = await call(self.judge, question=asked.question, reference_answers=gold, answer=asked.answer)
-        return Verdict(asked.id, float(reply.correct))
+            gold = list(answered.gold)
+            reply = await call(self.judge, question=answered.question, reference_answers=gold, answer=answered.answer)
+        return Verdict(answered.id, float(reply.correct))
 
     forward = blocking(aforward)
 
@@ -83,10 +85,10 @@ class RubricJudge(SavableModule):
         super().__init__()
         self.grade = dspy.Predict(GradeAnswer)
 
-    async def aforward(self, asked: AnsweredQuestion) -> Verdict:
-        gold = list(asked.gold) or ["; ".join(" or ".join(synonyms) for synonyms in asked.answer_items)]
-        reply = await call(self.grade, question=asked.question, reference_answers=gold, answer=asked.answer)
-        return Verdict(asked.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
+    async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        gold = list(answered.gold) or ["; ".join(" or ".join(synonyms) for synonyms in answered.answer_items)]
+        reply = await call(self.grade, question=answered.question, reference_answers=gold, answer=answered.answer)
+        return Verdict(answered.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
 
     forward = blocking(aforward)
 
@@ -94,7 +96,7 @@ class RubricJudge(SavableModule):
 Judge = BinaryJudge | RubricJudge
 
 
-def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrency: int = 8) -> Verdicts:
+def judge_answers(judge: Judge, answered: Sequence[AnsweredQuestion], *, concurrency: int = 8) -> Verdicts:
     """The judge's verdict on each question, `concurrency` at a time.
 
     A blank answer is wrong (0.0) without asking. A reply that cannot be read as a verdict, or a call that the model
@@ -102,7 +104,7 @@ def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrenc
     budget and server-down errors end the run.
     """
     ids: set[str] = set()
-    for question in asked:
+    for question in answered:
         if question.id in ids:
             raise EvaluationError(f"Question {question.id!r} occurs twice.")
         ids.add(question.id)
@@ -124,7 +126,7 @@ def judge_answers(judge: Judge, asked: Sequence[AnsweredQuestion], *, concurrenc
             return Failure(STAGE, question.id, f"the judge could not be asked: {error}")
         return verdict
 
-    outcomes = run_all(verdict_on, asked, limit=concurrency)
+    outcomes = run_all(verdict_on, answered, limit=concurrency)
     return Verdicts(
         tuple(outcome for outcome in outcomes if isinstance(outcome, Verdict)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),

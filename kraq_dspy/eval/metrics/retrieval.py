@@ -51,7 +51,7 @@ def average_precision(gold: Collection[str], ranked: Sequence[str], k: int | Non
     of reach there.
     """
     places = _places(gold, ranked, k)
-    return sum(found / place for found, place in enumerate(places, start=1)) / len(set(gold))
+    return sum(count / place for count, place in enumerate(places, start=1)) / len(set(gold))
 
 
 def ndcg_at_k(gold: Collection[str], ranked: Sequence[str], k: int | None) -> float:

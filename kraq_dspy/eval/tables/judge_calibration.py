@@ -58,7 +58,7 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
     return labelled
 
 
-def made_from(asked: Asked, *, seed: int = 0) -> list[LabelledAnswer]:
+def made_from(questions: Asked, *, seed: int = 0) -> list[LabelledAnswer]:
     """Two answers to each question: a gold one, and the gold one of another question of the same type.
 
     An easy set: a judge that fails it is useless, one that passes it may still misjudge what programs answer. Where a
@@ -66,7 +66,7 @@ def made_from(asked: Asked, *, seed: int = 0) -> list[LabelledAnswer]:
     answer, or with one that is yes or no, are left out.
     """
     usable = [
-        each for each in asked.examples if each.answers and normalise_answer(each.answers[0]) not in ("yes", "no")
+        each for each in questions.examples if each.answers and normalise_answer(each.answers[0]) not in ("yes", "no")
     ]
     labelled = []
     for example, other in zip(usable, _others(usable, seed), strict=True):
@@ -77,7 +77,7 @@ def made_from(asked: Asked, *, seed: int = 0) -> list[LabelledAnswer]:
             wrong = AnsweredQuestion(f"{example.id}/wrong", example.question, gold, other)
             labelled.append(LabelledAnswer(wrong, False))
     if not labelled:
-        raise EvaluationError(f"{asked.dataset.name}: no question has a gold answer to calibrate a judge by.")
+        raise EvaluationError(f"{questions.dataset.name}: no question has a gold answer to calibrate a judge by.")
     return labelled
 
 
@@ -120,12 +120,12 @@ def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[Row], kind: 
     return judge_agreement(gold, judged, judge=f"{kind} judge, {model}")
 
 
-def _judged(judge: Judge, kind: str, asked: Sequence[AnsweredQuestion], concurrency: int) -> Iterator[Row]:
+def _judged(judge: Judge, kind: str, answered: Sequence[AnsweredQuestion], concurrency: int) -> Iterator[Row]:
     with dspy.context(adapter=KraqAdapter()):
-        verdicts = judge_answers(judge, asked, concurrency=concurrency)
+        verdicts = judge_answers(judge, answered, concurrency=concurrency)
     reasons = {failure.item_id: failure.reason for failure in verdicts.failures}
     graded = {verdict.question_id: verdict for verdict in verdicts.verdicts}
-    for each in asked:
+    for each in answered:
         extra: dict[str, Any] = {"question": each.question, "gold": list(each.gold)}
         if each.id in reasons:
             yield Row(each.id, kind, answer=each.answer, failure=reasons[each.id], extra=extra)
@@ -141,11 +141,11 @@ def _others(examples: Sequence[Example], seed: int) -> list[str | None]:
     by_type: dict[str, list[Example]] = {}
     for example in examples:
         by_type.setdefault(example.type, []).append(example)
-    found: list[str | None] = []
+    others: list[str | None] = []
     for example in examples:
         own = {normalise_answer(answer) for answer in example.answers}
         candidates = by_type[example.type]
         start = rng.randrange(len(candidates))
         turned = candidates[start:] + candidates[:start]
-        found.append(next((each.answers[0] for each in turned if normalise_answer(each.answers[0]) not in own), None))
-    return found
+        others.append(next((each.answers[0] for each in turned if normalise_answer(each.answers[0]) not in own), None))
+    return others

@@ -97,7 +97,7 @@ class _Run:
     """A table on one data set."""
 
     table: Table
-    asked: Asked
+    questions: Asked
     settings: Settings
     embedder: Embedder
     options: RunOptions
@@ -117,7 +117,7 @@ class _Run:
             writer = self._writer(folder, index, {})
             judged = any(metric in ("judge", "rubric") for metric in self.table.metrics)
             scorer = Scorer(self.table.metrics, self.embedder, space.models["judge"] if judged else None)
-            chosen = self.table.systems_for(self.asked.dataset.name)
+            chosen = self.table.systems_for(self.questions.dataset.name)
             # All are made before the first is run: what cannot be made ends the run before it costs.
             for system, work, at_once in [self._work(space, system, scorer) for system in chosen]:
                 self._run(system, work, at_once, writer)
@@ -128,7 +128,7 @@ class _Run:
         sets: dict[str, list[str]] = {}
         notes: list[str] = []
         first: PreparedIndex | None = None
-        for system in self.table.systems_for(self.asked.dataset.name):
+        for system in self.table.systems_for(self.questions.dataset.name):
             settings = question_quality.settings_of(system, self.settings)
             if settings is None:
                 notes.append(f"{system.name} is left out: its generator is the same model as the role generator's.")
@@ -143,9 +143,9 @@ class _Run:
         extra = {"questions": {name: len(texts) for name, texts in sets.items()}, "notes": notes}
         writer = self._writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
         for name, texts in sets.items():
-            self.progress.start(name, len(self.asked.examples))
+            self.progress.start(name, len(self.questions.examples))
             self.progress.advance(name, sum(system == name for system, _ in writer.done))
-            todo = [each for each in self.asked.examples if (name, each.id) not in writer.done]
+            todo = [each for each in self.questions.examples if (name, each.id) not in writer.done]
             for row in question_quality.rows(name, todo, texts, self.embedder, scorer, self.table.metrics):
                 writer.write(row)
                 self.progress.advance(name)
@@ -153,7 +153,7 @@ class _Run:
 
     def _index(self, settings: Settings) -> PreparedIndex:
         return prepare_index(
-            self.asked.dataset,
+            self.questions.dataset,
             self.options.indexes,
             settings,
             self.embedder,
@@ -182,7 +182,7 @@ class _Run:
             models["instructed"] = f"{self.settings.instructed.kind}, {self.settings.instructed.name}"
         header = RunHeader(
             name=self.table.name,
-            dataset=self.asked.dataset.name,
+            dataset=self.questions.dataset.name,
             # As the manifest writes them: without passwords in addresses.
             settings=to_fields(replace(manifest, settings=self.settings))["settings"],
             seeds={"seed": self.options.seed},
@@ -191,10 +191,10 @@ class _Run:
             library_version=version("kraq-dspy"),
             created_at=now(),
             extra={
-                "table": _described(self.table, self.asked.dataset.name),
-                "asked": len(self.asked.examples),
-                "not_asked": self.asked.left_out,
-                "documents": len(self.asked.dataset.documents),
+                "table": _described(self.table, self.questions.dataset.name),
+                "asked": len(self.questions.examples),
+                "not_asked": self.questions.left_out,
+                "documents": len(self.questions.dataset.documents),
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
                 **({"states": states} if (states := systems.state_digests(self.table)) else {}),
@@ -206,15 +206,15 @@ class _Run:
         return RowWriter(folder, header)
 
     def _run(self, system: System, work: Callable[[Example], Row], at_once: int, writer: RowWriter) -> None:
-        todo = [example for example in self.asked.examples if (system.name, example.id) not in writer.done]
-        self.progress.start(system.name, len(self.asked.examples))
-        self.progress.advance(system.name, len(self.asked.examples) - len(todo))
+        todo = [example for example in self.questions.examples if (system.name, example.id) not in writer.done]
+        self.progress.start(system.name, len(self.questions.examples))
+        self.progress.advance(system.name, len(self.questions.examples) - len(todo))
         failures = StageFailures(
             system.name,
             f"questions of {system.name!r}",
             again="run the same command with --retry-failed: what was done is kept",
         )
-        if len(todo) < len(self.asked.examples):
+        if len(todo) < len(self.questions.examples):
             failures.succeed()
         for row in as_done(work, todo, limit=at_once):
             writer.write(row)

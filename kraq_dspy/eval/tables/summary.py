@@ -136,8 +136,8 @@ def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | Non
     systems = tuple(
         _system(name, described.get("systems", {}).get(name, {}), by_system[name], cells[name]) for name in order
     )
-    asked = header.extra.get("asked")
-    missing = {name: asked - len(by_system[name]) for name in order if asked and asked > len(by_system[name])}
+    n_asked = header.extra.get("asked")
+    missing = {name: n_asked - len(by_system[name]) for name in order if n_asked and n_asked > len(by_system[name])}
     return RunSummary(header, chosen, systems, missing, tuple(rows))
 
 

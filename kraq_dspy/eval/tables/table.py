@@ -90,13 +90,13 @@ class Table:
         """
         if self.kind != "answers":
             raise ConfigError(f"A program's state goes into a table of answers; {self.name!r} is one of {self.kind}.")
-        wanted, separator, path = str(file).partition("=")
+        system, separator, path = str(file).partition("=")
         named = [system.name for system in self.systems if not system.varied]
-        if not separator or wanted not in named:
+        if not separator or system not in named:
             if separator and not file.exists():
-                raise ConfigError(f"{str(file)!r} is no file, and {wanted!r} no system; there are: {', '.join(named)}.")
+                raise ConfigError(f"{str(file)!r} is no file, and {system!r} no system; there are: {', '.join(named)}.")
             return replace(self, systems=tuple(_stated(system, str(file)) for system in self.systems))
-        of = {wanted} | {name for each in self.ablations if each.of == wanted for _, name in each.points}
+        of = {system} | {name for each in self.ablations if each.of == system for _, name in each.points}
         return replace(self, systems=tuple(_stated(each, path) if each.name in of else each for each in self.systems))
 
     @property

@@ -38,7 +38,7 @@ def read_triples(path: Path) -> ImportedTriples:
     problems: Counter[str] = Counter()
     corpus, triples = _files(path)
     passages: dict[str, tuple[str, str]] = {}
-    found: dict[str, _Found] = defaultdict(_Found)
+    listed: dict[str, _Listed] = defaultdict(_Listed)
     for row in _checked(corpus, problems, need_text=True):
         id, text = text_of(_any(row, "id", "passage_id")).strip(), text_of(_any(row, "text", "passage"))
         if not id or not text.strip():
@@ -49,21 +49,21 @@ def read_triples(path: Path) -> ImportedTriples:
             continue
         passages[id] = (text_of(row.get("title")).strip(), text)
         if triples == corpus:
-            found[id].take(row, problems)
+            listed[id].take(row, problems)
     if triples != corpus:
         for row in _checked(triples, problems, need_text=False):
             id = text_of(_any(row, "passage_id", "id")).strip()
             if id in passages:
-                found[id].take(row, problems)
+                listed[id].take(row, problems)
             else:
                 problems["rows of triples name a passage that the corpus does not have"] += 1
     if not passages:
         raise ExchangeError(f"{corpus.name!r} has no usable passage. {_sentences(problems)}".strip())
-    return _records(passages, found, corpus.name, problems)
+    return _records(passages, listed, corpus.name, problems)
 
 
 def _records(
-    passages: dict[str, tuple[str, str]], found: dict[str, "_Found"], source: str, problems: Counter[str]
+    passages: dict[str, tuple[str, str]], listed: dict[str, "_Listed"], source: str, problems: Counter[str]
 ) -> ImportedTriples:
     documents: list[Document] = []
     chunks: list[Chunk] = []
@@ -72,7 +72,7 @@ def _records(
         document, (chunk,), _ = document_of_passages(Document(id, title, text, source), [text])
         documents.append(document)
         chunks.append(chunk)
-        extractions.append(found[id].extraction(chunk.id) if id in found else Extraction(chunk.id))
+        extractions.append(listed[id].extraction(chunk.id) if id in listed else Extraction(chunk.id))
     bare = sum(not extraction.relationships for extraction in extractions)
     if bare:
         problems["passages have no triples"] += bare
@@ -86,7 +86,7 @@ def _records(
     )
 
 
-class _Found:
+class _Listed:
     """What the rows of one passage list, each once, in their order."""
 
     def __init__(self) -> None:

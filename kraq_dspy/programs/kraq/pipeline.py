@@ -86,9 +86,9 @@ class KRAQ(SavableModule):
         items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks)
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
-            found = done.prediction
-            ungrounded += found.ungrounded
-            yield Extraction(done.id, found.entities, found.relationships, found.claims)
+            prediction = done.prediction
+            ungrounded += prediction.ungrounded
+            yield Extraction(done.id, prediction.entities, prediction.relationships, prediction.claims)
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
@@ -142,15 +142,15 @@ class KRAQ(SavableModule):
         view = GraphView.of(graph.entities, graph.relationships, graph.claims)
         by_id = {community.id: community for community in communities}
         written: dict[str, Summary] = {}
-        wanted = self.worth_a_summary(communities)
+        large = self.worth_a_summary(communities)
 
         def item(community: Community) -> Item:
             limit = self.settings.summaries.input_tokens
             return Item(community.id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
 
-        total: int | None = len(wanted)
-        parents = [community for community in wanted if community.child_ids]
-        rounds = [[community for community in wanted if not community.child_ids]]
+        total: int | None = len(large)
+        parents = [community for community in large if community.child_ids]
+        rounds = [[community for community in large if not community.child_ids]]
         rounds += [
             [c for c in parents if c.level == level] for level in sorted({c.level for c in parents}, reverse=True)
         ]
@@ -174,10 +174,10 @@ class KRAQ(SavableModule):
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text."""
-        asked = {community.id: community for community in communities}
+        by_id = {community.id: community for community in communities}
         items = _mapped(lambda s: Item(s.community_id, {"summary": f"{s.title}\n{s.text}"}), summaries)
         async for done in steps.map("ask", "generator", self.ask, items, total=total):
-            community = asked[done.id]
+            community = by_id[done.id]
             yield Question(
                 id=content_id("question", community.id, done.prediction.question),
                 text=done.prediction.question,

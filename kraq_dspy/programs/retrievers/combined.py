@@ -90,8 +90,8 @@ class CombinedRetriever(Retrieving):
         known = {hit.chunk.id for hit in hits}
         if auxiliary:
             stored = self.questions.vectors([hit.question.id for hit in auxiliary])
-            for asked, row in zip(auxiliary, stored, strict=True):
-                text, excluded = asked.question.query, {*request.exclude, *known}
+            for near, row in zip(auxiliary, stored, strict=True):
+                text, excluded = near.question.query, {*request.exclude, *known}
                 more = RetrievalRequest(text, budget.each, excluded, request.filters, row).send_to(self.retrieve)
                 hits += [replace(hit, why="auxiliary") for hit in more]
                 known.update(hit.chunk.id for hit in more)

@@ -36,7 +36,7 @@ class Condition:
     """What the question said, and the values of the metadata `key` that it may mean."""
 
     key: str
-    said: str
+    phrase: str
     values: frozenset[Any]
 
 
@@ -149,7 +149,7 @@ class MetadataFilterRetriever(Retrieving):
                 break
         else:
             used, hits = [], []
-        reasons = ", ".join(f"{condition.key}: {condition.said}" for condition in used)
+        reasons = ", ".join(f"{condition.key}: {condition.phrase}" for condition in used)
         hits = [replace(hit, why=f"{hit.why}, filtered by {reasons}") for hit in hits]
         if len(hits) < request.k:
             known = {*request.exclude, *(hit.chunk.id for hit in hits)}
@@ -208,18 +208,18 @@ def _iso(place: re.Match[str]) -> str:
     return "-".join([parts["year"], *([month] if month else []), *([f"{int(day):02d}"] if month and day else [])])
 
 
-def _meets(known: str, asked: str, before: str) -> bool:
+def _meets(known: str, required: str, before: str) -> bool:
     """Whether a known date is the one asked for, as far as both say, or on the right side of it."""
-    shared = min(len(known), len(asked))
-    known, asked = known[:shared], asked[:shared]
+    shared = min(len(known), len(required))
+    known, required = known[:shared], required[:shared]
     side = _SIDE.search(before)
     match side[1].casefold() if side else "":
         case "before":
-            return known < asked
+            return known < required
         case "until" | "till" | "by":
-            return known <= asked
+            return known <= required
         case "since" | "from":
-            return known >= asked
+            return known >= required
         case "after":
-            return known > asked
-    return known == asked
+            return known > required
+    return known == required

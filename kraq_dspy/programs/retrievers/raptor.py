@@ -42,12 +42,12 @@ class SummaryTree:
     @cached_property
     def leaves(self) -> Mapping[str, frozenset[str]]:
         """The chunks under each summary, by its id."""
-        found: dict[str, frozenset[str]] = {}
+        leaves: dict[str, frozenset[str]] = {}
         for node in sorted(self.nodes.values(), key=lambda node: node.level):
-            found[node.id] = frozenset(
-                leaf for child in node.child_ids for leaf in found.get(child, frozenset((child,)))
+            leaves[node.id] = frozenset(
+                leaf for child in node.child_ids for leaf in leaves.get(child, frozenset((child,)))
             )
-        return found
+        return leaves
 
 
 class NodeVectors(NearestTexts, Protocol):
@@ -119,8 +119,8 @@ class RaptorRetriever(Retrieving):
             places = [place for place, one in enumerate(ids) if (one in self.tree.nodes) is inside]
             if places:
                 cosines[places] = store.vectors([ids[place] for place in places]) @ vector
-        found: list[float] = cosines.tolist()
-        return found
+        values: list[float] = cosines.tolist()
+        return values
 
     def _summaries_without(self, exclude: frozenset[str]) -> frozenset[str]:
         """The summaries that `exclude` names, or leaves nothing of."""

@@ -54,16 +54,16 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         if proxy.similarity < self.min_similarity:
             return self._online(question, hits, vector, seconds, proxy)
         started = perf_counter()
-        vectors, found = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
+        vectors, stored = self.precomputed.lookup(proxy.question.id, [hit.chunk.id for hit in hits])
         seconds["lookup"] = perf_counter() - started
-        if not found.any():
+        if not stored.any():
             return self._online(question, hits, vector, seconds, proxy)
-        missing = [hit.chunk.passage for hit, is_found in zip(hits, found, strict=True) if not is_found]
+        missing = [hit.chunk.passage for hit, is_stored in zip(hits, stored, strict=True) if not is_stored]
         if missing:
             started = perf_counter()
-            vectors[~found] = self.embedder.encode(proxy.question.text, missing)
+            vectors[~stored] = self.embedder.encode(proxy.question.text, missing)
             seconds["embed"] = perf_counter() - started
-        facts = _facts(proxy, used=True, n_looked_up=int(found.sum()), n_embedded=len(missing))
+        facts = _facts(proxy, used=True, n_looked_up=int(stored.sum()), n_embedded=len(missing))
         return SeenPassages(vectors, seconds, facts)
 
     def _online(
@@ -74,9 +74,9 @@ class EfficientSpeculativeRAG(SpeculativeRAG):
         seconds: dict[str, float],
         proxy: QuestionHit | None,
     ) -> SeenPassages:
-        seen = super().see(question, hits, vector)
+        passages = super().see(question, hits, vector)
         facts = _facts(proxy, used=False, n_looked_up=0, n_embedded=len(hits))
-        return SeenPassages(seen.vectors, {**seconds, **seen.seconds}, facts)
+        return SeenPassages(passages.vectors, {**seconds, **passages.seconds}, facts)
 
 
 def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedded: int) -> dict[str, Any]:

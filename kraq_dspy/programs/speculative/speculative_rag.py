@@ -107,12 +107,12 @@ class SpeculativeRAG(SavableModule):
         started = perf_counter()
         hits, vector = self.find(question)
         retrieved = perf_counter()
-        seen = self.see(question, hits, vector)
+        passages = self.see(question, hits, vector)
         clustering = perf_counter()
-        clusters = cluster(seen.vectors, self.k, seed=self.seed, n_init=self.n_init)
+        clusters = cluster(passages.vectors, self.k, seed=self.seed, n_init=self.n_init)
         subsets = draw_subsets(clusters, self.m, seed=self.seed)
-        seconds = {**seen.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
-        return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, seen.facts)
+        seconds = {**passages.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
+        return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, passages.facts)
 
     def _tasks(self, evidence: _Evidence) -> list[DraftTask]:
         wanted_by = self.scorer.name if self.scorer.needs_logprobs else None

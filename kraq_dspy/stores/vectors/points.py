@@ -181,8 +181,8 @@ def checked_vectors(vectors: Vectors, dimension: int, n_rows: int | None = None)
     return rows
 
 
-def other_dimension(where: str, stored: int, given: int) -> str:
+def other_dimension(where: str, stored: int, dimension: int) -> str:
     return (
-        f"{where} holds {stored}-dimensional vectors, and {given}-dimensional ones were given. "
+        f"{where} holds {stored}-dimensional vectors, and {dimension}-dimensional ones were given. "
         "Use the encoder that the index was built with, or index again with this one."
     )

@@ -50,7 +50,7 @@ def news(tmp_path: Path, keyword_embedder: Any) -> Iterator[MetadataFilterRetrie
 
 
 def read(question: str) -> set[tuple[str, str, frozenset[Any]]]:
-    return {(one.key, one.said, one.values) for one in KNOWN.conditions(question)}
+    return {(one.key, one.phrase, one.values) for one in KNOWN.conditions(question)}
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_values_of_one_key_are_alternatives(news: MetadataFilterRetriever) -> No
 def test_conditions_that_leave_nothing_are_given_up_documents_first(news: MetadataFilterRetriever) -> None:
     found = news.search(RetrievalRequest("What did TechCrunch write about Maria Lopez and a river?", 1))
     assert [hit.chunk.title for hit in found.hits] == ["Calm"]
-    assert [one.said for one in found.used] == ["TechCrunch"]
-    assert [one.said for one in found.dropped] == ["Maria Lopez"]
+    assert [one.phrase for one in found.used] == ["TechCrunch"]
+    assert [one.phrase for one in found.dropped] == ["Maria Lopez"]
 
 
 def test_a_filter_that_leaves_too_few_is_filled_up_without_it(news: MetadataFilterRetriever) -> None:

@@ -25,36 +25,38 @@ class Grid:
 
 def grids(run: RunSummary) -> list[Grid]:
     """Scores, differences, latency, cost, failures: those that the run has."""
-    found: list[Grid] = []
+    parts: list[Grid] = []
     for title, metrics in _groups(run.metrics):
-        found.append(_scores(run, title, metrics))
+        parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
-            found.append(_differences(run, title, metrics))
-    found += [grid for grid in (_latency(run), _cost(run), _failures(run)) if grid is not None]
-    return found
+            parts.append(_differences(run, title, metrics))
+    parts += [grid for grid in (_latency(run), _cost(run), _failures(run)) if grid is not None]
+    return parts
 
 
-def foretelling_grid(told: Foretelling) -> Grid:
+def foretelling_grid(foretelling: Foretelling) -> Grid:
     """Rank correlations of coverage with Relevance."""
 
     def shown(value: float | None) -> str:
         return "-" if value is None else f"{value:+.2f}"
 
     rows = (
-        (f"coverage and Relevance@{told.tau:.2f}, all subsets", shown(told.with_relevance_at)),
-        ("coverage and Relevance, all subsets", shown(told.with_relevance)),
-        ("coverage and Relevance, among subsets of one size (mean)", shown(told.within_size)),
+        (f"coverage and Relevance@{foretelling.tau:.2f}, all subsets", shown(foretelling.with_relevance_at)),
+        ("coverage and Relevance, all subsets", shown(foretelling.with_relevance)),
+        ("coverage and Relevance, among subsets of one size (mean)", shown(foretelling.within_size)),
     )
-    note = f"{len(told.subsets)} subsets; both grow with the number of questions. BERTScore: {told.model}."
+    note = (
+        f"{len(foretelling.subsets)} subsets; both grow with the number of questions. BERTScore: {foretelling.model}."
+    )
     return Grid("Does coverage foretell Relevance?", ("Spearman rank correlation", "rho"), rows, note=note)
 
 
 def facts(run: RunSummary) -> dict[str, str]:
     """What made the figures, in words."""
     header, extra = run.header, run.header.extra
-    asked = f"{extra.get('asked', len(run.rows))} of {extra.get('asked', 0) + extra.get('not_asked', 0)}"
+    share = f"{extra.get('asked', len(run.rows))} of {extra.get('asked', 0) + extra.get('not_asked', 0)}"
     lines = {
-        "questions": asked if extra.get("not_asked") else str(extra.get("asked", "")),
+        "questions": share if extra.get("not_asked") else str(extra.get("asked", "")),
         "documents": f"{extra['documents']:,}" if "documents" in extra else "",
         "sample": f"questions until their evidence has {extra['sample_tokens']:,} tokens"
         if extra.get("sample_tokens")

@@ -55,23 +55,25 @@ def page(summary: Summary) -> str:
     return document(summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{sections}")
 
 
-def coverage_page(found: IndexCoverage, told: Foretelling | None) -> str:
+def coverage_page(coverage: IndexCoverage, foretelling: Foretelling | None) -> str:
     """How much of an index its questions cover."""
     words = (
-        f"{found.share:.1%} of {found.n_chunks:,} chunks are among the {found.k} nearest of one of "
-        f"{found.n_questions:,} questions (source {found.source})."
+        f"{coverage.share:.1%} of {coverage.n_chunks:,} chunks are among the {coverage.k} nearest of one of "
+        f"{coverage.n_questions:,} questions (source {coverage.source})."
     )
     chosen = Grid(
-        f"The {len(found.chosen)} questions that cover most, greedily chosen",
+        f"The {len(coverage.chosen)} questions that cover most, greedily chosen",
         ("place", "covered so far", "question"),
         tuple(
             (str(place), f"{share:.3f}", question.text)
-            for place, (question, share) in enumerate(zip(found.chosen, found.curves["greedy"], strict=True), start=1)
+            for place, (question, share) in enumerate(
+                zip(coverage.chosen, coverage.curves["greedy"], strict=True), start=1
+            )
         ),
     )
-    parts = [f'<p class="lead">{escape(words)}</p>', _figure(coverage_plot(found.curves))]
-    if told is not None:
-        parts += [_figure(relevance_plot(told)), _table(foretelling_grid(told))]
+    parts = [f'<p class="lead">{escape(words)}</p>', _figure(coverage_plot(coverage.curves))]
+    if foretelling is not None:
+        parts += [_figure(relevance_plot(foretelling)), _table(foretelling_grid(foretelling))]
     return document("Coverage of the corpus by its questions", "\n".join([*parts, _table(chosen)]))
 
 

@@ -89,12 +89,12 @@ def coverage_plot(curves: Mapping[str, Sequence[float]], prefix: str = "coverage
         return Plot("coverage", "Share of the corpus near to one of the first questions.", svg(figure, prefix))
 
 
-def relevance_plot(told: Foretelling, prefix: str = "foretelling") -> Plot:
+def relevance_plot(foretelling: Foretelling, prefix: str = "foretelling") -> Plot:
     """Coverage and Relevance of subsets of the questions."""
     with _style():
         figure, (axes,) = _figure(1, width=7.0, height=3.6)
-        for place, way in enumerate(dict.fromkeys(subset.chosen_by for subset in told.subsets)):
-            points = [(each.coverage, each.relevance) for each in told.subsets if each.chosen_by == way]
+        for place, way in enumerate(dict.fromkeys(subset.chosen_by for subset in foretelling.subsets)):
+            points = [(each.coverage, each.relevance) for each in foretelling.subsets if each.chosen_by == way]
             axes.plot(*zip(*points, strict=True), "os^D"[place % 4], color=COLOURS[place], markersize=5, label=way)
         axes.set(xlabel="share of chunks covered", ylabel="Relevance (mean BERTScore F1)")
         axes.legend(title="subset chosen by")

@@ -180,7 +180,7 @@ def _parent(number: str, groups: Mapping[str, _Group], ids: Mapping[str, str], k
     return None
 
 
-def _levels(parents: Mapping[str, str | None], given: Mapping[str, int]) -> dict[str, int]:
+def _levels(parents: Mapping[str, str | None], file_levels: Mapping[str, int]) -> dict[str, int]:
     """One below the parent's, so that no level has a hole; communities without a parent keep their own."""
     levels: dict[str, int] = {}
     for id in parents:
@@ -189,7 +189,7 @@ def _levels(parents: Mapping[str, str | None], given: Mapping[str, int]) -> dict
             chain.append(above)
         for each in reversed(chain):
             parent = parents[each]
-            levels[each] = given[each] if parent is None else levels[parent] + 1
+            levels[each] = file_levels[each] if parent is None else levels[parent] + 1
     return levels
 
 
