@@ -1,5 +1,8 @@
 import asyncio
+import itertools
 import threading
+import time
+from collections.abc import Iterator
 
 import dspy
 import pytest
@@ -49,6 +52,20 @@ def test_no_more_than_the_limit_are_in_flight_in_threads_or_as_tasks() -> None:
     most.clear()
     assert asyncio.run(gather_all(wait, range(50), limit=3)) == list(range(50))
     assert max(most) == 3
+
+
+def test_of_an_endless_stream_no_more_is_read_than_the_limit_ahead_of_the_results() -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[int]:
+        for number in itertools.count():
+            read.append(number)
+            yield number
+
+    for taken, _ in enumerate(as_done(lambda item: time.sleep(item % 3 / 1000), endless(), limit=3), start=1):
+        if taken == 60:
+            break
+    assert len(read) <= taken + 2 * 3  # three at work, and up to three done but not yet taken
 
 
 def test_after_an_error_nothing_new_begins() -> None:

@@ -4,11 +4,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kraq_dspy.config import settings_from_dict
+from tests.conftest import WarmShell
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -38,7 +38,7 @@ def test_the_settings_example_is_valid() -> None:
         assert settings.role("generator").model != settings.role("answerer").model
 
 
-def test_every_command_and_option_of_the_readme_exists(kraq: Any) -> None:
+def test_every_command_and_option_of_the_readme_exists(kraq: WarmShell) -> None:
     help_of: dict[str, str] = {}
     for command in sorted(
         set(re.findall(r"kraq (index|status|questions|ask|import graphrag|import triples|export|demo)", README))

@@ -17,6 +17,7 @@ from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 OPEN, CLOSE, CARD, LOAN, FEE, RATE = range(1, 7)
 ENTRIES = [
@@ -55,7 +56,7 @@ class Program(dspy.Module):
 
 
 @pytest.fixture
-def answers(tmp_path: Path, keyword_embedder: Any) -> Iterator[ServedAnswers]:
+def answers(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[ServedAnswers]:
     embedder = keyword_embedder("account", "card", "loan", "fee", "rate", "open")
     catalogue = Catalogue(tmp_path / "catalogue.db")
     catalogue.add_all([NewEntry(question, answer) for question, answer in ENTRIES], by="test")

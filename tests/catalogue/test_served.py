@@ -10,6 +10,7 @@ import pytest
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import Catalogue, NewEntry
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 
 class Counting:
@@ -27,7 +28,7 @@ class Counting:
 
 
 @pytest.fixture
-def embedder(keyword_embedder: Any) -> Counting:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> Counting:
     return Counting(keyword_embedder("card", "loan", "fee"))
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from kraq_dspy.indexing.export import export_index
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import AnswerSource, Document
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 ADA = Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London.")
 BYRON = Document("byron", "Byron", "Lord Byron was the father of Ada Lovelace. Lord Byron met Mary Shelley in Geneva.")
@@ -26,12 +26,12 @@ CHANGED = Document("byron", "Byron", BYRON.text + " Lord Byron wrote Don Juan.")
 
 
 @pytest.fixture
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("ada", "babbage", "byron", "shelley", "turing")
 
 
 @pytest.fixture
-def path(tmp_path: Path, embedder: Any) -> Path:
+def path(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
     settings = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
     build_index([ADA, BYRON, TURING], tmp_path / "i.kraq", settings=settings, embedder=embedder)
     return tmp_path / "i.kraq"
@@ -53,7 +53,9 @@ def statuses(path: Path) -> list[str]:
         catalogue.close()
 
 
-def test_a_changed_and_a_removed_document_take_their_answers_out_of_service(path: Path, embedder: Any) -> None:
+def test_a_changed_and_a_removed_document_take_their_answers_out_of_service(
+    path: Path, embedder: KeywordEmbedder
+) -> None:
     answer_about(path, ADA, BYRON, TURING)
     assert add_documents(path, [CHANGED], embedder=embedder).stale_answers == 1
     assert statuses(path) == ["approved", "stale", "approved"]
@@ -65,14 +67,14 @@ def test_a_changed_and_a_removed_document_take_their_answers_out_of_service(path
     assert report.answers == {"pending": 0, "approved": 1, "stale": 2}
 
 
-def test_answers_are_flagged_even_where_the_run_stops_right_after(path: Path, embedder: Any) -> None:
+def test_answers_are_flagged_even_where_the_run_stops_right_after(path: Path, embedder: KeywordEmbedder) -> None:
     answer_about(path, BYRON)
     with pytest.raises(BudgetExceededError):
         add_documents(path, [CHANGED], embedder=embedder, limits=Limits(max_calls=0))
     assert statuses(path) == ["stale"]
 
 
-def test_an_index_without_a_catalogue_gets_none(path: Path, embedder: Any) -> None:
+def test_an_index_without_a_catalogue_gets_none(path: Path, embedder: KeywordEmbedder) -> None:
     assert add_documents(path, [CHANGED], embedder=embedder).stale_answers == 0
     assert check_index(path).answers is None
     with Index.open(path) as index:
@@ -80,7 +82,7 @@ def test_an_index_without_a_catalogue_gets_none(path: Path, embedder: Any) -> No
     assert not (path / CATALOGUE).exists()
 
 
-def test_a_flag_that_is_overdue_is_found_and_mended(path: Path, embedder: Any) -> None:
+def test_a_flag_that_is_overdue_is_found_and_mended(path: Path, embedder: KeywordEmbedder) -> None:
     answer_about(path, ADA, CHANGED)  # as one that was imported, or restored from a copy
     [problem] = check_index(path).problems
     assert (problem.repair, problem.count, problem.ids) == ("flag", 1, ("2",))
@@ -96,7 +98,7 @@ def test_a_damaged_catalogue_is_a_problem_and_not_a_crash(path: Path) -> None:
         repair_index(path)
 
 
-def test_a_rebuild_and_an_export_keep_every_answer(path: Path, embedder: Any, tmp_path: Path) -> None:
+def test_a_rebuild_and_an_export_keep_every_answer(path: Path, embedder: KeywordEmbedder, tmp_path: Path) -> None:
     answer_about(path, ADA)
     with Index.open(path) as index:
         settings = index.manifest.settings

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WarmShell
+
 
 def as_json(done: subprocess.CompletedProcess[str], code: int = 0) -> Any:
     assert done.returncode == code, done.stderr
@@ -21,7 +23,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(kraq: Any, corpus: Path, tmp_path: Path) -> None:
+def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
+    kraq: WarmShell, corpus: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "i.kraq"
     stopped = kraq("index", corpus, "--out", path, "--max-calls", "3")
     assert stopped.returncode == 1
@@ -50,7 +54,7 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(kraq: Any,
     assert "no document 'nowhere.txt'" in unknown.stderr
 
 
-def test_an_estimate_is_what_the_index_then_asks(kraq: Any, corpus: Path, tmp_path: Path) -> None:
+def test_an_estimate_is_what_the_index_then_asks(kraq: WarmShell, corpus: Path, tmp_path: Path) -> None:
     estimate = as_json(kraq("estimate", corpus, "--json"))
     report = as_json(kraq("index", corpus, "--out", tmp_path / "i.kraq", "--json"))
     expected = {stage["stage"]: stage["expected"] for stage in estimate["estimate"]["stages"]}

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WarmShell
+
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. "
     "Charles Babbage designed the Analytical Engine.",
@@ -26,7 +28,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def index(kraq: Any, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(kraq: WarmShell, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("cli") / "poets.kraq"
     done = kraq("index", corpus, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
@@ -38,14 +40,16 @@ def as_json(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def test_help_names_every_command(kraq: Any) -> None:
+def test_help_names_every_command(kraq: WarmShell) -> None:
     done = kraq("--help")
     assert done.returncode == 0
     for command in ("index", "status", "questions", "ask", "import", "export", "demo"):
         assert command in done.stdout
 
 
-def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(kraq: Any, tmp_path: Path) -> None:
+def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(
+    kraq: WarmShell, tmp_path: Path
+) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "ada.txt").write_text(PASSAGES["Ada Lovelace"])
     kraq("index", "notes", cwd=tmp_path)
@@ -56,7 +60,7 @@ def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(
     assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["ada.txt"]
 
 
-def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: Any, tmp_path: Path) -> None:
+def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: WarmShell, tmp_path: Path) -> None:
     for place in ("a", "b"):
         (tmp_path / place / "notes").mkdir(parents=True)
         (tmp_path / place / "notes" / "ada.txt").write_text(PASSAGES["Ada Lovelace"])
@@ -66,12 +70,12 @@ def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: Any, tmp
     assert "Name another folder with --out" in done.stderr
 
 
-def test_questions_of_a_level_or_a_source_that_is_not_there_are_refused(kraq: Any, index: Path) -> None:
+def test_questions_of_a_level_or_a_source_that_is_not_there_are_refused(kraq: WarmShell, index: Path) -> None:
     assert "the deepest level with questions here" in kraq("questions", index, "--level", "99").stderr
     assert "it must be kraq or random" in kraq("questions", index, "--source", "foo").stderr
 
 
-def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: Any, index: Path, tmp_path: Path) -> None:
+def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: WarmShell, index: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = kraq("export", index, "--out", tmp_path / "file" / "tables")
     assert done.returncode in (1, 2)
@@ -79,12 +83,12 @@ def test_an_export_to_where_nothing_can_be_written_is_a_message(kraq: Any, index
     assert "Traceback" not in done.stderr
 
 
-def test_version(kraq: Any) -> None:
+def test_version(kraq: WarmShell) -> None:
     assert kraq("--version").stdout.startswith("kraq 0.")
 
 
 def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(
-    kraq: Any, corpus: Path, tmp_path: Path
+    kraq: WarmShell, corpus: Path, tmp_path: Path
 ) -> None:
     done = kraq("index", corpus, "--out", tmp_path / "i.kraq")
     assert done.returncode == 0, done.stderr
@@ -92,21 +96,21 @@ def test_index_prints_a_summary_and_names_the_file_that_it_could_not_read(
     assert "broken.txt" in done.stderr
 
 
-def test_status_is_json_and_nothing_else(kraq: Any, index: Path) -> None:
+def test_status_is_json_and_nothing_else(kraq: WarmShell, index: Path) -> None:
     status = as_json(kraq("status", index, "--json"))
     assert status["complete"] is True
     assert status["counts"]["documents"] == 3
     assert [failure["item_id"] for failure in status["failures"]] == ["broken.txt"]
 
 
-def test_questions_of_a_level(kraq: Any, index: Path) -> None:
+def test_questions_of_a_level(kraq: WarmShell, index: Path) -> None:
     everything = as_json(kraq("questions", index, "--json"))
     broadest = as_json(kraq("questions", index, "--level", "0", "--json"))
     assert broadest == [question for question in everything if question["level"] == 0] != []
 
 
 @pytest.mark.parametrize("program", ["traditional", "combined"])
-def test_ask_answers_with_evidence(kraq: Any, index: Path, program: str) -> None:
+def test_ask_answers_with_evidence(kraq: WarmShell, index: Path, program: str) -> None:
     answer = as_json(
         kraq("ask", index, "Who was the father of Ada Lovelace?", "--program", program, "--k", "2", "--json")
     )
@@ -116,7 +120,7 @@ def test_ask_answers_with_evidence(kraq: Any, index: Path, program: str) -> None
     assert {"chunk", "score", "query", "why"} <= set(answer["hits"][0])
 
 
-def test_ask_shows_a_person_the_answer_and_the_passages(kraq: Any, index: Path) -> None:
+def test_ask_shows_a_person_the_answer_and_the_passages(kraq: WarmShell, index: Path) -> None:
     done = kraq("ask", index, "Who wrote Don Juan?")
     assert done.returncode == 0, done.stderr
     assert "Byron" in done.stdout
@@ -126,14 +130,14 @@ def test_ask_shows_a_person_the_answer_and_the_passages(kraq: Any, index: Path) 
     assert "and 2 more passages: --evidence 3" in one.stdout
 
 
-def test_help_is_short_unless_all_of_it_is_wanted(kraq: Any) -> None:
+def test_help_is_short_unless_all_of_it_is_wanted(kraq: WarmShell) -> None:
     assert "--scan" not in kraq("ask", "--help").stdout
     everything = kraq("ask", "--help-all").stdout
     for flag in ("--scan", "--drafts", "--variant", "--alpha", "--no-collect"):
         assert flag in everything
 
 
-def test_export_and_import_graphrag_are_inverse(kraq: Any, index: Path, tmp_path: Path) -> None:
+def test_export_and_import_graphrag_are_inverse(kraq: WarmShell, index: Path, tmp_path: Path) -> None:
     as_json(kraq("export", index, "--out", tmp_path / "tables", "--json"))
     as_json(kraq("import", "graphrag", tmp_path / "tables", "--out", tmp_path / "back.kraq", "--json"))
     before, after = (as_json(kraq("status", path, "--json"))["counts"] for path in (index, tmp_path / "back.kraq"))
@@ -142,7 +146,7 @@ def test_export_and_import_graphrag_are_inverse(kraq: Any, index: Path, tmp_path
 
 
 @pytest.mark.parametrize("format", ["graphml", "jsonl"])
-def test_export_in_other_formats(kraq: Any, index: Path, tmp_path: Path, format: str) -> None:
+def test_export_in_other_formats(kraq: WarmShell, index: Path, tmp_path: Path, format: str) -> None:
     target = tmp_path / ("graph.graphml" if format == "graphml" else "records")
     written = as_json(kraq("export", index, "--out", target, "--format", format, "--json"))
     text = "".join(Path(path).read_text("utf-8") for path in written)
@@ -164,7 +168,7 @@ def test_export_in_other_formats(kraq: Any, index: Path, tmp_path: Path, format:
     ],
 )
 def test_bad_input_gets_a_message_and_an_exit_code(
-    kraq: Any, tmp_path: Path, words: list[str], code: int, says: str
+    kraq: WarmShell, tmp_path: Path, words: list[str], code: int, says: str
 ) -> None:
     done = kraq(*words, cwd=tmp_path)
     assert done.returncode == code
@@ -183,14 +187,16 @@ def test_bad_input_gets_a_message_and_an_exit_code(
         (["-p", "speculative", "--clusters", "50", "--passages", "3"], "lower the clusters"),
     ],
 )
-def test_ask_names_what_it_knows(kraq: Any, index: Path, words: list[str], says: str) -> None:
+def test_ask_names_what_it_knows(kraq: WarmShell, index: Path, words: list[str], says: str) -> None:
     done = kraq("ask", index, "Who?", *words)
     assert done.returncode in (1, 2)
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(kraq: Any, index: Path, stand_in: Any) -> None:
+def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(
+    kraq: WarmShell, index: Path, stand_in: Any
+) -> None:
     ask = ("ask", index, "Who wrote Don Juan?", "--program", "traditional", "--lm", "hosted_vllm/m", "--api-base")
     with stand_in(context_tokens=30) as server:
         small = kraq(*ask, server.url)
@@ -201,7 +207,7 @@ def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(kraq: Any, i
         assert says in " ".join(done.stderr.split())
 
 
-def test_text_of_documents_is_not_read_as_markup(kraq: Any, tmp_path: Path) -> None:
+def test_text_of_documents_is_not_read_as_markup(kraq: WarmShell, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "odd.txt").write_text(
         "The [bold]Red House[/bold] of Ada \x1b[31mLovelace met Charles Babbage."

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WarmShell
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 TABLE = """
 title = "Two programs"
@@ -26,7 +28,7 @@ k = 4
 
 
 @pytest.fixture(scope="module")
-def run(kraq: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def run(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A folder in which a table of one's own was run, and what the command said."""
     folder = tmp_path_factory.mktemp("eval")
     (folder / "mine.toml").write_text(TABLE)
@@ -45,7 +47,7 @@ def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: t
     assert (folder / "runs" / "mine" / "hotpotqa-mini" / "rows.jsonl").exists()
 
 
-def test_the_report_is_remade_from_the_rows(kraq: Any, run: tuple[Path, Any]) -> None:
+def test_the_report_is_remade_from_the_rows(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     (folder / "runs" / "mine" / "report.html").unlink()
     done = kraq("report", "runs/mine", "--baseline", "combined", cwd=folder)
@@ -54,7 +56,7 @@ def test_the_report_is_remade_from_the_rows(kraq: Any, run: tuple[Path, Any]) ->
     assert (folder / "runs" / "mine" / "report.html").exists()
 
 
-def test_coverage_of_the_index_that_was_built(kraq: Any, run: tuple[Path, Any]) -> None:
+def test_coverage_of_the_index_that_was_built(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     [index] = (folder / "runs" / "indexes").iterdir()
     done = kraq("eval", "coverage", index, "--budget", "3", "--out", "cov", "--json", cwd=folder)
@@ -64,14 +66,14 @@ def test_coverage_of_the_index_that_was_built(kraq: Any, run: tuple[Path, Any]) 
     assert (folder / "cov" / "coverage.html").exists()
 
 
-def test_judges_are_calibrated_on_gold_answers(kraq: Any, run: tuple[Path, Any]) -> None:
+def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     done = kraq("eval", "judges", "--data", EXAMPLE, "-d", "hotpotqa-mini", "--limit", "12", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
 
 
-def test_help_names_the_tables(kraq: Any, tmp_path: Path) -> None:
+def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
     done = kraq("eval", "--help", cwd=tmp_path)
     for name in ("questions", "combined", "speculative", "retrievers", "judges", "coverage", "TABLE.toml"):
         assert name in done.stdout
@@ -89,7 +91,7 @@ def test_help_names_the_tables(kraq: Any, tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_gets_a_message_and_an_exit_code(
-    kraq: Any, tmp_path: Path, words: list[str], code: int, says: str
+    kraq: WarmShell, tmp_path: Path, words: list[str], code: int, says: str
 ) -> None:
     done = kraq(*words, cwd=tmp_path)
     assert done.returncode == code

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import WarmShell
+
 ENGINES = " ".join(f"Engine number {n} was shown in London in 18{n:02}." for n in range(10, 25))
 PASSAGES = {
     "ada": "# Ada Lovelace\n\nAda Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
@@ -11,13 +13,13 @@ PASSAGES = {
 }
 
 
-def as_json(kraq: Any, *words: str | Path) -> Any:
+def as_json(kraq: WarmShell, *words: str | Path) -> Any:
     done = kraq(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_it_is_refused_before_and_answers_after_the_corpus_was_summarised(kraq: Any, tmp_path: Path) -> None:
+def test_it_is_refused_before_and_answers_after_the_corpus_was_summarised(kraq: WarmShell, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     for name, text in PASSAGES.items():
         (tmp_path / "docs" / f"{name}.md").write_text(text)

@@ -12,6 +12,7 @@ from kraq_dspy import build_index
 from kraq_dspy.cli import main
 from kraq_dspy.programs.state import save_state, state_of
 from kraq_dspy.signatures import AnswerQuestion
+from tests.conftest import WarmShell
 
 PEOPLE = ("Ada Lovelace", "Charles Babbage", "Lord Byron", "Mary Shelley", "Jane Austen", "John Keats")
 PLACES = ("London", "Geneva", "Missolonghi", "Bath", "Rome", "Paris")
@@ -54,7 +55,7 @@ def within(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-def test_a_program_is_optimized_saved_and_used(kraq: Any, folder: Path) -> None:
+def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) -> None:
     words = ("optimize", "combined", "--index", "people.kraq", "--dev", "dev.jsonl", "--out", "combined.json")
     done = kraq(*words, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WarmShell
+
 PASSAGES = {
     "ada": "# Ada Lovelace\n\nAda Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
     "babbage": "# Charles Babbage\n\nCharles Babbage invented the Difference Engine. Babbage met Ada Lovelace in 1833.",
@@ -13,14 +15,14 @@ PASSAGES = {
 }
 
 
-def as_json(kraq: Any, *words: str | Path) -> Any:
+def as_json(kraq: WarmShell, *words: str | Path) -> Any:
     done = kraq(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
-def index(kraq: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = tmp_path_factory.mktemp("corpus")
     for name, text in PASSAGES.items():
         (corpus / f"{name}.md").write_text(text)
@@ -30,7 +32,7 @@ def index(kraq: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def precomputed(kraq: Any, index: Path) -> Path:
+def precomputed(kraq: WarmShell, index: Path) -> Path:
     """The index, after it was asked without, and then with, pre-computed embeddings."""
     before = kraq("ask", index, "Who wrote Don Juan?", "-p", "efficient")
     assert before.returncode == 1
@@ -42,7 +44,7 @@ def precomputed(kraq: Any, index: Path) -> Path:
     return index
 
 
-def test_speculative_answers_with_its_drafts_scores_and_times(kraq: Any, index: Path) -> None:
+def test_speculative_answers_with_its_drafts_scores_and_times(kraq: WarmShell, index: Path) -> None:
     answer = as_json(kraq, "ask", index, "Who wrote Don Juan?", "-p", "speculative", "--passages", "3", "--drafts", "4")
     assert "Byron" in answer["answer"]
     assert len(answer["drafts"]) == len(answer["scores"]) == 2  # 3 passages in 2 clusters
@@ -50,7 +52,7 @@ def test_speculative_answers_with_its_drafts_scores_and_times(kraq: Any, index: 
     assert answer["timings"]["parallel_model"] > 0
 
 
-def test_efficient_looks_up_and_says_which_question_stood_in(kraq: Any, precomputed: Path) -> None:
+def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, precomputed: Path) -> None:
     answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient", "--scorer", "vote")
     assert (answer["proxy_used"], answer["n_looked_up"], answer["n_embedded"]) == (True, 3, 0)
     assert answer["timings"]["embed"] == 0
@@ -60,7 +62,7 @@ def test_efficient_looks_up_and_says_which_question_stood_in(kraq: Any, precompu
 
 
 def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
-    kraq: Any, precomputed: Path, tmp_path: Path
+    kraq: WarmShell, precomputed: Path, tmp_path: Path
 ) -> None:
     asked = tmp_path / "questions.txt"
     asked.write_text("Who wrote Don Juan?\n\nWhat did Babbage invent?\n")
@@ -86,13 +88,13 @@ def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(
-    kraq: Any, index: Path, words: tuple[str, ...], code: int, message: str
+    kraq: WarmShell, index: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     done = kraq("ask", index, "Who wrote Don Juan?", "-p", "speculative", *words)
     assert done.returncode == code
     assert message in done.stderr.replace("\n", " ")
 
 
-def test_precompute_refuses_a_wrong_number_and_an_unknown_source(kraq: Any, index: Path) -> None:
+def test_precompute_refuses_a_wrong_number_and_an_unknown_source(kraq: WarmShell, index: Path) -> None:
     assert "a number from 1, or all" in kraq("precompute", index, "--top-n", "few").stderr
     assert "must be kraq, random or all" in kraq("precompute", index, "--source", "mine").stderr

@@ -4,7 +4,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from kraq_dspy.graph.resolve import (
     propose_merges,
     resolve_entities,
 )
+from tests.conftest import KeywordEmbedder
 
 SETTINGS = ResolveSettings()
 
@@ -93,7 +93,7 @@ def test_a_single_word_is_proposed_for_the_one_name_that_ends_in_it() -> None:
     ]
 
 
-def test_meaning_proposes_what_spelling_cannot(keyword_embedder: Any) -> None:
+def test_meaning_proposes_what_spelling_cannot(keyword_embedder: type[KeywordEmbedder]) -> None:
     names = counted(Burma=2, Republic_of_the_Union_of_Burma=1, Peru=1)
     atlas = keyword_embedder("burma", "peru")
     assert [(c.first, c.second, c.method) for c in propose_merges(names, SETTINGS, atlas)] == [

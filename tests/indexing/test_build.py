@@ -29,6 +29,7 @@ from kraq_dspy.records import (
     Summary,
 )
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 
@@ -59,12 +60,12 @@ def contents(path: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("ada", "babbage", "byron", "shelley", "turing", "bletchley", "engine", "wrote")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, embedder: Any) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, embedder: KeywordEmbedder) -> Path:
     out = tmp_path_factory.mktemp("built") / "poets.kraq"
     build_index(DOCUMENTS, out, settings=settings(), embedder=embedder, random_questions=True)
     return out
@@ -101,12 +102,12 @@ def test_the_baseline_has_as_many_questions_each_on_two_to_seven_chunks(built: P
     assert all(2 <= len(question.chunk_ids) <= 7 for question in drawn)
 
 
-def test_two_builds_with_one_seed_are_identical(built: Path, tmp_path: Path, embedder: Any) -> None:
+def test_two_builds_with_one_seed_are_identical(built: Path, tmp_path: Path, embedder: KeywordEmbedder) -> None:
     build_index(DOCUMENTS, tmp_path / "again.kraq", settings=settings(), embedder=embedder, random_questions=True)
     assert contents(tmp_path / "again.kraq") == contents(built)
 
 
-def test_a_second_run_asks_nothing(tmp_path: Path, embedder: Any) -> None:
+def test_a_second_run_asks_nothing(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     first = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings(), embedder=embedder)
     before = contents(tmp_path / "i.kraq")
     second = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings(), embedder=embedder)
@@ -115,7 +116,9 @@ def test_a_second_run_asks_nothing(tmp_path: Path, embedder: Any) -> None:
     assert contents(tmp_path / "i.kraq") == before
 
 
-def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(tmp_path: Path, embedder: Any) -> None:
+def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
     changed = [dataclasses.replace(DOCUMENTS[0], text="Ada Lovelace was a countess."), *DOCUMENTS[2:]]
     build_index(DOCUMENTS, tmp_path / "old.kraq", settings=settings(), embedder=embedder)
     report = build_index(changed, tmp_path / "old.kraq", settings=settings(), embedder=embedder, replace=True)
@@ -127,7 +130,9 @@ def test_a_changed_corpus_leaves_nothing_stale_and_equals_a_new_build(tmp_path: 
         assert index.question_vectors.ids() == set(index.ids(Question))
 
 
-def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(tmp_path: Path, embedder: Any) -> None:
+def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
     path = tmp_path / "i.kraq"
     build_index(DOCUMENTS, path, settings=settings(), embedder=embedder)
     before = contents(path)
@@ -140,7 +145,7 @@ def test_another_corpus_does_not_take_the_place_of_documents_without_a_word(tmp_
 
 
 def test_a_folder_that_lost_a_file_is_followed_and_an_index_in_it_is_no_part_of_it(
-    tmp_path: Path, embedder: Any
+    tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     for document in DOCUMENTS[:3]:
         (tmp_path / f"{document.id}.txt").write_text(document.text, "utf-8")
@@ -158,12 +163,12 @@ def test_an_option_that_there_is_not_is_named(tmp_path: Path) -> None:
         build_index(DOCUMENTS, tmp_path / "i.kraq", **options)
 
 
-def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedder: Any) -> None:
+def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     with pytest.raises(EncoderMismatchError, match="index the corpus again"):
         build_index(DOCUMENTS, built, settings=settings(), embedder=keyword_embedder("other"))
 
 
-def test_a_corpus_without_text_is_an_error(tmp_path: Path, embedder: Any) -> None:
+def test_a_corpus_without_text_is_an_error(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     with pytest.raises(CorpusError, match="no text"):
         build_index([], tmp_path / "empty.kraq", settings=settings(), embedder=embedder)
     with pytest.raises(CorpusError, match="no corpus"):

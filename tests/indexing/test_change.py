@@ -18,6 +18,7 @@ from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
@@ -45,13 +46,13 @@ def contents(path: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder(*(name.lower() for name in PEOPLE))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_after_random_edits_an_index_equals_a_rebuild_and_nothing_is_stale(
-    tmp_path: Path, embedder: Any, seed: int
+    tmp_path: Path, embedder: KeywordEmbedder, seed: int
 ) -> None:
     rng = random.Random(seed)
     have = {n: document(n) for n in range(6)}
@@ -80,7 +81,7 @@ def test_after_random_edits_an_index_equals_a_rebuild_and_nothing_is_stale(
 
 
 def test_adding_a_document_asks_for_its_extraction_and_for_the_communities_it_touches(
-    tmp_path: Path, embedder: Any
+    tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     documents = [document(n) for n in range(8)]
     path = tmp_path / "i.kraq"
@@ -94,7 +95,7 @@ def test_adding_a_document_asks_for_its_extraction_and_for_the_communities_it_to
     assert again.usage == {}
 
 
-def test_what_is_wrong_is_said_before_anything_changes(tmp_path: Path, embedder: Any) -> None:
+def test_what_is_wrong_is_said_before_anything_changes(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     path = tmp_path / "i.kraq"
     build_index([document(0), document(1)], path, settings=small(), embedder=embedder)
     before = contents(path)
@@ -108,7 +109,7 @@ def test_what_is_wrong_is_said_before_anything_changes(tmp_path: Path, embedder:
     assert contents(path) == before
 
 
-def test_update_takes_the_corpus_as_it_is_now(tmp_path: Path, embedder: Any) -> None:
+def test_update_takes_the_corpus_as_it_is_now(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     corpus = tmp_path / "corpus.jsonl"
 
     def write(documents: Sequence[Document]) -> None:
@@ -150,7 +151,7 @@ def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
 
 
-def test_resume_reads_the_corpus_again_or_goes_on_without_it(tmp_path: Path, embedder: Any) -> None:
+def test_resume_reads_the_corpus_again_or_goes_on_without_it(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "one.txt").write_text("Ada met Babbage in London. Ada wrote to Byron.")
@@ -166,7 +167,7 @@ def test_resume_reads_the_corpus_again_or_goes_on_without_it(tmp_path: Path, emb
     assert contents(path) == before
 
 
-def test_an_imported_index_is_not_edited_piecemeal(tmp_path: Path, embedder: Any) -> None:
+def test_an_imported_index_is_not_edited_piecemeal(tmp_path: Path, embedder: KeywordEmbedder) -> None:
     rows = [{"id": "a", "title": "A", "text": "Ada met Babbage.", "triples": [["Ada", "met", "Babbage"]]}]
     source = tmp_path / "triples.jsonl"
     source.write_text("\n".join(map(json.dumps, rows)))

@@ -12,6 +12,7 @@ from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.check import check_index, repair_index
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 DOCUMENTS = [
     Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
@@ -21,12 +22,12 @@ DOCUMENTS = [
 
 
 @pytest.fixture
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("ada", "babbage", "byron", "shelley", "turing")
 
 
 @pytest.fixture
-def whole(tmp_path: Path, embedder: Any) -> Path:
+def whole(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
     settings = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
     build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings, embedder=embedder)
     return tmp_path / "i.kraq"
@@ -79,7 +80,7 @@ def leave_it_unfinished(index: Index) -> None:
         (leave_it_unfinished, "The build is not finished"),
     ],
 )
-def test_what_is_wrong_is_named_and_mended(whole: Path, embedder: Any, damage: Any, said: str) -> None:
+def test_what_is_wrong_is_named_and_mended(whole: Path, embedder: KeywordEmbedder, damage: Any, said: str) -> None:
     assert check_index(whole).problems == ()
     with Index.open(whole, write=True) as index:
         damage(index)
@@ -88,7 +89,7 @@ def test_what_is_wrong_is_named_and_mended(whole: Path, embedder: Any, damage: A
     assert repair_index(whole, embedder=embedder).problems == ()
 
 
-def test_a_mended_index_asks_no_model_for_what_was_answered(whole: Path, embedder: Any) -> None:
+def test_a_mended_index_asks_no_model_for_what_was_answered(whole: Path, embedder: KeywordEmbedder) -> None:
     with Index.open(whole, write=True) as index:
         before = index.results.usage()
         lose_a_summary(index)
@@ -98,7 +99,7 @@ def test_a_mended_index_asks_no_model_for_what_was_answered(whole: Path, embedde
         assert index.results.usage() == before
 
 
-def test_a_damaged_database_is_said_to_be_beyond_repair(whole: Path, embedder: Any) -> None:
+def test_a_damaged_database_is_said_to_be_beyond_repair(whole: Path, embedder: KeywordEmbedder) -> None:
     with sqlite3.connect(whole / "index.db") as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()

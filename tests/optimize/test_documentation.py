@@ -4,9 +4,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from kraq_dspy.optimize import OPTIMIZERS, STEPS
+from tests.conftest import WarmShell
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "guide" / "optimizing.md").read_text("utf-8")
@@ -22,7 +22,7 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
     assert "demonstrations, made by knn" in state
 
 
-def test_every_option_that_is_named_exists(kraq: Any) -> None:
+def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
     told = {}
     for command in ("optimize", "index", "ask"):
         told[command] = kraq(command, "--help").stdout

@@ -11,6 +11,7 @@ from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
 from kraq_dspy.optimize.optimizers import find_optimizer
 from kraq_dspy.optimize.rows import Row
+from tests.conftest import KeywordEmbedder
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 
@@ -21,7 +22,7 @@ def test_every_optimizer_finds_what_the_model_can_learn_within_its_estimate(
     models: dict[str, dspy.LM],
     engine: Any,
     answering: Callable[[int], list[Row]],
-    keyword_embedder: Any,
+    keyword_embedder: type[KeywordEmbedder],
 ) -> None:
     compiled = compile_program(
         "answering",

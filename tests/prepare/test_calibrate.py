@@ -54,9 +54,9 @@ def vectors(tmp_path: Any) -> Any:
 
 
 def run(vectors: Any, **changes: Any) -> Calibration:
-    asked = {name: changes.pop(name) for name in ("asked", "encode") if name in changes}
+    users = {name: changes.pop(name) for name in ("user_questions", "encode") if name in changes}
     plan = CalibrationPlan(**{"n": 8, "k": 2, "n_questions": 18, "ranks": (1, 2, 4, 8, 12, 17), **changes})
-    return calibrate(QUESTIONS, vectors, retrieve, Sectors(), plan, **asked)
+    return calibrate(QUESTIONS, vectors, retrieve, Sectors(), plan, **users)
 
 
 def test_near_proxies_agree_and_far_ones_do_not(vectors: Any) -> None:

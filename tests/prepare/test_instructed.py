@@ -15,6 +15,7 @@ from kraq_dspy.prepare.instructed import Precomputation, parse_top_n
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, InstructedStore
+from tests.conftest import KeywordEmbedder
 
 TEXTS = ["apple", "apple apple rocket", "rocket", "rocket rocket tax", "tax", "tax tax apple"]
 
@@ -48,7 +49,7 @@ QUESTIONS = [question("what is an apple?"), question("what is a rocket?"), quest
 
 
 @pytest.fixture
-def index(tmp_path: Path, keyword_embedder: Any) -> Iterator[Index]:
+def index(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[Index]:
     embedder = keyword_embedder("apple", "rocket", "tax")
     with Index.create(
         tmp_path / "corpus.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=embedder.dimension
@@ -127,7 +128,7 @@ def test_running_again_embeds_nothing_and_a_larger_top_n_only_what_is_new(index:
 
 
 def test_new_passages_and_questions_are_added_and_questions_that_are_gone_are_removed(
-    index: Index, keyword_embedder: Any
+    index: Index, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
     Precomputation.of(index, CountingEncoder(), top_n=2).run()
     embedder = keyword_embedder("apple", "rocket", "tax")
@@ -170,7 +171,7 @@ def test_a_question_that_the_encoder_refuses_is_counted_and_left_out(index: Inde
     assert QUESTIONS[1].id not in job.store
 
 
-def test_questions_of_one_source_alone_can_be_chosen(index: Index, keyword_embedder: Any) -> None:
+def test_questions_of_one_source_alone_can_be_chosen(index: Index, keyword_embedder: type[KeywordEmbedder]) -> None:
     put(index, keyword_embedder("apple", "rocket", "tax"), [], [question("random tax?", source="random")])
     encoder = CountingEncoder()
     Precomputation.of(index, encoder, top_n=1, source="random").run()

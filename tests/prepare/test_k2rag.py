@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from kraq_dspy.programs.k2rag import K2RAG, Shorten
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
+from tests.conftest import KeywordEmbedder
 
 TOPICS = {"Rhine": "river", "Elbe": "river", "Keep": "castle", "Hall": "castle", "Choir": "music"}
 SETTINGS = Settings(k2rag=K2RAGSettings(share=0.2, least_tokens=20))
@@ -34,12 +34,12 @@ def document(name: str) -> Document:
 
 
 @pytest.fixture(scope="module")
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("river", "castle", "music")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, embedder: Any) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, embedder: KeywordEmbedder) -> Path:
     out = tmp_path_factory.mktemp("k2rag") / "town.kraq"
     build_index([document(name) for name in TOPICS], out, settings=SETTINGS, embedder=embedder)
     return out
@@ -54,12 +54,12 @@ def index(made: Path, tmp_path: Path) -> Iterator[Index]:
 
 
 @pytest.fixture
-def models(embedder: Any) -> LanguageModels:
+def models(embedder: KeywordEmbedder) -> LanguageModels:
     return LanguageModels(SETTINGS, embedder=embedder)
 
 
 def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
-    index: Index, embedder: Any, models: LanguageModels
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     report = build_summarised(index, embedder, models)
     assert (report.documents, report.failures) == (5, 0)
@@ -81,13 +81,13 @@ def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
     assert (again.calls, again.tokens_after) == (0, report.tokens_after)
 
 
-def test_where_it_was_not_made_the_error_names_the_command(index: Index, embedder: Any) -> None:
+def test_where_it_was_not_made_the_error_names_the_command(index: Index, embedder: KeywordEmbedder) -> None:
     with pytest.raises(IndexStateError, match=r"kraq precompute \S+town\.kraq --k2rag"):
         open_summarised(index, embedder)
 
 
 def test_documents_that_changed_since_are_noticed_and_made_up_for(
-    index: Index, embedder: Any, models: LanguageModels
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     build_summarised(index, embedder, models)
     text = "The Mill is a river mill."
@@ -114,7 +114,9 @@ class Stops(SilentProgress):
             raise KeyboardInterrupt
 
 
-def test_an_interrupted_run_is_not_used_and_goes_on(index: Index, embedder: Any, models: LanguageModels) -> None:
+def test_an_interrupted_run_is_not_used_and_goes_on(
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels
+) -> None:
     with pytest.raises(KeyboardInterrupt):
         build_summarised(index, embedder, models, progress=Stops("embed passages"))
     with pytest.raises(IndexStateError, match="--k2rag"):
@@ -136,7 +138,7 @@ class Fixed:
 
 
 def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
-    index: Index, embedder: Any, models: LanguageModels
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     report = build_summarised(index, embedder, models, shorten=Shorten(Fixed("A river.", "Keep"), least_tokens=20))
     assert report.failures == 1
@@ -149,7 +151,7 @@ def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
     assert index.results.failures(STAGE) == []
 
 
-def test_another_summariser_summarises_anew(index: Index, embedder: Any, models: LanguageModels) -> None:
+def test_another_summariser_summarises_anew(index: Index, embedder: KeywordEmbedder, models: LanguageModels) -> None:
     for said in ("A river.", "A castle."):
         build_summarised(index, embedder, models, shorten=Shorten(Fixed(said), least_tokens=20))
         corpus = open_summarised(index, embedder)
@@ -157,20 +159,24 @@ def test_another_summariser_summarises_anew(index: Index, embedder: Any, models:
         corpus.close()
 
 
-def test_an_index_without_documents_says_what_to_do(index: Index, embedder: Any, models: LanguageModels) -> None:
+def test_an_index_without_documents_says_what_to_do(
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels
+) -> None:
     index.replace(Document, [])
     with pytest.raises(IndexStateError, match="kraq index"):
         build_summarised(index, embedder, models)
 
 
-def test_another_encoder_is_refused(index: Index, embedder: Any, models: LanguageModels, keyword_embedder: Any) -> None:
+def test_another_encoder_is_refused(
+    index: Index, embedder: KeywordEmbedder, models: LanguageModels, keyword_embedder: type[KeywordEmbedder]
+) -> None:
     build_summarised(index, embedder, models)
     with pytest.raises(EncoderMismatchError):
         open_summarised(index, keyword_embedder("river", "castle", "songs"))
 
 
 @pytest.fixture(scope="module")
-def prepared(made: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Any) -> Path:
+def prepared(made: Path, tmp_path_factory: pytest.TempPathFactory, embedder: KeywordEmbedder) -> Path:
     path = tmp_path_factory.mktemp("prepared") / "town.kraq"
     shutil.copytree(made, path, ignore=shutil.ignore_patterns("lock"))
     with Index.open(path, write=True) as index:
@@ -179,7 +185,9 @@ def prepared(made: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Any
 
 
 @pytest.mark.parametrize("name", ["k2rag", *BASELINES])
-def test_the_program_and_its_baselines_answer_with_evidence(prepared: Path, embedder: Any, name: str) -> None:
+def test_the_program_and_its_baselines_answer_with_evidence(
+    prepared: Path, embedder: KeywordEmbedder, name: str
+) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
         prediction = space.ask(space.program(name, k=3), "Which castle did Anna Smith paint?")
     assert prediction.answer
@@ -188,7 +196,7 @@ def test_the_program_and_its_baselines_answer_with_evidence(prepared: Path, embe
     assert prediction.timings["wall"] > 0
 
 
-def test_the_passages_of_k2rag_are_those_of_the_summaries(prepared: Path, embedder: Any) -> None:
+def test_the_passages_of_k2rag_are_those_of_the_summaries(prepared: Path, embedder: KeywordEmbedder) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
         prediction = space.ask(space.program("k2rag", k=3), "Which castle did Anna Smith paint?")
         assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()
@@ -196,7 +204,7 @@ def test_the_passages_of_k2rag_are_those_of_the_summaries(prepared: Path, embedd
         assert prediction.account
 
 
-def test_one_k2rag_serves_sixteen_threads(prepared: Path, embedder: Any) -> None:
+def test_one_k2rag_serves_sixteen_threads(prepared: Path, embedder: KeywordEmbedder) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
         program = space.program("k2rag", k=3)
         questions = [f"Which {about} did Anna Smith paint?" for about in ("castle", "river")] * 8
@@ -208,7 +216,7 @@ def test_one_k2rag_serves_sixteen_threads(prepared: Path, embedder: Any) -> None
 
 
 def test_a_corpus_without_names_has_no_graph_and_is_answered_all_the_same(
-    tmp_path: Path, embedder: Any, models: LanguageModels
+    tmp_path: Path, embedder: KeywordEmbedder, models: LanguageModels
 ) -> None:
     texts = [f"some {about} was there and nobody came to see it." for about in set(TOPICS.values())]
     out = tmp_path / "plain.kraq"
@@ -223,7 +231,7 @@ def test_a_corpus_without_names_has_no_graph_and_is_answered_all_the_same(
     assert "castle" in prediction.hits[0].chunk.text
 
 
-def test_an_argument_that_the_program_does_not_have_is_refused(prepared: Path, embedder: Any) -> None:
+def test_an_argument_that_the_program_does_not_have_is_refused(prepared: Path, embedder: KeywordEmbedder) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
         for name in ("k2rag", "naive-keyword"):
             with pytest.raises(ConfigError, match="alpha"):

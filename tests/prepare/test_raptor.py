@@ -15,6 +15,7 @@ from kraq_dspy.prepare.raptor import FILE, STAGE, TreeSettings, build_tree, open
 from kraq_dspy.programs.retrievers import RaptorRetriever
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 SMALL = TreeSettings(cluster_tokens=36, min_nodes=2, method="kmeans")
 TEXTS = [f"river number {number}" for number in range(6)] + [f"castle number {number}" for number in range(6)]
@@ -40,12 +41,12 @@ def chunk(text: str) -> Chunk:
 
 
 @pytest.fixture
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("river", "castle")
 
 
 @pytest.fixture
-def index(tmp_path: Path, embedder: Any) -> Iterator[Index]:
+def index(tmp_path: Path, embedder: KeywordEmbedder) -> Iterator[Index]:
     with Index.create(
         tmp_path / "tree.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=embedder.dimension
     ) as index:
@@ -55,7 +56,9 @@ def index(tmp_path: Path, embedder: Any) -> Iterator[Index]:
         yield index
 
 
-def test_passages_that_are_alike_get_a_summary_and_summaries_one_above_them(index: Index, embedder: Any) -> None:
+def test_passages_that_are_alike_get_a_summary_and_summaries_one_above_them(
+    index: Index, embedder: KeywordEmbedder
+) -> None:
     report = build_tree(index, embedder, Models(told()), SMALL)
     tree, vectors = open_tree(index, embedder)
     first = [node for node in tree.nodes.values() if node.level == 1]
@@ -71,7 +74,7 @@ def test_passages_that_are_alike_get_a_summary_and_summaries_one_above_them(inde
     assert {"leaf", "summary"} == {hit.why for hit in hits}
 
 
-def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedder: Any) -> None:
+def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedder: KeywordEmbedder) -> None:
     build_tree(index, embedder, Models(told()), SMALL)
     written = (index.path / FILE).read_text()
     again = build_tree(index, embedder, Models(DummyLM([])), SMALL)
@@ -79,7 +82,7 @@ def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedde
     assert json.loads((index.path / FILE).read_text())["nodes"] == json.loads(written)["nodes"]
 
 
-def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder: Any) -> None:
+def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder: KeywordEmbedder) -> None:
     partly = DummyLM({"castle": {"summary": "all about a castle"}, "river": {"nothing": "of use"}})
     report = build_tree(index, embedder, Models(partly), SMALL)
     tree, _ = open_tree(index, embedder)
@@ -90,7 +93,9 @@ def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder
     assert index.results.failures(STAGE) == []
 
 
-def test_without_a_tree_or_with_an_old_or_damaged_one_the_command_is_named(index: Index, embedder: Any) -> None:
+def test_without_a_tree_or_with_an_old_or_damaged_one_the_command_is_named(
+    index: Index, embedder: KeywordEmbedder
+) -> None:
     with pytest.raises(IndexStateError, match=r"no tree of summaries. Run: kraq precompute .*tree\.kraq --raptor"):
         open_tree(index, embedder)
     build_tree(index, embedder, Models(told()), SMALL)
@@ -102,13 +107,13 @@ def test_without_a_tree_or_with_an_old_or_damaged_one_the_command_is_named(index
         open_tree(index, embedder)
 
 
-def test_an_index_without_passages_says_what_to_do(index: Index, embedder: Any) -> None:
+def test_an_index_without_passages_says_what_to_do(index: Index, embedder: KeywordEmbedder) -> None:
     index.replace(Chunk, [])
     with pytest.raises(IndexStateError, match="kraq index"):
         build_tree(index, embedder, Models(told()), SMALL)
 
 
-def test_few_passages_make_a_tree_without_summaries(index: Index, embedder: Any) -> None:
+def test_few_passages_make_a_tree_without_summaries(index: Index, embedder: KeywordEmbedder) -> None:
     report = build_tree(index, embedder, Models(DummyLM([])), TreeSettings(min_nodes=13))
     assert (report.summaries, report.levels) == (0, 0)
     tree, vectors = open_tree(index, embedder)

@@ -10,6 +10,7 @@ import pytest
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 TEXTS = {
     "rhine": "The Rhine is a river.",
@@ -61,7 +62,7 @@ class Library:
 
 
 @pytest.fixture
-def library(tmp_path: Path, keyword_embedder: Any) -> Iterator[Library]:
+def library(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[Library]:
     embedder = keyword_embedder("river", "bridge", "castle", "music")
     chunks = [
         Chunk(content_id("chunk", name), f"doc-{name[0]}", 0, 0, len(text), text, 5, title=name)

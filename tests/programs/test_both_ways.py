@@ -50,6 +50,7 @@ from kraq_dspy.programs.state import load_state, save_state, state_of
 from kraq_dspy.programs.summarize_cluster import SummarizeCluster
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.signatures import AnswerQuestion
+from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"
 PASSAGE = "The Rhine is a river in Germany. Cologne stands on the Rhine. Its cathedral was finished in 1880."
@@ -166,24 +167,24 @@ class NothingStored:
         return np.zeros((len(chunk_ids), 5), np.float32), np.zeros(len(chunk_ids), np.bool_)
 
 
-def graph_local(library: Any) -> GraphLocalSearch:
+def graph_local(library: Library) -> GraphLocalSearch:
     program = GraphLocalSearch(nearest=lambda *_, **__: [], graph=Any)  # type: ignore[arg-type]
     program.context = knowledge  # type: ignore[assignment]
     return program
 
 
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
-def nearest(library: Any) -> NearestQuestions:
+def nearest(library: Library) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
 class QuestionIgnored:
     """A passage embedder as an instructed one."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Library) -> None:
         self.embedder = library.embedder
         self.name, self.dimension = self.embedder.name, self.embedder.dimension
 
@@ -204,7 +205,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     AdaptedRetriever: (lambda library: AdaptedRetriever(lambda question: [PASSAGE]), {"question": QUESTION, "k": 4}),
     AskQuestion: (lambda library: AskQuestion(), {"summary": PASSAGE}),
     AskRandomQuestion: (lambda library: AskRandomQuestion(), {"passages": [PASSAGE, "Cologne is a city."]}),
-    BinaryJudge: (lambda library: BinaryJudge(), {"asked": ANSWERED}),
+    BinaryJudge: (lambda library: BinaryJudge(), {"answered": ANSWERED}),
     Clarify: (lambda library: Clarify(), ASKED),
     CombinedRetrieveRAG: (lambda library: CombinedRetrieveRAG(dense(library), nearest(library), k=4), ASKED),
     ConfirmSame: (lambda library: ConfirmSame(), {"first": "Rhine: a river", "second": "The Rhine: a river"}),
@@ -237,7 +238,7 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
         {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
     ),
     RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library), Vary()), {"question": QUESTION, "k": 4}),
-    RubricJudge: (lambda library: RubricJudge(), {"asked": ANSWERED}),
+    RubricJudge: (lambda library: RubricJudge(), {"answered": ANSWERED}),
     Shorten: (lambda library: Shorten(least_tokens=5), {"text": " ".join([PASSAGE] * 3)}),
     SingleStep: (lambda library: SingleStep(AnswerQuestion), {"question": QUESTION, "passages": [PASSAGE]}),
     SpeculativeRAG: (lambda library: SpeculativeRAG(dense(library), QuestionIgnored(library), n=4), ASKED),
@@ -294,7 +295,7 @@ def timeless(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
-def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Any) -> None:
+def test_both_forms_give_the_same_answer(module: type[dspy.Module], library: Library) -> None:
     make, inputs = MODULES[module]
     if module is KRAQ:
         inputs = {"chunks": list(library.records.chunks.values())}
@@ -315,7 +316,7 @@ SAMPLES = {str: "Which tower?", list[str]: ["A tower.", "A bridge."]}
     ids=lambda each: each.__name__,
 )
 def test_what_a_module_learned_is_saved_and_loaded_by_dspys_ways_and_by_this_librarys(
-    module: type[dspy.Module], library: Any, tmp_path: Path
+    module: type[dspy.Module], library: Library, tmp_path: Path
 ) -> None:
     make, _ = MODULES[module]
     program, loaded, from_program, from_library = (make(library) for _ in range(4))

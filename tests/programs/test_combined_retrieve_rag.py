@@ -15,6 +15,7 @@ from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.presets import COMBINED_PRESETS
 from kraq_dspy.programs.retrievers import DenseRetriever, NearestQuestions
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from tests.programs.conftest import Library
 
 QUESTION = "castle castle music"
 
@@ -27,12 +28,12 @@ def lm() -> Iterator[DummyLM]:
 
 
 @pytest.fixture
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
 @pytest.fixture
-def nearest(library: Any) -> NearestQuestions:
+def nearest(library: Library) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
@@ -64,7 +65,7 @@ def test_the_model_sees_the_evidence_of_all_questions(
 
 
 def test_alpha_one_is_traditional_rag(
-    lm: DummyLM, library: Any, dense: DenseRetriever, nearest: NearestQuestions
+    lm: DummyLM, library: Library, dense: DenseRetriever, nearest: NearestQuestions
 ) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     combined = CombinedRetrieveRAG(dense, nearest, k=5, alpha=1.0)(question=QUESTION)
@@ -76,7 +77,7 @@ def test_alpha_one_is_traditional_rag(
 
 
 def test_an_index_without_questions_says_what_to_do(
-    lm: DummyLM, library: Any, dense: DenseRetriever, nearest: NearestQuestions
+    lm: DummyLM, library: Library, dense: DenseRetriever, nearest: NearestQuestions
 ) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     with pytest.raises(IndexStateError, match="kraq index"):

@@ -1,11 +1,10 @@
-from typing import Any
-
 import dspy
 import pytest
 
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
 from kraq_dspy.signatures import GenerateQuestion
+from tests.conftest import KeywordEmbedder
 
 
 def demo(thing: str) -> dspy.Example:
@@ -13,7 +12,7 @@ def demo(thing: str) -> dspy.Example:
 
 
 @pytest.fixture
-def predictor(keyword_embedder: Any) -> dspy.Predict:
+def predictor(keyword_embedder: type[KeywordEmbedder]) -> dspy.Predict:
     made = FittingPredict(GenerateQuestion, shorten="summary")
     near(made, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
     return made
@@ -51,7 +50,7 @@ def test_the_model_sees_the_chosen_ones_alone(predictor: dspy.Predict) -> None:
     assert "What is the dog?" not in shown
 
 
-def test_no_demonstration_is_no_error(keyword_embedder: Any) -> None:
+def test_no_demonstration_is_no_error(keyword_embedder: type[KeywordEmbedder]) -> None:
     made = dspy.Predict(GenerateQuestion)
     near(made, [], 2, keyword_embedder("cat"))
     assert made.chosen({"summary": "A cat."}) == []

@@ -17,6 +17,7 @@ from kraq_dspy.programs.state import load_state, save_state, state_of
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import AnswerQuestion
+from tests.conftest import KeywordEmbedder
 
 DEMO = dspy.Example(
     passage="Ada met Charles.",
@@ -273,7 +274,9 @@ def nearest_answers(embedder: Any) -> dspy.Predict:
     return predictor
 
 
-def test_a_pool_of_demonstrations_is_saved_with_its_encoder(tmp_path: Path, keyword_embedder: Any) -> None:
+def test_a_pool_of_demonstrations_is_saved_with_its_encoder(
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
     embedder = keyword_embedder("tower", "bridge", "museum")
     path = saved(tmp_path, nearest_answers(embedder))
     again = dspy.Predict(AnswerQuestion)
@@ -286,7 +289,7 @@ def test_a_pool_of_demonstrations_is_saved_with_its_encoder(tmp_path: Path, keyw
             load_state(dspy.Predict(AnswerQuestion), path, embedder=other)
 
 
-def test_a_plain_state_takes_the_place_of_a_pool(tmp_path: Path, keyword_embedder: Any) -> None:
+def test_a_plain_state_takes_the_place_of_a_pool(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     predictor = nearest_answers(keyword_embedder("tower", "bridge"))
     load_state(predictor, saved(tmp_path, dspy.Predict(AnswerQuestion)))
     assert type(predictor) is dspy.Predict

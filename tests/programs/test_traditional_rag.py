@@ -3,7 +3,6 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
@@ -11,6 +10,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.programs.retrievers import DenseRetriever
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"
 
@@ -23,12 +23,12 @@ def lm() -> Iterator[DummyLM]:
 
 
 @pytest.fixture
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
 def test_the_prediction_has_the_answer_its_evidence_and_the_time_it_took(
-    lm: DummyLM, library: Any, dense: DenseRetriever
+    lm: DummyLM, library: Library, dense: DenseRetriever
 ) -> None:
     prediction = TraditionalRAG(dense, k=3)(question=QUESTION)
     assert prediction.answer == "the hall"
@@ -53,14 +53,14 @@ def test_the_asynchronous_program_predicts_the_same(lm: DummyLM, dense: DenseRet
     assert set(waited.timings) == set(called.timings)
 
 
-def test_no_passages_are_no_error(lm: DummyLM, library: Any, dense: DenseRetriever) -> None:
+def test_no_passages_are_no_error(lm: DummyLM, library: Library, dense: DenseRetriever) -> None:
     library.chunk_vectors.delete(library.chunk_vectors.ids())
     prediction = TraditionalRAG(dense)(question=QUESTION)
     assert prediction.hits == []
     assert prediction.answer == "the hall"
 
 
-def test_sixteen_threads_may_share_a_program(library: Any, dense: DenseRetriever) -> None:
+def test_sixteen_threads_may_share_a_program(library: Library, dense: DenseRetriever) -> None:
     program = TraditionalRAG(dense, k=3)
     program.set_lm(DummyLM([{"answer": "the hall"}] * 200))
     with ThreadPoolExecutor(16) as pool:

@@ -15,6 +15,7 @@ from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionR
 from kraq_dspy.programs.state import state_of
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 WORDS = ("river", "bridge", "castle", "music")
 TEXTS = [" ".join(word for place, word in enumerate(WORDS) if number >> place & 1) or "nothing" for number in range(16)]
@@ -28,7 +29,7 @@ class Records:
 
 
 @pytest.fixture(scope="module")
-def retrievers(keyword_embedder: Any) -> Iterator[list[Any]]:
+def retrievers(keyword_embedder: type[KeywordEmbedder]) -> Iterator[list[Any]]:
     embedder = keyword_embedder(*WORDS)
     with tempfile.TemporaryDirectory() as folder:
         store = EdgeVectorStore(Path(folder) / "chunks", embedder.dimension)

@@ -34,6 +34,7 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.steps.direct import Done, Item
 from kraq_dspy.stores.index import Index
+from tests.conftest import KeywordEmbedder
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
 
@@ -68,7 +69,7 @@ def items(count: int) -> list[Item]:
 
 
 @pytest.fixture(scope="module")
-def embedder(keyword_embedder: Any) -> Any:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
     return keyword_embedder("ada", "babbage", "byron", "shelley", "turing", "bletchley", "engine", "wrote")
 
 
@@ -105,7 +106,7 @@ def asked(
 
 
 def test_a_build_on_a_cluster_writes_the_records_of_a_local_one_and_a_second_asks_nothing(
-    ray: Any, tmp_path: Path, embedder: Any
+    ray: Any, tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     local = build_index(DOCUMENTS, tmp_path / "local.kraq", settings=settings(), embedder=embedder)
     first = build_index(DOCUMENTS, tmp_path / "ray.kraq", settings=settings(run=ON_RAY), embedder=embedder)
@@ -204,7 +205,7 @@ def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_
 
 
 def test_an_address_without_a_cluster_ends_the_run_with_one_message(
-    tmp_path: Path, embedder: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = pytest.importorskip("ray", reason="needs the extra ray")
     monkeypatch.setattr(module, "is_initialized", lambda: False)  # as in a process that has not joined one yet
@@ -214,7 +215,7 @@ def test_an_address_without_a_cluster_ends_the_run_with_one_message(
 
 
 def test_without_the_package_nothing_is_written_and_the_extra_is_named(
-    tmp_path: Path, embedder: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setitem(sys.modules, "ray.data", None)

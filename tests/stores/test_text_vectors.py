@@ -13,6 +13,7 @@ from kraq_dspy.prepare.graph import embed_graph
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 TEXTS = {"r": "a river", "b": "a bridge", "rb": "a river and a bridge"}
 
@@ -35,7 +36,7 @@ class Counting:
 
 
 def test_only_what_is_missing_or_changed_is_embedded_and_what_is_gone_goes(
-    tmp_path: Path, keyword_embedder: Any
+    tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
     embedder = Counting(keyword_embedder("river", "bridge"))
     store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
@@ -50,7 +51,7 @@ def test_only_what_is_missing_or_changed_is_embedded_and_what_is_gone_goes(
     store.close()
 
 
-def test_filters_ask_about_payloads(tmp_path: Path, keyword_embedder: Any) -> None:
+def test_filters_ask_about_payloads(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("river", "bridge")
     store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
     vectors = TextVectors(store, embedder, TEXTS, {"r": {"level": 0}, "rb": {"level": 1}})
@@ -59,7 +60,7 @@ def test_filters_ask_about_payloads(tmp_path: Path, keyword_embedder: Any) -> No
     store.close()
 
 
-def test_an_index_without_a_graph_says_what_to_do(tmp_path: Path, keyword_embedder: Any) -> None:
+def test_an_index_without_a_graph_says_what_to_do(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("river")
     with (
         Index.create(

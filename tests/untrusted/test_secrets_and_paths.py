@@ -15,6 +15,7 @@ from kraq_dspy.indexing.export import FORMATS, export_index
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from tests.conftest import WarmShell
 
 KEY = "sk-kraq-0123456789-not-to-be-seen"
 PASSWORD = "hunter2-not-to-be-seen"
@@ -71,7 +72,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(tmp_path: Path
     assert PASSWORD not in str(refused.value)
 
 
-def test_an_error_does_not_show_the_key(kraq: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_does_not_show_the_key(kraq: WarmShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
     role = {"model": "hosted_vllm/m", "api_base": "http://127.0.0.1:9/v1", "api_key_env": "KRAQ_TEST_KEY"}
     config = "[roles.default]\nretries = 0\n" + "".join(f'{name} = "{value}"\n' for name, value in role.items())
@@ -102,7 +103,7 @@ def test_ids_of_documents_never_become_paths(tmp_path: Path) -> None:
     assert not Path("/tmp/outside").exists()
 
 
-def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(kraq: Any, tmp_path: Path) -> None:
+def test_control_codes_and_markup_of_documents_do_not_reach_the_terminal(kraq: WarmShell, tmp_path: Path) -> None:
     codes = "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J [red]markup[/red] [link=http://x]y[/link] \u202eback\r"
     rows = [
         {"id": f"{name} {codes}", "title": f"Ada {codes}", "text": f"{text} Ada {codes} Lovelace met Charles {codes}."}

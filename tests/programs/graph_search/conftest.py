@@ -15,6 +15,7 @@ from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.records import Chunk, Community, Entity, Finding, Relationship, Summary, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.text_vectors import TextVectors
+from tests.conftest import KeywordEmbedder
 
 ENTITIES = {
     "Rhine": "a river",
@@ -69,7 +70,7 @@ class Town:
 
 
 @pytest.fixture
-def town(tmp_path: Path, keyword_embedder: Any) -> Iterator[Town]:
+def town(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[Town]:
     embedder = keyword_embedder("river", "bridge", "castle", "music")
     with Index.create(
         tmp_path / "town.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=embedder.dimension

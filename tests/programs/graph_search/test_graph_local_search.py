@@ -8,15 +8,16 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
+from tests.programs.graph_search.conftest import Town
 
 QUESTION = "Which river has a bridge?"
 
 
-def search(town: Any, **settings: Any) -> GraphLocalSearch:
+def search(town: Town, **settings: Any) -> GraphLocalSearch:
     return GraphLocalSearch(town.entities, town.graph, **{"n_entities": 2, **settings})
 
 
-def test_the_model_sees_entities_links_reports_and_passages_of_what_the_question_is_about(town: Any) -> None:
+def test_the_model_sees_entities_links_reports_and_passages_of_what_the_question_is_about(town: Town) -> None:
     lm = DummyLM([{"answer": "the Elbe"}])
     with dspy.context(lm=lm):
         prediction = search(town)(question=QUESTION)
@@ -31,13 +32,13 @@ def test_the_model_sees_entities_links_reports_and_passages_of_what_the_question
     assert "The Blue crosses the Elbe." in prompt or "The Rhine and the Elbe are rivers." in prompt
 
 
-def test_links_between_the_entities_come_first_then_those_to_others(town: Any) -> None:
+def test_links_between_the_entities_come_first_then_those_to_others(town: Town) -> None:
     found = search(town, n_entities=3).context("river and bridge")
     assert {entity.name for entity in found.entities} == {"Elbe", "Rhine", "Blue"}
     assert found.shown["relationships"] == ["Elbe | meets | Blue", "Rhine | meets | Elbe", "Blue | meets | Keep"]
 
 
-def test_an_entitys_passages_that_state_its_links_come_first(town: Any) -> None:
+def test_an_entitys_passages_that_state_its_links_come_first(town: Town) -> None:
     found = search(town, n_entities=1).context("river and bridge")
     assert [entity.name for entity in found.entities] == ["Elbe"]
     assert [hit.chunk.document_id for hit in found.hits] == ["rivers", "blank"]
@@ -45,18 +46,18 @@ def test_an_entitys_passages_that_state_its_links_come_first(town: Any) -> None:
 
 
 @pytest.mark.parametrize("tokens", [20, 45, 90, 8000])
-def test_everything_together_stays_in_the_budget(town: Any, tokens: int) -> None:
+def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> None:
     found = search(town, tokens=tokens, n_entities=5).context(QUESTION)
     assert found.n_tokens <= tokens
     assert found.n_tokens == sum(count_tokens(text) for texts in found.shown.values() for text in texts)
 
 
-def test_k_bounds_the_passages(town: Any) -> None:
+def test_k_bounds_the_passages(town: Town) -> None:
     assert len(search(town, k=1, n_entities=5).context(QUESTION).hits) == 1
     assert len(search(town, k=9, n_entities=5).context(QUESTION).hits) == 4
 
 
-def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Any, tmp_path: Path) -> None:
+def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Town, tmp_path: Path) -> None:
     program = search(town)
     with dspy.context(lm=DummyLM([{"answer": "x"}] * 2)):
         waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
@@ -66,7 +67,7 @@ def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Any
     assert program.deepcopy().context is program.context
 
 
-def test_bad_settings_are_refused(town: Any) -> None:
+def test_bad_settings_are_refused(town: Town) -> None:
     for name in ("k", "n_entities", "tokens"):
         with pytest.raises(ValueError, match=f"{name} is 0"):
             search(town, **{name: 0})

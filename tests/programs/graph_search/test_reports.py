@@ -10,6 +10,7 @@ import pytest
 
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers import EntityReportRetriever, ReportRetriever
+from tests.programs.graph_search.conftest import Town
 
 QUESTION = "Which river has a bridge?"
 
@@ -21,7 +22,7 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
 
 
 @pytest.fixture(params=RETRIEVERS)
-def retrieve(request: pytest.FixtureRequest, town: Any) -> Retriever:
+def retrieve(request: pytest.FixtureRequest, town: Town) -> Retriever:
     return RETRIEVERS[request.param](town)
 
 
@@ -43,7 +44,7 @@ def test_exclusion_and_filters_speak_of_communities(retrieve: Retriever) -> None
     assert retrieve(QUESTION, 9, filters={"level": 7}) == []
 
 
-def test_the_question_vector_may_come_with_the_question_and_answers_repeat(retrieve: Retriever, town: Any) -> None:
+def test_the_question_vector_may_come_with_the_question_and_answers_repeat(retrieve: Retriever, town: Town) -> None:
     [vector] = town.embedder.encode_queries([QUESTION])
     expected = retrieve(QUESTION, 5)
     assert retrieve(QUESTION, 5, vector=vector) == expected
@@ -59,13 +60,13 @@ def test_nonsense_is_refused_and_a_copy_is_the_retriever(retrieve: Retriever) ->
     assert copy.deepcopy(retrieve) is retrieve
 
 
-def test_the_report_nearest_in_meaning_comes_first(town: Any) -> None:
+def test_the_report_nearest_in_meaning_comes_first(town: Town) -> None:
     hits = ReportRetriever(town.reports, town.graph)("castle music", 9)
     assert [hit.chunk.title for hit in hits] == ["Hill", "Water", "Rivers"] or hits[0].chunk.title == "Hill"
     assert hits[0].chunk.text == "Music in the castle.\nThe choir: It sings."
 
 
-def test_a_level_is_its_communities_and_the_leaves_above(town: Any) -> None:
+def test_a_level_is_its_communities_and_the_leaves_above(town: Town) -> None:
     def titles(level: int | None) -> set[str]:
         return {hit.chunk.title for hit in ReportRetriever(town.reports, town.graph, level=level)(QUESTION, 9)}
 
@@ -74,7 +75,7 @@ def test_a_level_is_its_communities_and_the_leaves_above(town: Any) -> None:
     assert titles(None) == {"Water", "Hill", "Rivers"}
 
 
-def test_entities_lead_to_their_narrowest_reported_community(town: Any) -> None:
+def test_entities_lead_to_their_narrowest_reported_community(town: Town) -> None:
     def titles(level: int) -> list[str]:
         retrieve = EntityReportRetriever(town.entities, town.graph, n_entities=3, level=level)
         return [hit.chunk.title for hit in retrieve("river and bridge", 9)]
@@ -83,6 +84,6 @@ def test_entities_lead_to_their_narrowest_reported_community(town: Any) -> None:
     assert titles(0) == ["Water"]
 
 
-def test_a_finding_that_repeats_its_heading_is_told_once(town: Any) -> None:
+def test_a_finding_that_repeats_its_heading_is_told_once(town: Town) -> None:
     [hit] = ReportRetriever(town.reports, town.graph)("river bridge", 1)
     assert hit.chunk.text == "A river, and a bridge over it.\nA river and more."

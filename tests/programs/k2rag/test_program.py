@@ -15,6 +15,7 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.graph_search.local_context import LocalContext
 from kraq_dspy.programs.k2rag import K2RAG, Shorten
 from kraq_dspy.programs.retrievers import HybridRetriever
+from tests.programs.conftest import Library
 
 QUESTION = "Where is music?"
 # Two pieces of at most 128 tokens: the first is about castles, the second about bridges.
@@ -48,7 +49,7 @@ def asked(lm: DummyLM, field: str) -> list[str]:
 
 
 @pytest.fixture
-def hybrid(library: Any) -> HybridRetriever:
+def hybrid(library: Library) -> HybridRetriever:
     return HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.8)
 
 
@@ -66,7 +67,7 @@ def shorten() -> Shorten:
 
 
 def test_each_piece_of_the_account_becomes_a_question_with_passages_and_an_answer_of_its_own(
-    hybrid: HybridRetriever, shorten: Shorten, library: Any
+    hybrid: HybridRetriever, shorten: Shorten, library: Library
 ) -> None:
     with dspy.context(lm=(lm := model())):
         prediction = K2RAG(graph, hybrid, shorten, k=2)(question=QUESTION)

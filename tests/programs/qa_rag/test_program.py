@@ -15,6 +15,7 @@ from kraq_dspy.programs.qa_rag.program import QARAG, UNKNOWN
 from kraq_dspy.programs.retrievers import DenseRetriever
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import QAPair
+from tests.programs.conftest import Library
 
 QUESTION = "Which castle has music?"
 HALL = QAPair("Where is music in the castle?", "In the hall.")
@@ -59,7 +60,7 @@ def prompts(lm: DummyLM, field: str) -> list[str]:
 
 
 @pytest.fixture
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
@@ -100,7 +101,7 @@ def test_v_is_traditional_rag(dense: DenseRetriever) -> None:
     assert len(lm.history) == 2
 
 
-def test_pairs_that_were_made_in_advance_are_not_asked_for_again(dense: DenseRetriever, library: Any) -> None:
+def test_pairs_that_were_made_in_advance_are_not_asked_for_again(dense: DenseRetriever, library: Library) -> None:
     stored = Stored({library.id("hall"): (HALL,)})
     with dspy.context(lm=(lm := model())):
         prediction = QARAG(dense, stored, k=2, variant="type1")(question=QUESTION)
@@ -151,7 +152,7 @@ def test_the_asynchronous_program_predicts_the_same(dense: DenseRetriever) -> No
             assert waited[field] == called[field]
 
 
-def test_no_passages_are_no_error(dense: DenseRetriever, library: Any) -> None:
+def test_no_passages_are_no_error(dense: DenseRetriever, library: Library) -> None:
     library.chunk_vectors.delete(library.chunk_vectors.ids())
     with dspy.context(lm=model()):
         prediction = QARAG(dense)(question=QUESTION)

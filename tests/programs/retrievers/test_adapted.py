@@ -15,6 +15,8 @@ from dspy.utils import DummyLM
 from kraq_dspy import CombinedRetrieveRAG, Corpus, TraditionalRAG
 from kraq_dspy.programs.retrievers import DenseRetriever, as_question_finder, as_retriever
 from kraq_dspy.records import Chunk, Document, Hit
+from tests.conftest import KeywordEmbedder
+from tests.programs.conftest import Library
 
 TEXTS = ["The Rhine is a river.", "A bridge to the castle.", "Music in the castle."]
 
@@ -63,7 +65,7 @@ def test_a_function_gets_the_options_that_its_signature_names_and_the_rest_is_se
     assert asked == [("q", 3, vector)]
 
 
-def test_a_retriever_of_this_library_stays_what_it_is(library: Any) -> None:
+def test_a_retriever_of_this_library_stays_what_it_is(library: Library) -> None:
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
     assert as_retriever(dense) is dense
     assert TraditionalRAG(dense).retrieve is dense
@@ -109,7 +111,7 @@ def test_what_cannot_be_asked_is_refused_when_the_program_is_made(source: Any, m
     ],
 )
 def test_a_request_that_makes_no_sense_is_refused_by_every_kind(
-    library: Any, question: Any, k: Any, error: type[Exception], message: str
+    library: Library, question: Any, k: Any, error: type[Exception], message: str
 ) -> None:
     for retrieve in (as_retriever(texts), DenseRetriever(library.records, library.chunk_vectors, library.embedder)):
         with pytest.raises(error, match=message):
@@ -164,7 +166,7 @@ def packaged() -> None:
     pytest.importorskip("torch")
 
 
-def test_a_corpus_in_memory_gives_retriever_and_question_finder(keyword_embedder: Any) -> None:
+def test_a_corpus_in_memory_gives_retriever_and_question_finder(keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("river", "bridge", "castle", "music")
     corpus = Corpus.from_texts([*TEXTS[:2], Document("d", "", TEXTS[2], metadata={"kind": "song"})], embedder=embedder)
     assert passages(corpus.retriever("castle with music", 2)) == [TEXTS[2], TEXTS[1]]

@@ -5,9 +5,10 @@ import pytest
 from kraq_dspy.programs.retrievers import AdaptiveRetriever, DenseRetriever, passage_graph
 from kraq_dspy.programs.retrievers.adaptive import graph_weight
 from kraq_dspy.records import Hit
+from tests.programs.conftest import Library
 
 
-def adaptive(library: Any, mentions: list[tuple[str, str]], **settings: Any) -> AdaptiveRetriever:
+def adaptive(library: Library, mentions: list[tuple[str, str]], **settings: Any) -> AdaptiveRetriever:
     return AdaptiveRetriever(
         DenseRetriever(library.records, library.chunk_vectors, library.embedder),
         passage_graph(library.records.chunks, [(library.id(name), entity) for name, entity in mentions]),
@@ -35,7 +36,7 @@ def test_the_steeper_the_scores_the_more_the_graph_says(scores: list[float], wei
     assert graph_weight(scores) == pytest.approx(weight)
 
 
-def test_where_scores_fall_off_the_graph_brings_in_what_does_not_resemble_the_question(library: Any) -> None:
+def test_where_scores_fall_off_the_graph_brings_in_what_does_not_resemble_the_question(library: Library) -> None:
     mentions = [("span", "Stonework"), ("blank", "Stonework")]
     hits = adaptive(library, mentions, start=1, damping=0.5)("bridge", 2)
     assert [(hit.chunk.title, hit.why) for hit in hits] == [("span", "adaptive"), ("blank", "adaptive")]
@@ -46,7 +47,7 @@ def test_where_scores_fall_off_the_graph_brings_in_what_does_not_resemble_the_qu
 class Ranking:
     """Finds the passages named, with these scores."""
 
-    def __init__(self, library: Any, scores: dict[str, float]) -> None:
+    def __init__(self, library: Library, scores: dict[str, float]) -> None:
         self.hits = [
             Hit(library.records.chunks[library.id(name)], score, "?", "given") for name, score in scores.items()
         ]
@@ -55,7 +56,7 @@ class Ranking:
         return self.hits[:k]
 
 
-def test_the_walk_starts_from_all_good_hits_and_mostly_from_the_one_that_stands_out(library: Any) -> None:
+def test_the_walk_starts_from_all_good_hits_and_mostly_from_the_one_that_stands_out(library: Library) -> None:
     graph = passage_graph(
         library.records.chunks,
         [(library.id(name), entity) for name, entity in [("span", "A"), ("blank", "A"), ("gate", "B"), ("tune", "B")]],
@@ -75,13 +76,13 @@ def test_the_walk_starts_from_all_good_hits_and_mostly_from_the_one_that_stands_
     assert (other - base) / (first - base) == pytest.approx(0.5 ** (10 / 4))  # visits as the weights, under the root
 
 
-def test_a_larger_budget_finds_the_same_and_more(library: Any) -> None:
+def test_a_larger_budget_finds_the_same_and_more(library: Library) -> None:
     retrieve = adaptive(library, [("span", "X"), ("blank", "X"), ("gate", "Y"), ("tune", "Y")])
     ids = [hit.chunk.id for hit in retrieve("a bridge to a castle", 9)]
     assert all([hit.chunk.id for hit in retrieve("a bridge to a castle", k)] == ids[:k] for k in (1, 3, 5))
 
 
-def test_where_they_are_flat_it_is_the_retriever_itself(library: Any) -> None:
+def test_where_they_are_flat_it_is_the_retriever_itself(library: Library) -> None:
     retrieve = adaptive(library, [("span", "Stonework"), ("blank", "Stonework")], pool=1)
     [hit] = retrieve("bridge", 1)  # one candidate has no shape
     assert (hit.chunk.title, hit.why) == ("span", "adaptive")
@@ -90,7 +91,7 @@ def test_where_they_are_flat_it_is_the_retriever_itself(library: Any) -> None:
     assert [hit.chunk.id for hit in never] == [hit.chunk.id for hit in plain]
 
 
-def test_a_graph_without_entities_keeps_the_best_hit(library: Any) -> None:
+def test_a_graph_without_entities_keeps_the_best_hit(library: Library) -> None:
     retrieve = adaptive(library, [])
     plain = DenseRetriever(library.records, library.chunk_vectors, library.embedder)("bridge castle", 3)
     assert retrieve("bridge castle", 3)[0].chunk == plain[0].chunk
@@ -99,6 +100,6 @@ def test_a_graph_without_entities_keeps_the_best_hit(library: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"), [({"most": 1.1}, "most"), ({"pool": 0}, "pool"), ({"start": 0}, "start")]
 )
-def test_settings_out_of_range_are_refused(library: Any, settings: dict[str, Any], message: str) -> None:
+def test_settings_out_of_range_are_refused(library: Library, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         adaptive(library, [], **settings)

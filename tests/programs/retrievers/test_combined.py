@@ -14,6 +14,7 @@ from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, Nea
 from kraq_dspy.programs.retrievers.combined import Budget
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
+from tests.programs.conftest import Library
 
 
 class Ranked:
@@ -51,7 +52,7 @@ class Numbered:
         return np.zeros((len(question_ids), 1), dtype=np.float32)
 
 
-def combined(library: Any, **settings: Any) -> CombinedRetriever:
+def combined(library: Library, **settings: Any) -> CombinedRetriever:
     return CombinedRetriever(
         DenseRetriever(library.records, library.chunk_vectors, library.embedder),
         NearestQuestions(library.records, library.question_vectors, library.embedder),
@@ -94,7 +95,7 @@ def test_strict_retrieves_the_papers_count(k: int, n: int, percent: int, size: i
     assert sum(hit.query == "q" for hit in hits) == min(main, size)
 
 
-def test_each_auxiliary_question_leaves_out_what_was_found_before(library: Any) -> None:
+def test_each_auxiliary_question_leaves_out_what_was_found_before(library: Library) -> None:
     # The question points along (castle 2, music 1)/sqrt 5: hall (castle, music) has cosine .949, keep (castle) .894.
     # The castle question's best is keep again, so it brings gate (.707); the music question's best is song (1).
     found = combined(library, n=2, alpha=0.5).search(RetrievalRequest("castle castle music", 4))
@@ -110,7 +111,7 @@ def test_each_auxiliary_question_leaves_out_what_was_found_before(library: Any) 
     ]
 
 
-def test_hits_say_which_question_found_them_and_why(library: Any) -> None:
+def test_hits_say_which_question_found_them_and_why(library: Library) -> None:
     hits = combined(library, n=1, alpha=0.5)("music", 4)
     assert [(hit.query, hit.why) for hit in hits] == [("music", "dense")] * 2 + [
         ("What music is there?", "auxiliary")
@@ -119,14 +120,14 @@ def test_hits_say_which_question_found_them_and_why(library: Any) -> None:
     assert library.names(hits[2:])[0] == "hall"  # .707, the best that is left
 
 
-def test_what_filters_take_from_the_auxiliary_questions_the_main_query_fills_up(library: Any) -> None:
+def test_what_filters_take_from_the_auxiliary_questions_the_main_query_fills_up(library: Library) -> None:
     retrieve = combined(library, n=2, alpha=0.5)
     assert len(retrieve("castle", 9)) == 9
     narrow = {"document_id": ["doc-g", "doc-s"]}
     assert set(library.names(retrieve("castle", 4, filters=narrow))) == {"gate", "span", "song"}
 
 
-def test_alpha_one_is_the_inner_retriever_and_needs_no_questions(library: Any) -> None:
+def test_alpha_one_is_the_inner_retriever_and_needs_no_questions(library: Library) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
     found = combined(library, alpha=1.0).search(RetrievalRequest("a bridge to the castle", 5))
@@ -136,7 +137,7 @@ def test_alpha_one_is_the_inner_retriever_and_needs_no_questions(library: Any) -
         combined(library, alpha=0.5)("a bridge to the castle", 5)
 
 
-def test_the_question_is_encoded_once_and_stored_questions_never(library: Any) -> None:
+def test_the_question_is_encoded_once_and_stored_questions_never(library: Library) -> None:
     encoded: list[str] = []
 
     class Counting:

@@ -45,19 +45,20 @@ from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.stores.text_vectors import TextVectors
+from tests.programs.conftest import Library
 
 QUESTION = "Which river has a bridge to a castle with music?"
 
 
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
-def nearest(library: Any) -> NearestQuestions:
+def nearest(library: Library) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder)
 
 
-def communities(library: Any) -> QuestionCommunities:
+def communities(library: Library) -> QuestionCommunities:
     chunks_of = {
         "about bridges": ["elbe", "span", "gate"],
         "about castles": ["gate", "keep", "hall"],
@@ -70,7 +71,7 @@ def communities(library: Any) -> QuestionCommunities:
     )
 
 
-def bridge(library: Any) -> CommunityBridgeRetriever:
+def bridge(library: Library) -> CommunityBridgeRetriever:
     return CommunityBridgeRetriever(
         dense(library),
         communities(library),
@@ -81,11 +82,11 @@ def bridge(library: Any) -> CommunityBridgeRetriever:
     )
 
 
-def hybrid(library: Any) -> HybridRetriever:
+def hybrid(library: Library) -> HybridRetriever:
     return HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.5)
 
 
-def sentence_window(library: Any) -> SentenceWindowRetriever:
+def sentence_window(library: Library) -> SentenceWindowRetriever:
     texts = {
         sentence_id(chunk.id, number): chunk.text[start:end]
         for chunk in library.records.chunks.values()
@@ -97,13 +98,13 @@ def sentence_window(library: Any) -> SentenceWindowRetriever:
     return SentenceWindowRetriever(library.records, vectors, library.embedder, window=0)
 
 
-def metadata_filter(library: Any) -> MetadataFilterRetriever:
+def metadata_filter(library: Library) -> MetadataFilterRetriever:
     """The question names an entity of two passages."""
     castle = Entity("castle", "with music", "", "", ("with music",), (library.id("hall"), library.id("keep")))
     return MetadataFilterRetriever(hybrid(library), KnownMetadata(library.records.chunks.values(), [castle]))
 
 
-def passages_and_entities(library: Any) -> PassageGraph:
+def passages_and_entities(library: Library) -> PassageGraph:
     mentions = [
         (library.id(name), entity)
         for name, entities in {
@@ -121,11 +122,11 @@ def passages_and_entities(library: Any) -> PassageGraph:
     return passage_graph(library.records.chunks, mentions, [("castle", "music", 2.0)])
 
 
-def pagerank(library: Any) -> PageRankRetriever:
+def pagerank(library: Library) -> PageRankRetriever:
     return PageRankRetriever(dense(library), passages_and_entities(library), library.records)
 
 
-def raptor(library: Any, mode: str) -> RaptorRetriever:
+def raptor(library: Library, mode: str) -> RaptorRetriever:
     clusters = {
         "rivers": (1, ["rhine", "elbe", "tune"]),
         "castles": (1, ["gate", "keep", "hall"]),
@@ -141,7 +142,7 @@ def raptor(library: Any, mode: str) -> RaptorRetriever:
     return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, tree, vectors, mode=mode)
 
 
-def rewritten(library: Any, rewrite: dspy.Module) -> RewrittenRetriever:
+def rewritten(library: Library, rewrite: dspy.Module) -> RewrittenRetriever:
     rewrite.set_lm(make_lm(RoleSettings(model="embedded")))
     return RewrittenRetriever(dense(library), rewrite)
 
@@ -190,7 +191,7 @@ RETRIEVERS: dict[str, Callable[[Any], Retriever]] = {
 
 
 @pytest.fixture(params=RETRIEVERS)
-def retrieve(request: pytest.FixtureRequest, library: Any) -> Retriever:
+def retrieve(request: pytest.FixtureRequest, library: Library) -> Retriever:
     return RETRIEVERS[request.param](library)
 
 
@@ -221,7 +222,7 @@ def test_every_hit_says_what_found_it_and_why(retrieve: Retriever) -> None:
         assert (hit.query == QUESTION) or hit.why == "auxiliary"
 
 
-def test_excluded_passages_do_not_come_back(retrieve: Retriever, library: Any) -> None:
+def test_excluded_passages_do_not_come_back(retrieve: Retriever, library: Library) -> None:
     best = [hit.chunk.id for hit in retrieve(QUESTION, 3)]
     rest = [hit.chunk.id for hit in retrieve(QUESTION, 9, exclude=best)]
     assert rest
@@ -237,7 +238,7 @@ def test_hits_match_the_filters(retrieve: Retriever) -> None:
     assert retrieve(QUESTION, 9, filters={"document_id": "absent"}) == []
 
 
-def test_filters_and_exclusion_hold_together(retrieve: Retriever, library: Any) -> None:
+def test_filters_and_exclusion_hold_together(retrieve: Retriever, library: Library) -> None:
     hits = retrieve(QUESTION, 9, exclude=[library.id("song")], filters={"document_id": ["doc-g", "doc-s"]})
     assert set(library.names(hits)) == {"gate", "span"}
 
@@ -255,7 +256,7 @@ def test_sixteen_threads_may_share_it(retrieve: Retriever) -> None:
         assert list(pool.map(lambda question: retrieve(question, 5), questions)) == expected
 
 
-def test_the_question_vector_may_come_with_the_question(retrieve: Retriever, library: Any) -> None:
+def test_the_question_vector_may_come_with_the_question(retrieve: Retriever, library: Library) -> None:
     vector: Vectors = library.embedder.encode_queries([QUESTION])[0]
     assert retrieve(QUESTION, 5, vector=vector) == retrieve(QUESTION, 5)
     assert np.array_equal(vector, library.embedder.encode_queries([QUESTION])[0])

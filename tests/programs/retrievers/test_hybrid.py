@@ -1,13 +1,13 @@
 import math
-from typing import Any
 
 import pytest
 
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
+from tests.programs.conftest import Library
 
 
-def test_weight_one_is_dense_retrieval(library: Any) -> None:
+def test_weight_one_is_dense_retrieval(library: Library) -> None:
     hybrid = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1)
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
     found = hybrid("a bridge to a castle", 9)
@@ -15,12 +15,12 @@ def test_weight_one_is_dense_retrieval(library: Any) -> None:
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in dense("a bridge to a castle", 9)])
 
 
-def test_weight_zero_ranks_by_words_alone(library: Any) -> None:
+def test_weight_zero_ranks_by_words_alone(library: Library) -> None:
     hybrid = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0)
     assert library.names(hybrid("choir stone music", 2)) == ["song", "span"]  # two of the words, then one
 
 
-def test_the_score_is_the_weighted_sum_of_both_cosines(library: Any) -> None:
+def test_the_score_is_the_weighted_sum_of_both_cosines(library: Library) -> None:
     def score(weight: float) -> float:
         retrieve = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=weight)
         (hit,) = (hit for hit in retrieve("stone bridge", 9) if hit.chunk.title == "span")
@@ -30,7 +30,7 @@ def test_the_score_is_the_weighted_sum_of_both_cosines(library: Any) -> None:
     assert 0 < score(0) < 1
 
 
-def test_okapi_adds_the_share_of_the_best_bm25_score(library: Any) -> None:
+def test_okapi_adds_the_share_of_the_best_bm25_score(library: Library) -> None:
     def scores(okapi: float) -> dict[str, float]:
         retrieve = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1, okapi=okapi)
         return {hit.chunk.title: hit.score for hit in retrieve("choir music", 9)}
@@ -45,13 +45,13 @@ def test_okapi_adds_the_share_of_the_best_bm25_score(library: Any) -> None:
     assert added["rhine"] == plain["rhine"]  # shares no word
 
 
-def test_a_word_match_that_the_embedding_misses_is_found(library: Any) -> None:
+def test_a_word_match_that_the_embedding_misses_is_found(library: Library) -> None:
     hybrid = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=0.5, pool=2)
     # "choir" is no keyword, so the embedding sees a question like "blank"; the word leads to "song".
     assert set(library.names(hybrid("choir", 2))) == {"blank", "song"}
 
 
-def test_a_rank_is_worth_one_over_sixty_plus_rank(library: Any) -> None:
+def test_a_rank_is_worth_one_over_sixty_plus_rank(library: Library) -> None:
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
     bm25 = BM25Retriever(library.records, library.chunk_vectors)
     question = "choir music"
@@ -62,7 +62,7 @@ def test_a_rank_is_worth_one_over_sixty_plus_rank(library: Any) -> None:
     assert all(hit.score < 2 / 61 for hit in rest)
 
 
-def test_settings_out_of_range_are_refused(library: Any) -> None:
+def test_settings_out_of_range_are_refused(library: Library) -> None:
     with pytest.raises(ValueError, match=r"weight is 1\.5"):
         HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1.5)
     with pytest.raises(ValueError, match="okapi is -1"):

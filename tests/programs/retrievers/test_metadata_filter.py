@@ -8,6 +8,7 @@ from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, KnownMe
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Entity, content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 NEWS: list[tuple[str, str, dict[str, str | int]]] = [  # title, text, metadata
     ("Storm", "A river rose.", {"source": "The Verge", "published_at": "2023-09-28T12:00:00+00:00", "year": 2023}),
@@ -35,7 +36,7 @@ KNOWN = KnownMetadata(
 
 
 @pytest.fixture
-def news(tmp_path: Path, keyword_embedder: Any) -> Iterator[MetadataFilterRetriever]:
+def news(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[MetadataFilterRetriever]:
     embedder = keyword_embedder("river", "castle", "music")
     store = EdgeVectorStore(tmp_path / "chunks", embedder.dimension)
     passages = [chunk.passage for chunk in CHUNKS]

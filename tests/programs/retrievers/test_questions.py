@@ -6,9 +6,10 @@ import pytest
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.retrievers import NearestQuestions
 from kraq_dspy.records import Question, content_id
+from tests.programs.conftest import Library
 
 
-def nearest(library: Any, **settings: Any) -> NearestQuestions:
+def nearest(library: Library, **settings: Any) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder, **settings)
 
 
@@ -16,13 +17,13 @@ def texts(hits: Any) -> list[str]:
     return [hit.question.text for hit in hits]
 
 
-def test_the_most_similar_question_comes_first_with_its_cosine(library: Any) -> None:
+def test_the_most_similar_question_comes_first_with_its_cosine(library: Library) -> None:
     hits = nearest(library)("castle castle music", 2)
     assert texts(hits) == ["Which castle is there?", "What music is there?"]
     assert [hit.similarity for hit in hits] == pytest.approx([2 / 5**0.5, 1 / 5**0.5], abs=1e-6)
 
 
-def test_duplicates_are_passed_over_however_many_there_are(library: Any) -> None:
+def test_duplicates_are_passed_over_however_many_there_are(library: Library) -> None:
     original = content_id("question", "about castles")
     vector = library.embedder.encode_queries(["castle"])
     for number in range(20):
@@ -36,21 +37,21 @@ def test_duplicates_are_passed_over_however_many_there_are(library: Any) -> None
     assert set(texts(found)) == {"Which bridge is there?", "Which castle is there?", "What music is there?"}
 
 
-def test_asking_for_more_questions_than_there_are_gives_all(library: Any) -> None:
+def test_asking_for_more_questions_than_there_are_gives_all(library: Library) -> None:
     assert len(nearest(library)("river", 50)) == 3
 
 
-def test_stored_vectors_come_in_the_order_asked_for(library: Any) -> None:
+def test_stored_vectors_come_in_the_order_asked_for(library: Library) -> None:
     ids = [content_id("question", name) for name in ("about music", "about bridges")]
     expected = library.embedder.encode_queries(["music", "bridge"])
     assert np.allclose(nearest(library).vectors(ids), expected)
 
 
-def test_an_index_without_questions_says_which_command_makes_them(library: Any) -> None:
+def test_an_index_without_questions_says_which_command_makes_them(library: Library) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     with pytest.raises(IndexStateError, match="`kraq index`"):
         nearest(library)("castle", 2)
 
 
-def test_filters_that_no_question_meets_are_no_error(library: Any) -> None:
+def test_filters_that_no_question_meets_are_no_error(library: Library) -> None:
     assert nearest(library, filters={"level": 7})("castle", 2) == []

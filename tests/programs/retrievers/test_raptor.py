@@ -6,6 +6,7 @@ import pytest
 
 from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.stores.text_vectors import TextVectors
+from tests.programs.conftest import Library
 
 CLUSTERS = {
     "waters": (1, ["rhine", "elbe"], "river"),
@@ -15,7 +16,7 @@ CLUSTERS = {
 }
 
 
-def tree(library: Any) -> SummaryTree:
+def tree(library: Library) -> SummaryTree:
     return SummaryTree(
         list(library.records.chunks),
         [
@@ -25,7 +26,7 @@ def tree(library: Any) -> SummaryTree:
     )
 
 
-def raptor(library: Any, mode: str = "collapsed") -> RaptorRetriever:
+def raptor(library: Library, mode: str = "collapsed") -> RaptorRetriever:
     nodes = tree(library)
     vectors = TextVectors(library.question_vectors, library.embedder, {n.id: n.text for n in nodes.nodes.values()})
     vectors.sync("embed")
@@ -36,7 +37,7 @@ def names(hits: Any) -> list[str]:
     return [hit.chunk.title or hit.chunk.text for hit in hits]
 
 
-def test_summaries_and_passages_are_ranked_together(library: Any) -> None:
+def test_summaries_and_passages_are_ranked_together(library: Library) -> None:
     hits = raptor(library)("river bridge", 3)
     assert set(names(hits[:2])) == {"elbe", "river bridge"}  # both have the cosine 1
     assert names(hits[2:]) == ["river bridge castle"]
@@ -45,7 +46,7 @@ def test_summaries_and_passages_are_ranked_together(library: Any) -> None:
     assert (summary.metadata, summary.n_tokens, summary.document_id) == ({"level": 2}, 3, "")
 
 
-def test_filters_find_passages_alone_and_exclusion_takes_a_summary_with_its_passages(library: Any) -> None:
+def test_filters_find_passages_alone_and_exclusion_takes_a_summary_with_its_passages(library: Library) -> None:
     retrieve = raptor(library)
     assert names(retrieve("river bridge", 9, filters={"document_id": "doc-e"})) == ["elbe"]
     without = names(retrieve("river bridge", 20, exclude=[library.id("elbe"), library.id("rhine")]))
@@ -54,7 +55,7 @@ def test_filters_find_passages_alone_and_exclusion_takes_a_summary_with_its_pass
     assert "river bridge" not in names(retrieve("river bridge", 20, exclude=[library.id("crossings")]))
 
 
-def test_traversal_goes_down_the_best_branch_of_each_level(library: Any) -> None:
+def test_traversal_goes_down_the_best_branch_of_each_level(library: Library) -> None:
     # Roots: places .82, tune .45, then hall and others without a summary above them. Of `places`, both summaries are
     # met; of these, `crossings` and what it holds.
     retrieve = raptor(library, "traversal")
@@ -64,21 +65,21 @@ def test_traversal_goes_down_the_best_branch_of_each_level(library: Any) -> None
     assert "keep" not in names(retrieve("river bridge", 2))
 
 
-def test_the_top_is_what_nothing_stands_over(library: Any) -> None:
+def test_the_top_is_what_nothing_stands_over(library: Library) -> None:
     assert set(tree(library).roots) == {library.id(name) for name in ("heights", "places", "song", "tune", "blank")}
 
 
-def test_a_branch_that_is_not_taken_is_not_seen(library: Any) -> None:
+def test_a_branch_that_is_not_taken_is_not_seen(library: Library) -> None:
     assert names(raptor(library, "traversal")("river bridge castle", 1)) == ["river bridge castle"]
     met = names(raptor(library, "traversal")("river", 2))
     assert set(met) == {"rhine", "river"}  # both have the cosine 1
 
 
-def test_the_leaves_of_a_summary_are_the_passages_under_it(library: Any) -> None:
+def test_the_leaves_of_a_summary_are_the_passages_under_it(library: Library) -> None:
     leaves = tree(library).leaves
     assert leaves[library.id("places")] == {library.id(name) for name in ("rhine", "elbe", "span", "gate")}
 
 
-def test_another_mode_is_refused(library: Any) -> None:
+def test_another_mode_is_refused(library: Library) -> None:
     with pytest.raises(ValueError, match="mode is 'down'; expected one of collapsed, traversal"):
         raptor(library, "down")

@@ -9,17 +9,18 @@ from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
 from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from tests.programs.conftest import Library
 
 QUESTION = "castle"
 
 
 @pytest.fixture
-def dense(library: Any) -> DenseRetriever:
+def dense(library: Library) -> DenseRetriever:
     return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
 
 
 def test_the_question_and_its_rewriting_are_searched_with_and_their_rankings_fused(
-    dense: DenseRetriever, library: Any
+    dense: DenseRetriever, library: Library
 ) -> None:
     with dspy.context(lm=DummyLM([{"rewritten": "music"}])):
         hits = RewrittenRetriever(dense, Clarify(), constant=0)(QUESTION, 3)
@@ -63,13 +64,13 @@ def test_dmqr_that_is_not_adaptive_asks_for_all_four(dense: DenseRetriever) -> N
     assert len(lm.history) == 4
 
 
-def test_no_rewriting_is_no_error(dense: DenseRetriever, library: Any) -> None:
+def test_no_rewriting_is_no_error(dense: DenseRetriever, library: Library) -> None:
     with dspy.context(lm=dmqr("[]")):
         hits = RewrittenRetriever(dense, Diversify())(QUESTION, 4)
     assert library.names(hits) == library.names(dense(QUESTION, 4))
 
 
-def test_a_model_that_fails_leaves_the_question(dense: DenseRetriever, library: Any) -> None:
+def test_a_model_that_fails_leaves_the_question(dense: DenseRetriever, library: Library) -> None:
     with dspy.context(lm=DummyLM({"nothing": {"fits": "here"}})):
         hits = RewrittenRetriever(dense, Clarify())(QUESTION, 4)
     assert library.names(hits) == library.names(dense(QUESTION, 4))

@@ -10,6 +10,7 @@ from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.stores.vectors import EdgeVectorStore
+from tests.conftest import KeywordEmbedder
 
 LONG = "A castle stands here. Music is played. Nobody sleeps. A river passes. The end."
 SHORT = "A river and music."
@@ -27,7 +28,7 @@ class Chunks:
 
 
 @pytest.fixture
-def made(tmp_path: Path, keyword_embedder: Any) -> Iterator[Any]:
+def made(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[Any]:
     embedder = keyword_embedder("river", "castle", "music")
     stores = []
 

@@ -19,6 +19,7 @@ from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scor
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Chunk, Hit
+from tests.conftest import KeywordEmbedder
 
 HALF, QUARTER = math.log(1 / 2), math.log(1 / 4)
 TEXTS = ["apple pie", "apple strudel", "rocket fuel", "rocket stage", "tax law", "apple juice"]
@@ -54,7 +55,7 @@ class QuestionIgnored:
 
 
 @pytest.fixture
-def embedder(keyword_embedder: Any) -> QuestionIgnored:
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> QuestionIgnored:
     return QuestionIgnored(keyword_embedder("apple", "rocket", "tax"))
 
 

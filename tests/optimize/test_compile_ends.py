@@ -1,0 +1,123 @@
+"""What ends a compile before it is done: budgets, servers that go down, metrics and replies that cannot be used."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
+from kraq_dspy.optimize import Budget, Method, Resources, Sizes, Target, compile_program
+from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.targets import make_target
+from kraq_dspy.signatures import AnswerQuestion, DraftAnswer
+
+TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
+
+
+def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    with pytest.raises(BudgetExceededError, match=r"up to 24 model calls.*--budget-calls is 23. Nothing was asked"):
+        compile_program(
+            "answering", answering(16), method=Method(sizes=TOY, budget=Budget(23)), resources=Resources(models=models)
+        )
+    assert engine.calls == 0
+
+
+def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
+    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+) -> None:
+    class Twice(dspy.Module):  # makes more calls than its target says
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = dspy.Predict(AnswerQuestion), dspy.Predict(DraftAnswer)
+
+        def forward(self, question: str, passages: list[str]) -> dspy.Prediction:
+            self.first(question=question, passages=passages)
+            return dspy.Prediction(answer=self.second(question=question, passages=passages).response)
+
+    answers = make_target("answering")
+    target = Target("twice", Twice(), answers.rows, answers.metrics, calls=1)
+    out = tmp_path / "twice.json"
+    with pytest.raises(BudgetExceededError, match=r"Stopped after 24 calls.*goes on"):
+        compile_program(
+            target,
+            answering(16),
+            method=Method(sizes=TOY, budget=Budget(24)),
+            resources=Resources(models=models),
+            out=out,
+        )
+    assert engine.calls == 24
+    done = compile_program(
+        target,
+        answering(16),
+        method=Method(sizes=TOY, budget=Budget(24)),
+        resources=Resources(models=models),
+        out=out,
+        force=True,
+    )
+    assert done.replayed >= 24
+    assert engine.calls == 24 + done.usage.calls
+
+
+class FailingEngine:
+    """Answers as another engine does until it has answered `good` times."""
+
+    supports_function_calling = supports_reasoning = supports_response_schema = False
+    supported_params = frozenset({"temperature", "max_tokens"})
+
+    def __init__(self, engine: Any, good: int, error: Exception) -> None:
+        self.engine, self.good, self.error, self.asked = engine, good, error, 0
+
+    def __deepcopy__(self, memo: object) -> "FailingEngine":
+        return self
+
+    def complete(self, request: Any) -> Any:
+        self.asked += 1
+        if self.asked > self.good:
+            raise self.error
+        return self.engine.complete(request)
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap", "simba", "gepa", "copro", "mipro"])
+def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_answers(
+    optimizer: str, engine: Any, learner: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    failing = FailingEngine(engine, 10, ServerDownError("the server is down"))
+    with pytest.raises(ServerDownError, match="the server is down"):
+        compile_program(
+            "answering",
+            answering(16),
+            method=Method(optimizer, sizes=TOY),
+            resources=Resources(models={"default": learner.learner_model(failing)}),
+            metric="token_f1",
+        )
+    assert failing.asked <= 14  # those in flight; later ones are not sent
+
+
+def test_a_metric_that_cannot_score_ends_the_compile(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
+) -> None:
+    with pytest.raises(EvaluationError, match="returned None"):
+        compile_program(
+            "answering",
+            answering(16),
+            method=Method(sizes=TOY),
+            resources=Resources(models=models),
+            metric=lambda example, prediction: None,
+        )
+
+
+def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(
+    learner: Any, answering: Callable[[int], list[Row]]
+) -> None:
+    failing = FailingEngine(learner.Learner(), 0, ValueError("garbled"))
+    with pytest.raises(ModelError, match=r"None of 8 rows could be answered.*garbled"):
+        compile_program(
+            "answering",
+            answering(16),
+            method=Method(sizes=TOY),
+            resources=Resources(models={"default": learner.learner_model(failing)}),
+        )

@@ -1,0 +1,235 @@
+"""Several processes on one index, processes that are killed, folders that cannot be written, disks that are full."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kraq_dspy.errors import IndexLockedError
+from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.stores.index import Index
+from tests.stores.indexes import chunk, make
+
+HEAD = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from kraq_dspy.records import Chunk, content_id
+from kraq_dspy.stores.index import Index
+"""
+
+
+def run(code: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", HEAD + code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+WRITER = """
+index = Index.open(sys.argv[1], write=True)
+index.add([Chunk(content_id("a"), "d", 0, 0, 1, "t", 1)])
+print("open", flush=True)
+time.sleep(60)
+"""
+
+
+def test_while_one_process_writes_another_reads_records_but_neither_writes_nor_opens_vectors(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    writer = run(WRITER, tmp_path / "x.kraq")
+    try:
+        assert line_of(writer) == "open"
+        with Index.open(tmp_path / "x.kraq") as reader:
+            assert reader.count(Chunk) == 1
+            with pytest.raises(IndexLockedError, match=f"process {writer.pid} "):
+                _ = reader.chunk_vectors
+        with pytest.raises(IndexLockedError, match=f"process {writer.pid} "):
+            Index.open(tmp_path / "x.kraq", write=True)
+    finally:
+        end(writer)
+
+    with Index.open(tmp_path / "x.kraq", write=True) as index:  # the lock went with the process
+        assert index.chunk_vectors.count() == 0
+        assert index.count(Chunk) == 1
+
+
+def test_a_process_that_searches_keeps_writers_out(tmp_path: Path) -> None:
+    make(tmp_path / "x.kraq").close()
+    code = "index = Index.open(sys.argv[1])\nindex.chunk_vectors\nprint('open', flush=True)\ntime.sleep(60)"
+    searcher = run(code, tmp_path / "x.kraq")
+    try:
+        assert line_of(searcher) == "open"
+        with pytest.raises(IndexLockedError, match=f"process {searcher.pid} "):
+            Index.open(tmp_path / "x.kraq", write=True)
+    finally:
+        end(searcher)
+
+
+ADDER = """
+index = Index.open(sys.argv[1], write=True)
+vectors = index.chunk_vectors
+print("open", flush=True)
+for batch in range(10_000):
+    chunks = [Chunk(content_id(f"{batch}-{i}"), "d", i, 0, 1, "some words " * 50, 1) for i in range(50)]
+    index.add(chunks)
+    rows = np.eye(2, dtype=np.float32)[[batch % 2] * 50]
+    vectors.upsert([one.id for one in chunks], rows, [one.text for one in chunks])
+    if batch == 5:
+        print("busy", flush=True)
+"""
+
+
+@pytest.mark.parametrize("pause_ms", [0, 7, 23, 61])
+def test_a_process_killed_while_adding_leaves_whole_batches_in_records_and_vectors(
+    tmp_path: Path, pause_ms: int
+) -> None:
+    make(tmp_path / "x.kraq").close()
+    adder = run(ADDER, tmp_path / "x.kraq")
+    assert (line_of(adder), line_of(adder)) == ("open", "busy")
+    threading.Event().wait(pause_ms / 1000)
+    end(adder)
+
+    with Index.open(tmp_path / "x.kraq") as index:  # a reader mends the log of the killed writer
+        n_chunks = index.count(Chunk)
+        n_vectors = index.chunk_vectors.count()
+        assert n_chunks >= 300
+        assert n_chunks % 50 == 0
+        assert n_chunks - n_vectors in (0, 50)
+        stored = sorted(index.chunk_vectors.ids())
+        np.testing.assert_array_equal(np.linalg.norm(index.chunk_vectors.vectors(stored), axis=1), 1)
+        assert {one.id for one in index.chunks_by_id(stored)} == set(stored)
+        assert len(index.chunk_vectors.search_text("words", 5)) == 5
+
+
+@pytest.mark.parametrize("pause_ms", [0, 2, 5, 10, 20, 40])
+def test_a_process_killed_while_creating_leaves_what_can_be_opened_or_created_again(
+    tmp_path: Path, pause_ms: int
+) -> None:
+    path = tmp_path / "x.kraq"
+    code = """
+from kraq_dspy.config import Settings
+print("go", flush=True)
+index = Index.create(sys.argv[1], Settings(), encoder_name="keywords", encoder_dimension=2)
+index.chunk_vectors, index.question_vectors
+"""
+    creator = run(code, path)
+    assert line_of(creator) == "go"
+    threading.Event().wait(pause_ms / 1000)
+    end(creator)
+
+    created = (path / "manifest.json").exists()
+    with Index.open(path, write=True) if created else make(path) as index:
+        index.chunk_vectors.upsert([content_id("a")], np.array([[0, 1]], np.float32))
+        assert index.chunk_vectors.count() == 1
+        assert index.question_vectors.count() == 0
+
+
+READ_ONLY = """
+import os
+if os.geteuid() == 0:  # root may write anywhere
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+from kraq_dspy.errors import IndexStateError
+with Index.open(sys.argv[1]) as index:
+    print(index.count(Chunk), flush=True)
+try:
+    Index.open(sys.argv[1], write=True)
+except IndexStateError as error:
+    print(error, flush=True)
+try:
+    Index.create(sys.argv[1] + "/y", index.manifest.settings, encoder_name="e", encoder_dimension=2)
+except IndexStateError as error:
+    print(error, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file modes")
+def test_an_index_in_a_read_only_folder_can_be_read_and_says_why_it_cannot_be_written() -> None:
+    folder = Path(tempfile.mkdtemp())  # pytest's own folders cannot be entered by another user
+    folder.chmod(0o755)
+    try:
+        with make(folder / "x.kraq") as index:
+            index.add([chunk("a")])
+        for path in (folder / "x.kraq").iterdir():
+            path.chmod(0o444)
+        (folder / "x.kraq").chmod(0o555)
+
+        process = run(READ_ONLY, folder / "x.kraq")
+        count, no_write, no_create = (line_of(process) for _ in range(3))
+        end(process)
+    finally:
+        (folder / "x.kraq").chmod(0o755)
+        shutil.rmtree(folder)
+
+    assert count == "1"
+    assert "Permission denied" in no_write
+    assert "must exist and be writable" in no_write
+    assert "Permission denied" in no_create
+
+
+FULL_DISK = """
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import IndexStateError
+ballast = Path(sys.argv[1]) / "ballast"
+ballast.write_bytes(bytes(20 << 20))
+index = Index.create(sys.argv[1] + "/x.kraq", Settings(), encoder_name="e", encoder_dimension=384)
+
+def fill_vectors():
+    for batch in range(1000):
+        ids = [content_id(f"{batch}-{i}") for i in range(500)]
+        index.chunk_vectors.upsert(ids, np.ones((500, 384), np.float32), ["some words"] * 500)
+
+def fill_records():
+    for batch in range(1000):
+        index.add([Chunk(content_id(f"{batch}-{i}"), "d", i, 0, 1, "x" * 20000, 1) for i in range(100)])
+
+for fill in fill_vectors, fill_records:
+    try:
+        fill()
+    except IndexStateError as error:
+        print(error, flush=True)
+n_vectors, n_chunks = index.chunk_vectors.count(), index.count(Chunk)
+index.close()
+ballast.unlink()
+with Index.open(sys.argv[1] + "/x.kraq") as index:
+    print(n_vectors > 1000, n_vectors == index.chunk_vectors.count(), n_vectors % 500)
+    print(n_chunks > 100, n_chunks == index.count(Chunk), n_chunks % 100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
+def test_a_full_disk_stops_writes_with_a_clear_error_and_leaves_a_usable_index(tmp_path: Path) -> None:
+    in_small_disk = 'mount -t tmpfs -o size=150m tmpfs "$0" && exec "$@"'
+    head = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", in_small_disk, str(tmp_path)]
+    if shutil.which("unshare") is None or subprocess.run([*head, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+
+    process = subprocess.run(
+        [*head, sys.executable, "-c", HEAD + FULL_DISK, str(tmp_path)], capture_output=True, text=True
+    )
+
+    assert process.returncode == 0, process.stderr
+    vectors, records, vectors_kept, records_kept = process.stdout.splitlines()
+    assert "is full" in vectors
+    assert "Free some space and go on" in vectors
+    assert "The disk is full: free some space and go on" in records
+    assert vectors_kept == "True True 0"
+    assert records_kept == "True True 0"
