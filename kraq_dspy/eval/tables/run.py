@@ -86,9 +86,9 @@ def run_table(
         run = _Run(table, questions, settings, embedder, options, progress)
         folders.append(options.out / name)
         if table.kind == "questions":
-            run.questions(options.out / name)
+            run.measure_questions(options.out / name)
         else:
-            run.systems(options.out / name)
+            run.measure_systems(options.out / name)
     return folders
 
 
@@ -107,7 +107,7 @@ class _Run:
     def concurrency(self) -> int:
         return self.table.concurrency or self.settings.run.concurrency
 
-    def systems(self, folder: Path) -> None:
+    def measure_systems(self, folder: Path) -> None:
         """Programs or retrievers."""
         index = self._index(self.settings)
         models = self.options.models(self.settings, self.embedder) if self.options.models else None
@@ -123,7 +123,7 @@ class _Run:
                 self._run(system, work, at_once, writer)
             space.models.close()
 
-    def questions(self, folder: Path) -> None:
+    def measure_questions(self, folder: Path) -> None:
         """Question sets against the data set's questions."""
         sets: dict[str, list[str]] = {}
         notes: list[str] = []
