@@ -1,4 +1,4 @@
-"""Answers by pointing: the sentences nearest to the question, and in front of them the span that it asks for."""
+"""Answers by pointing: the sentence nearest to the question, behind the words in it that the question asks for."""
 
 import math
 import re
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.lms.engines.embedded.names import kind_of, names_in
-from kraq_dspy.lms.engines.embedded.text import clipped, content_words, sentences
+from kraq_dspy.lms.engines.embedded.text import clipped, content_words, sentences, stem
 from kraq_dspy.lms.engines.embedded.vocabulary import NO_NAMES
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
 EITHER = re.compile(
-    r"^.*?\b(?:who|which|what|whose)\b.*?[,:]?\s(?P<a>(?:the )?[\"“]?[A-Z0-9][^,?]*?)[\"”]?,? or (?P<b>[^?]+)\?", re.I
+    r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
 )
 DATE = re.compile(
     r"\b(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -22,8 +22,13 @@ DATE = re.compile(
 NUMBER = re.compile(
     r"\b(?:\d[\d,.]*\d|\d|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|million)\b"
 )
+YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
+BRACKETED = re.compile(r" \([^)]*\)$")
+"""What tells two titles of one name apart."""
 LATER = re.compile(r"\b(later|latest|younger|youngest|newer|more recent(ly)?|last|second)\b", re.IGNORECASE)
 EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGNORECASE)
+POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
+"""How a sentence begins that is about what its passage's title names."""
 
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
@@ -42,25 +47,60 @@ class Evidence:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered in a word or a name, "" where nothing is sure, and the sentences that say so."""
+
+    span: str
+    support: tuple[str, ...]
+
+
 def answer(question: str, passages: Sequence[str], similar: Similar) -> str:
-    """The asked span, then its sentence and a second one; "I do not know" when no word of the question is there."""
-    evidence = nearest(question, passages, similar)
-    if not evidence:
+    """The asked span and the sentence that supports it; "I do not know" when no word of the question is there.
+
+    A second sentence comes along only where it goes on from a name that the first brings in, or where the question
+    compares two things.
+    """
+    reply = _reply(question, passages, similar)
+    if reply is None:
         return UNKNOWN
-    support = _two(question, evidence)
-    text = " ".join(clipped(part.text, 60) for part in support)
-    span = _span(question, passages, evidence, support)
-    return f"{span}. {text}" if span else text
+    text = " ".join(clipped(sentence, 60) for sentence in reply.support)
+    return text if not reply.span or text.lower().startswith(reply.span.lower()) else f"{_headline(reply.span)} {text}"
 
 
 def short_answer(question: str, passages: Sequence[str], similar: Similar) -> tuple[str, str]:
     """(response, rationale) of a draft: the span alone where there is one, and the sentences that hold it."""
+    reply = _reply(question, passages, similar)
+    if reply is None:
+        return UNKNOWN, "The passages share no word with the question."
+    rationale = " ".join(clipped(sentence, 60) for sentence in reply.support)
+    return reply.span or clipped(reply.support[0], 30), rationale
+
+
+def _reply(question: str, passages: Sequence[str], similar: Similar) -> Reply | None:
     evidence = nearest(question, passages, similar)
     if not evidence:
-        return UNKNOWN, "The passages share no word with the question."
-    support = _two(question, evidence)
-    rationale = " ".join(clipped(part.text, 60) for part in support)
-    return _span(question, passages, evidence, support) or clipped(support[0].text, 30), rationale
+        return None
+    if CLOSED.match(question):
+        return _yes_or_no(question, passages, evidence)
+    if either := EITHER.match(question):
+        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
+    beside = [[part] for part in evidence[1:] if part.passage == evidence[0].passage]
+    supports = [_chain(question, evidence), *beside]
+    span, support = next(
+        ((span, support) for support in supports if (span := _span(question, support))), ("", supports[0])
+    )
+    return Reply(span, tuple(map(_alone, support)))
+
+
+def _alone(part: Evidence) -> str:
+    """The sentence so that it can stand alone: behind the title of its passage where it says "he" or "it" for that."""
+    hides = POINTS_BACK.match(part.text) and part.title and BRACKETED.sub("", part.title) not in part.text
+    return f"{part.title}: {part.text}" if hides else part.text
+
+
+def _headline(span: str) -> str:
+    return f"{span[0].upper()}{span[1:].rstrip('.')}."
 
 
 def nearest(question: str, passages: Sequence[str], similar: Similar, count: int = 12) -> list[Evidence]:
@@ -99,84 +139,121 @@ def _parted(passage: str) -> tuple[str, str]:
     return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
 
 
-def _two(question: str, evidence: list[Evidence]) -> list[Evidence]:
-    """The nearest sentence, and the one that best goes on from it: it says what the first leaves unsaid of the
-    question, or is about a name that the first brings in."""
+def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
+    """The nearest sentence and, where the passage of a name that it brings in says more of the question, that too."""
     first = evidence[0]
     question_words = set(content_words(question))
     left = question_words - set(content_words(first.text)) - set(content_words(first.title))
     fresh = [name for name in names_in(first.text) if name not in question]
 
+    def goes_on(part: Evidence) -> bool:
+        title = BRACKETED.sub("", part.title)
+        return bool(title) and any(
+            name == title or (" " in name and title.startswith(name)) or (" " in title and title in name)
+            for name in fresh
+        )
+
     def gain(part: Evidence) -> float:
         bag = set(content_words(f"{part.title} {part.text}"))
-        bridge = any(name in part.title or part.title in name for name in fresh if part.title)
-        return part.score + len(left & bag) / (len(left) or 1) + 0.5 * bridge - 0.3 * (part.passage == first.passage)
+        return part.score + len(left & bag) / (len(left) or 1) - 0.3 * (part.passage == first.passage)
 
-    return [first, *sorted(evidence[1:], key=lambda part: -gain(part))[:1]]
+    return [first, *sorted(filter(goes_on, evidence[1:]), key=lambda part: -gain(part))[:1]]
 
 
-def _span(question: str, passages: Sequence[str], evidence: list[Evidence], support: list[Evidence]) -> str:
-    either = EITHER.match(question)
-    if either and not CLOSED.match(question):
-        return _of_two(question, either["a"].strip(' "“”'), either["b"].strip(' "“”'), evidence)
-    if CLOSED.match(question):
-        return _yes_or_no(question, passages, evidence)
+def _span(question: str, support: list[Evidence]) -> str:
+    """A date, a number, a person or a place of the sentences, whichever the question asks for; "" for anything else."""
     lowered = question.lower()
     text = " ".join(part.text for part in support)
-    if re.search(r"\bwhen\b|\b(what|which) (year|date|day|month)\b", lowered):
+    if re.search(r"\b(what|which) year\b", lowered):
+        return _first(YEAR.findall(text), question)
+    if re.search(r"\b(what|which) (date|day|month)\b", lowered) or _asks(question, "when"):
         return _first(DATE.findall(text), question)
-    if re.search(r"\bhow (many|much|old|long|tall|far|large|big)\b|\bpopulation\b|\bwhat number\b", lowered):
-        return _first([m[0] for m in NUMBER.finditer(text)], question)
+    if counted := re.search(
+        r"\bhow many (?:\w+ )?(\w+)|\b(population)\b|\bhow (?:much|old|long|tall|far|large|big)\b", lowered
+    ):
+        return _number(question, counted[1] or counted[2] or "", [part.text for part in support])
+    kind = "person" if _asks(question, "who(?:m|se)?") else "place" if _asks(question, "where") else ""
     names = [name for part in support for name in [*([part.title] if part.title else []), *names_in(part.text)]]
-    fresh = [name for name in dict.fromkeys(names) if name.lower() not in lowered]
-    kind = "person" if re.search(r"\bwho(m|se)?\b", lowered) else "place" if re.search(r"\bwhere\b", lowered) else ""
-    of_kind = [name for name in fresh if kind and kind_of(name, text) == kind]
-    return (of_kind or ([] if not kind else fresh) or [""])[0]
+    plain = dict.fromkeys(BRACKETED.sub("", name) for name in names)
+    new = (
+        name for name in plain if kind and name.lower() not in lowered and not set(re.split(r"[\s-]", name)) & NO_NAMES
+    )
+    return next((name for name in new if kind_of(name, text) == kind and (kind == "place" or " " in name)), "")
 
 
-def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence]) -> str:
-    """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
-    it? Else: is what the question says of the thing told somewhere?"""
-    names = names_in(question[question.find(" ") + 1 :])
-    accounts = [text for text in (_told_of(name, passages) for name in names[:2]) if text]
-    question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
-    if len(accounts) == 2:
-        first, second = (set(content_words(text)) for text in accounts)
-        if re.search(r"\b(nationality|country)\b", question):
-            one, two = (set(re.findall(r"\w+", text)) & NO_NAMES for text in accounts)
-            return "yes" if one & two else "no"
-        if re.search(r"\bsame\b", question):
-            return "yes" if len((first & second) - question_words) >= 2 else "no"
-        return "yes" if all(len(question_words & bag) * 2 > len(question_words) for bag in (first, second)) else "no"
-    covered = question_words & set(content_words(" ".join(part.text for part in evidence[:2])))
-    return "yes" if len(covered) * 2 >= len(question_words) else "no"
-
-
-def _told_of(name: str, passages: Sequence[str]) -> str:
-    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
-    for passage in sorted(passages, key=lambda passage: (not _parted(passage)[0].startswith(name), len(passage))):
-        if name in passage:
-            return " ".join(sentences(_parted(passage)[1])[:2])
+def _number(question: str, things: str, texts: Sequence[str]) -> str:
+    """A number that is no year: of the things that are counted, where they are named, in the same sentence."""
+    for text in texts:
+        for match in NUMBER.finditer(text):
+            after = content_words(" ".join(text[match.end() :].split()[:4]))
+            named = "population" in text.lower() if things == "population" else stem(things) in after
+            fits = named or not things
+            if fits and not YEAR.fullmatch(match[0]) and match[0] not in question:
+                return match[0]
     return ""
 
 
-def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> str:
-    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question."""
+def _asks(question: str, word: str) -> bool:
+    """Whether the question word leads the question or a part of it, rather than a clause about something in it."""
+    return bool(re.search(rf"(?:^|[,;:] (?:but |and |so )?|^[a-z]+ ){word}\b", question.strip(), re.IGNORECASE))
+
+
+def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence]) -> Reply:
+    """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
+    it? Else: yes where the nearest sentence has most of what the question says; that it is not so is told by none."""
+    names = names_in(question[question.find(" ") + 1 :])
+    accounts = [list(told) for told in dict.fromkeys(tuple(_told_of(name, passages)) for name in names[:2]) if told]
+    question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
+    if len(accounts) < 2:
+        first = evidence[0]
+        covered = question_words & set(content_words(f"{first.title} {first.text}"))
+        return Reply("yes" if len(covered) * 2 >= len(question_words) else "", (_alone(first),))
+    one, two = (" ".join(account) for account in accounts)
+    first_words, second_words = set(content_words(one)), set(content_words(two))
+    if re.search(r"\b(nationality|country)\b", question):
+        is_so = bool(_nations(one) & _nations(two))
+    elif re.search(r"\bsame\b", question):
+        is_so = len((first_words & second_words) - question_words) >= 2
+    else:
+        is_so = all(len(question_words & bag) * 2 > len(question_words) for bag in (first_words, second_words))
+    return Reply("yes" if is_so else "no", tuple(account[0] for account in accounts))
+
+
+def _nations(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text)) & NO_NAMES
+
+
+def _told_of(name: str, passages: Sequence[str]) -> list[str]:
+    """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
+    for passage in sorted(passages, key=lambda passage: (not _parted(passage)[0].startswith(name), len(passage))):
+        if name in passage:
+            return sentences(_parted(passage)[1])[:2]
+    return []
+
+
+def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Reply:
+    """Of two named things, the one whose date or number fits the comparison, else the one nearer to the question; the
+    nearest sentence alone where none is told of either."""
     lead = set(content_words(question)) - set(content_words(one)) - set(content_words(two))
 
     def of(name: str) -> list[Evidence]:
         words_of = set(content_words(name))
-        return [part for part in evidence if words_of & set(content_words(f"{part.title} {part.text}"))]
+        about = [(len(words_of & set(content_words(f"{part.title} {part.text}"))), part) for part in evidence]
+        most = max((count for count, _ in about), default=0)
+        return [part for count, part in about if count == most > 0]
 
-    values = [
-        [int(year) for part in of(name) for year in re.findall(r"\b1[0-9]\d\d\b|\b20\d\d\b", part.text)]
-        for name in (one, two)
-    ]
+    parts = [of(name) for name in (one, two)]
+    values = [[int(year) for part in some for year in YEAR.findall(part.text)] for some in parts]
     if all(values) and (LATER.search(question) or EARLIER.search(question)):
         later = bool(LATER.search(question)) and not EARLIER.search(question)
-        return one if (min(values[0]) > min(values[1])) == later else two
-    fit = [max((len(lead & set(content_words(part.text))) for part in of(name)), default=0) for name in (one, two)]
-    return one if fit[0] >= fit[1] else two
+        place = 0 if (min(values[0]) > min(values[1])) == later else 1
+        shown = tuple(next(_alone(part) for part in some if YEAR.search(part.text)) for some in parts)
+        return Reply((one, two)[place], shown)
+    fit = [max((len(lead & set(content_words(part.text))) for part in some), default=0) for some in parts]
+    place = 0 if fit[0] >= fit[1] else 1
+    if not parts[place]:
+        return Reply("", (_alone(evidence[0]),))
+    return Reply((one, two)[place], (_alone(parts[place][0]),))
 
 
 def _first(candidates: list[str], question: str) -> str:

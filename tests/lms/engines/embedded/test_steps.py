@@ -187,8 +187,8 @@ def test_a_theme_is_what_most_passages_share() -> None:
         ("When did Anna Smith die?", "1990"),
         ("How many people live in Oldtown?", "4,000"),
         ("Which is older, Oldtown or Newtown?", "Oldtown"),
-        ("Are Anna Smith and Bert Jones of the same nationality?", "yes"),
-        ("Are Anna Smith and Carl Lund of the same nationality?", "no"),
+        ("Are Anna Smith and Bert Jones of the same nationality?", "Yes."),
+        ("Are Anna Smith and Carl Lund of the same nationality?", "No."),
     ],
 )
 def test_answers_begin_with_what_is_asked_for(question: str, gold: str) -> None:
@@ -201,6 +201,44 @@ def test_answers_begin_with_what_is_asked_for(question: str, gold: str) -> None:
         "Newtown\nNewtown was founded in 1950.",
     ]
     assert answer(question, passages, blind).startswith(gold)
+
+
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("Who directed Ed Wood?", None),
+        ("When did Anna Smith die?", "1990. Anna Smith: She died in 1990."),
+        ("Are Anna Smith and Bert Jones of the same nationality?", "Yes. Anna Smith was an English painter. Bert Jones "
+         "is an English actor."),
+        ("How many children did Anna Smith have?", "Anna Smith was an English painter."),
+        ("What did the painter who died in 1990 do?", "Anna Smith: She died in 1990."),
+        ("Did Bert Jones paint?", "Bert Jones is an English actor."),
+    ],
+)  # fmt: skip
+def test_an_answer_is_the_sentence_that_supports_it_and_nothing_beside_it(question: str, answered: str | None) -> None:
+    """No number that counts something else, no name for a "who" of a clause, no "no" that nothing says."""
+    passages = [
+        FILM,
+        "Anna Smith\nAnna Smith was an English painter. She died in 1990.",
+        "Bert Jones\nBert Jones is an English actor. He was born in 1950 and has 2 houses.",
+    ]
+    spoken = answer(question, passages, blind)
+    if answered is None:
+        assert spoken.startswith("Tim Burton. ")
+        assert len(sentences(spoken)) == 2
+    else:
+        assert spoken == answered
+
+
+def test_a_second_sentence_goes_on_from_a_name_of_the_first() -> None:
+    passages = [
+        "Red Boat\nRed Boat is a novel by Anna Smith.",
+        "Anna Smith\nAnna Smith was born in Oldtown.",
+        "Bert Jones\nBert Jones was born in Newtown and reads each novel.",
+    ]
+    assert answer("Where was the author of Red Boat born?", passages, blind) == (
+        "Oldtown. Red Boat is a novel by Anna Smith. Anna Smith was born in Oldtown."
+    )
 
 
 def test_a_question_without_a_common_word_is_not_answered() -> None:
