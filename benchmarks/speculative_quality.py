@@ -40,7 +40,7 @@ from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
-from kraq_dspy.prepare.calibrate import CalibrationPlan, agreement, calibrate
+from kraq_dspy.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
@@ -211,7 +211,7 @@ def measure(
                 space.index.questions(source=source),
                 space.index.question_vectors,
                 dense,
-                seen_from,
+                SeenFrom(seen_from),
                 CalibrationPlan(
                     n=sizes.n, k=sizes.k, wanted=options.wanted, n_questions=options.calibrate_on, ranks=(1, 5, 25)
                 ),

@@ -1,5 +1,6 @@
 """The README's examples run as they are printed, and its commands exist."""
 
+import json
 import re
 import subprocess
 import sys
@@ -16,6 +17,14 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_example_asks_what_its_corpus_holds() -> None:
+    code = blocks("python")[0]
+    [corpus] = re.findall(r'"(examples/.*?)"', code)
+    [question] = re.findall(r'"([^"]*\?)"', code)
+    rows = map(json.loads, (ROOT / corpus).read_text("utf-8").splitlines())
+    assert [row["title"] for row in rows if row["title"] in question]
 
 
 @pytest.mark.parametrize("number", range(len(blocks("python"))))

@@ -174,10 +174,11 @@ def _names_apart(question: str, stored: str) -> tuple[str, str] | None:
 
 
 def _names(text: str) -> list[str]:
-    """Capitalised words inside sentences; none of a text where most words have a capital."""
+    """Capitalised words inside sentences; none of a text where every word that carries meaning has a capital."""
     matches = list(WORD.finditer(text))
     capitals = [match for match in matches if match[0][0].isupper()]
-    if len(capitals) > 0.7 * len(matches) and len(matches) > 3:
+    bearing = [match for match in matches if match[0].casefold() not in FUNCTION]
+    if len(matches) > 3 and all(match[0][0].isupper() for match in bearing):
         return []
     return [
         match[0].removesuffix("'s").removesuffix("’s")

@@ -49,7 +49,7 @@ def load_documents(
     try:
         root.lstat()
     except (OSError, ValueError) as error:
-        raise CorpusError(f"There is no corpus at {str(root)!r} ({error}). Name a file or a folder.") from None
+        raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
     settings = ReadSettings(id_column, title_column, text_column, max_bytes)
     return _load(root, settings, frozenset(skip_ids), keep_duplicates)
 

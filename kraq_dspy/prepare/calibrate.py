@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.errors import IndexStateError, needs
-from kraq_dspy.ports import InstructedEmbedder, Progress, Retriever, SilentProgress, Vectors, VectorStore
+from kraq_dspy.ports import (
+    InstructedEmbedder,
+    PrecomputedVectors,
+    Progress,
+    Retriever,
+    SilentProgress,
+    Vectors,
+    VectorStore,
+)
 from kraq_dspy.programs.speculative.subsets import cluster
-from kraq_dspy.records import Question
+from kraq_dspy.records import Chunk, Question
 
 STAGE = "calibrate"
 RANKS = (1, 2, 5, 10, 25, 50)
@@ -66,11 +74,33 @@ class Calibration:
         return {**fields, "n_pairs": len(self.points)}
 
 
+class SeenFrom:
+    """E(d|q) of chunks: stored ones looked up, others made once."""
+
+    def __init__(self, embedder: InstructedEmbedder, stored: PrecomputedVectors | None = None) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+        self._stored = stored
+        self._made: dict[tuple[str, str], Vectors] = {}
+
+    def __call__(self, question_id: str | None, question: str, chunks: Sequence[Chunk]) -> Vectors:
+        """float32 `[n_chunks, dimension]`; `question_id` None for a question that is not stored."""
+        if self._stored is not None and question_id is not None:
+            vectors, is_stored = self._stored.lookup(question_id, [chunk.id for chunk in chunks])
+            if is_stored.all():
+                return vectors
+        missing = [chunk for chunk in chunks if (question, chunk.id) not in self._made]
+        if missing:
+            made = self._embedder.encode(question, [chunk.passage for chunk in missing])
+            self._made.update({(question, chunk.id): vector for chunk, vector in zip(missing, made, strict=True)})
+        return np.stack([self._made[question, chunk.id] for chunk in chunks])
+
+
 def calibrate(
     questions: Sequence[Question],
     question_vectors: VectorStore,
     retrieve: Retriever,
-    embedder: InstructedEmbedder,
+    seen_from: SeenFrom,
     plan: CalibrationPlan | None = None,
     *,
     user_questions: Sequence[str] | None = None,
@@ -80,8 +110,8 @@ def calibrate(
     """Let stored questions stand in for questions, and compare the clusters of the passages, as `plan` says.
 
     The questions are `user_questions` if there are any (`encode` embeds one among the stored), or else a sample of the
-    stored ones, each kept from being its own proxy. That takes `n * (1 + len(ranks))` encoder passes for each of
-    `n_questions`.
+    stored ones, each kept from being its own proxy. That takes at most `n * (1 + len(ranks))` encoder passes for
+    each of `n_questions`: none for what is stored, and one for a passage that is met again with the same question.
 
     Raises IndexStateError when the index has fewer than two questions.
     """
@@ -98,9 +128,9 @@ def calibrate(
     points: list[tuple[float, float]] = []
     floors: list[float] = []
     for own_id, text, vector in users:
-        passages = [hit.chunk.passage for hit in retrieve(text, n)]
-        if len(passages) > k:  # else every passage is its own cluster, and all agree
-            vectors = embedder.encode(text, passages)
+        chunks = [hit.chunk for hit in retrieve(text, n)]
+        if len(chunks) > k:  # else every passage is its own cluster, and all agree
+            vectors = seen_from(own_id, text, chunks)
             own = cluster(vectors, k, seed=seed)
             floors.append(agreement(own, cluster(vectors, k, seed=seed + 1)))
             exclude = () if own_id is None else (own_id,)
@@ -109,13 +139,14 @@ def calibrate(
             for rank in plan.ranks:
                 if rank <= len(neighbours):
                     proxy, cosine = neighbours[rank - 1]
-                    clusters = cluster(embedder.encode(proxy.text, passages), k, seed=seed)
+                    clusters = cluster(seen_from(proxy.id, proxy.text, chunks), k, seed=seed)
                     points.append((cosine, agreement(own, clusters)))
         progress.advance(STAGE)
     progress.finish(STAGE)
     if not points:
         raise IndexStateError(
-            f"No question has more than k={k} passages to cluster; calibrate with a smaller k or index a larger corpus."
+            f"No question finds more than {k} passages, which make {k} clusters by themselves. Index a larger corpus, "
+            "or ask for fewer clusters."
         )
     curve = _isotonic(points)
     threshold = next(cosine for cosine, expected in curve if expected >= plan.wanted)
@@ -125,7 +156,7 @@ def calibrate(
         noise_floor=float(np.mean(floors)),
         n=n,
         k=k,
-        encoder_name=embedder.name,
+        encoder_name=seen_from.name,
         points=tuple(points),
         curve=curve,
     )

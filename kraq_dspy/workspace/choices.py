@@ -86,12 +86,20 @@ def by_flags(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         inner, others = _by_flags(PROGRAMS[over], others)
         options |= inner
     for flag in others:
-        raise ConfigError(f"{flag} is no option of the program {name!r}; see kraq ask --help.")
+        owners = [other for other, spec in PROGRAMS.own.items() if flag in _flags(spec)]
+        raise ConfigError(
+            f"{flag} is no option of the program {name!r}; it is one of {', '.join(owners)} (kraq ask --help-all)."
+        )
     return options
 
 
 def _by_flags(spec: ProgramSpec, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The program's options by name, and what is left by flag."""
-    names = {option.flag: option.name for option in options_of(spec.options).values()}
+    names = _flags(spec)
     options = {names[flag]: value for flag, value in values.items() if flag in names}
     return options, {flag: value for flag, value in values.items() if flag not in names}
+
+
+def _flags(spec: ProgramSpec) -> dict[str, str]:
+    """The names of the program's options by flag."""
+    return {option.flag: option.name for option in options_of(spec.options).values()}

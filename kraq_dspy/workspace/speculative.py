@@ -9,7 +9,7 @@ from kraq_dspy.embedders.instructed import load_instructed_embedder
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import InstructedEmbedder, Progress, QuestionFinder, Retriever
-from kraq_dspy.prepare.calibrate import Calibration, CalibrationPlan, calibrate
+from kraq_dspy.prepare.calibrate import Calibration, CalibrationPlan, SeenFrom, calibrate
 from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
@@ -106,18 +106,36 @@ def calibrate_index(
     progress: Progress | None = None,
 ) -> Calibration:
     """What `kraq calibrate` runs; the result goes into the manifest. The index must be open for writing."""
-    calibration = calibrate(
-        index.questions(source=source),
-        index.question_vectors,
-        retrieve,
-        load_instructed_embedder(settings.instructed),
-        plan,
-        user_questions=user_questions,
-        encode=questions.encode,
-        progress=progress,
-    )
+    embedder = load_instructed_embedder(settings.instructed)
+    stored = _stored_embeddings(index, embedder)
+    try:
+        calibration = calibrate(
+            index.questions(source=source),
+            index.question_vectors,
+            retrieve,
+            SeenFrom(embedder, stored),
+            plan,
+            user_questions=user_questions,
+            encode=questions.encode,
+            progress=progress,
+        )
+    finally:
+        if stored is not None:
+            stored.close()
     index.update_manifest(proxy=calibration.to_dict())
     return calibration
+
+
+def _stored_embeddings(index: Index, embedder: InstructedEmbedder) -> InstructedStore | None:
+    """What `kraq precompute` made with this encoder; None where it made nothing yet, or another encoder did."""
+    path = index.path / INSTRUCTED
+    if not path.is_file():
+        return None
+    try:
+        return InstructedStore.open(path, embedder=embedder)
+    except IndexStateError as error:
+        logger.info("Calibration embeds everything itself: %s", error)
+        return None
 
 
 def _threshold(index: Index, embedder: InstructedEmbedder) -> float:

@@ -22,6 +22,7 @@ from kraq_dspy.catalogue.near_miss import contradiction
         ("When was Turing born?", "Where was Turing born?", "one asks for a time, the other for a place"),
         ("Wer schrieb das?", "Wann schrieb er das?", "one asks for a person, the other for a time"),
         ("What is the capital of France?", "What is the capital of Spain?", "another name: France, Spain"),
+        ("Who wrote A Christmas Tree?", "Who wrote A Christmas Carol?", "another name: Tree, Carol"),
         ("How common is hepatitis B?", "How common is hepatitis C?", "another name: B, C"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, answer_fields, show_answer
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
@@ -36,6 +37,7 @@ def ask(
     choice = chosen.choice(flags)
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
+        note_scarce(space, choice)
         program = space.make_program(choice)
         if program_state is not None:
             space.load_state(program, program_state)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from kraq_dspy.cli.ask.ask import Evidence
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, show_answer
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
@@ -33,6 +34,7 @@ def chat(
     choice = chosen.choice(flags)
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
+        note_scarce(space, choice)
         session = Session(space, chosen, choice, space.make_program(choice), evidence)
         say(f"{index_dir}, {choice.spec.name}. {HELP}", style="dim")
         while (line := _line()) is not None and line not in ("/quit", "/exit"):
@@ -79,6 +81,7 @@ class Session:
 
     def _choose(self, chosen: Chosen) -> None:
         choice = chosen.choice(PROGRAM_FLAGS())
+        note_scarce(self.space, choice)
         self.program = self.space.make_program(choice)  # before anything is changed: it may be refused
         self.chosen, self.choice = chosen, choice
         say(f"{choice.spec.name}, {chosen.retriever or 'with the retriever that suits the index'}", style="dim")

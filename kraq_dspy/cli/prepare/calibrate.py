@@ -8,8 +8,11 @@ import typer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Config, IndexDir, Json
-from kraq_dspy.cli.shared.terminal import output, print_json, two_columns
+from kraq_dspy.cli.shared.terminal import note, output, print_json, two_columns
 from kraq_dspy.errors import ConfigError
+
+FAR = 0.5
+"""A cosine below which two questions of the packaged encoder ask about different things."""
 
 
 def calibrate(
@@ -54,6 +57,12 @@ def calibrate(
         "encoder": result.encoder_name,
     }
     output.print(two_columns(f"{index_dir}: proxy questions", rows))
+    if result.threshold < FAR:
+        note(
+            f"a question with a cosine of {result.threshold:.2f} has little to do with yours, and would stand in for "
+            "it. Here the clusters are alike whatever question the passages are seen from. Guard with "
+            f"-P min_similarity={FAR:g} (kraq ask), or ask for a higher --agreement."
+        )
 
 
 def _lines(file: Path) -> list[str]:

@@ -70,6 +70,7 @@ def grid(title: str, headings: str, rows: Iterable[Sequence[Any]], **options: An
         table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left")
     for row in rows:
         table.add_row(*map(_cell, row))
+    table.min_width = min(len(title), output.width)
     return table
 
 

@@ -1,5 +1,6 @@
 """`kraq demo`: the whole way on bundled passages, with the embedded model or another."""
 
+import dataclasses
 import json as json_lines
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -44,11 +45,14 @@ def demo(
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
     from kraq_dspy.corpus.load import load_documents
+    from kraq_dspy.embedders import load_embedder, resolve_encoder
     from kraq_dspy.indexing.build import build_index
     from kraq_dspy.workspace import Workspace
 
     example = _example_folder()
     settings = models.settings()
+    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
     lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
     questions = [json_lines.loads(line) for line in lines[: first or (FEW if quick else None)]]
     corpus: Any = example / "corpus.jsonl"
@@ -59,8 +63,8 @@ def demo(
     if not json:
         say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
     with Bars(settings, quiet=json) as bars:
-        report = build_index(corpus, out, settings=settings, progress=bars)
-    with Workspace.open(out, settings=settings) as space:
+        report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
+    with Workspace.open(out, settings=settings, embedder=embedder) as space:
         if not json:
             show_report(report, json=False)
             say("\n2. The broadest communities, their questions, and the questions inside them", style="bold")

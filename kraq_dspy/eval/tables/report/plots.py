@@ -18,6 +18,7 @@ from kraq_dspy.errors import needs
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.coverage import Foretelling
 from kraq_dspy.eval.tables.report.grids import own_systems, seconds, stages_of
+from kraq_dspy.eval.tables.report.labels import places
 from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#5B5B5B")
 """Told apart with any kind of colour vision (Okabe and Ito, 2008)."""
 GREY = "#8A8A8A"
+LINES = ("-", ":", "-.")
+"""Of the first eight systems, of the next eight, and of the rest."""
 Drawing = Callable[[RunSummary], Any]
 """Gives a matplotlib figure, or None where the run has nothing to draw."""
 
@@ -192,10 +195,10 @@ def _differences(run: RunSummary) -> "Figure | None":
     figure, panels = _figure(len(metrics), width=10.0, height=0.9 + 0.34 * len(systems))
     for panel, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):
         for place, system in enumerate(systems):
-            difference = system.cells[metric].difference
+            difference, p = system.cells[metric].difference, system.cells[metric].p_adjusted
             if difference is None:
                 continue
-            sure = difference.low > 0 or difference.high < 0
+            sure = (difference.low > 0 or difference.high < 0) and (p is None or p < 0.05)
             colour = COLOURS[0] if sure else GREY
             axes.plot(difference.estimate, place, "o", color=colour, markersize=5)
             _whisker(axes, difference, place, colour=colour)
@@ -242,7 +245,7 @@ def _ablations(run: RunSummary) -> "Figure | None":
 def _budgets(run: RunSummary) -> "Figure | None":
     budgets = list(run.table.get("budgets") or ())
     kinds = list(dict.fromkeys(metric.partition("@")[0] for metric in run.metrics if "@" in metric))[:3]
-    systems = own_systems(run)[: len(COLOURS)]
+    systems = own_systems(run)
     if len(budgets) < 2 or not kinds:
         return None
     figure, panels = _figure(len(kinds), width=10.0, height=3.9)
@@ -255,10 +258,10 @@ def _budgets(run: RunSummary) -> "Figure | None":
                 if (cell := system.cells.get(f"{kind}@{budget}")) is not None
                 and (interval := cell.interval) is not None
             ]
-            dashes = "--" if system.name == run.baseline else "-"
-            _curve(
-                axes, points, COLOURS[place], _short(system.name), band=few or system.name == run.baseline, line=dashes
-            )
+            is_baseline = system.name == run.baseline
+            line = "--" if is_baseline else LINES[place // len(COLOURS) % len(LINES)]
+            colour = COLOURS[place % len(COLOURS)]
+            _curve(axes, points, colour, _short(system.name), band=few or is_baseline, line=line)
         axes.set(xlabel="passages", xticks=budgets)
         axes.set_title(f"{kind}@passages", fontsize=9)
     handles, labels = panels[0].get_legend_handles_labels()
@@ -286,11 +289,19 @@ def _search_times(run: RunSummary) -> "Figure | None":
         ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
         colour = GREY if name == run.baseline else COLOURS[place % len(COLOURS)]
         axes.errorbar(ms, interval.estimate, yerr=np.maximum(ends, 0), fmt="o", color=colour, elinewidth=0.8)
-        axes.annotate(_short(name), (ms, interval.estimate), xytext=(5, 3), textcoords="offset points", fontsize=8)
     axes.set(xlabel="milliseconds, logarithmic", ylabel=metric, xscale="log")
     axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # powers come as formulas, which are not drawn here
     axes.margins(x=0.12)
+    _labels_apart(figure, axes, [(_short(name), ms, interval.estimate) for name, ms, interval in points])
     return figure
+
+
+def _labels_apart(figure: "Figure", axes: "Axes", points: Sequence[tuple[str, float, float]]) -> None:
+    """A label beside each point (label, x, y), so that none covers another one."""
+    figure.draw_without_rendering()  # the layout decides where points are
+    drawn = [tuple(axes.transData.transform((x, y)) * 72 / figure.dpi) for _, x, y in points]
+    for (label, x, y), place in zip(points, places([label for label, _, _ in points], drawn), strict=True):
+        axes.annotate(label, (x, y), xytext=place, textcoords="offset points", fontsize=8)
 
 
 def _taus(run: RunSummary) -> "Figure | None":

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from kraq_dspy.lms.engines.embedded.answer import Similar
-from kraq_dspy.lms.engines.embedded.text import content_words
+from kraq_dspy.lms.engines.embedded.text import content_words, words
 
 NUMBERED = re.compile(r"^(\d+): ")
 NO_MATCH = -1
@@ -22,7 +22,19 @@ def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -
 
 
 def is_same_question(asked: str, stored: str, similar: Similar) -> bool:
-    return likenesses(asked, [stored], similar)[0] >= SURE
+    return not _has_other_word(asked, stored) and likenesses(asked, [stored], similar)[0] >= SURE
+
+
+def _has_other_word(asked: str, stored: str) -> bool:
+    """Whether the two are alike word for word but for one that carries meaning: "the red boat", "the blue boat"."""
+    first, second = words(asked), words(stored)
+    if len(first) != len(second):
+        return False
+    apart = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
+    if len(apart) != 1:
+        return False
+    one, other = (content_words(word) for word in apart[0])
+    return bool(one and other) and one != other
 
 
 def likenesses(question: str, others: Sequence[str], similar: Similar) -> list[float]:

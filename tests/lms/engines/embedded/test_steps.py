@@ -14,6 +14,7 @@ from kraq_dspy.lms.engines.embedded.extract import first_reading, read, second_r
 from kraq_dspy.lms.engines.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.engines.embedded.names import kind_of, names_in
 from kraq_dspy.lms.engines.embedded.same import same_thing
+from kraq_dspy.lms.engines.embedded.same_question import is_same_question
 from kraq_dspy.lms.engines.embedded.summarize import community_summary, merged_description
 from kraq_dspy.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.lms.roles import make_lm
@@ -244,6 +245,19 @@ def test_a_second_sentence_goes_on_from_a_name_of_the_first() -> None:
 def test_a_question_without_a_common_word_is_not_answered() -> None:
     assert answer("Quantum chromodynamics?", [FILM], blind) == "I do not know"
     assert answer("Who?", [], blind) == "I do not know"
+
+
+@pytest.mark.parametrize(
+    ("stored", "same"),
+    [
+        ("Who sells the red boat?", True),
+        ("Who sells the blue boat?", False),
+        ("who sells red boat", True),
+        ("Who is it that sells the red boat?", True),
+    ],
+)
+def test_a_question_with_another_word_in_it_is_another_question(stored: str, same: bool) -> None:
+    assert is_same_question("Who sells the red boat?", stored, lambda _, texts: [1.0] * len(texts)) is same
 
 
 def test_the_encoder_breaks_the_tie(keyword_embedder: Any) -> None:
