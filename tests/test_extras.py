@@ -12,7 +12,7 @@ def test_every_extra_that_an_error_names_exists() -> None:
     named = {}
     for path in (ROOT / "kraq_dspy").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "MissingExtraError":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("MissingExtraError", "needs"):
                 extra = node.args[1]
                 if isinstance(extra, ast.Constant):
                     named[extra.value] = path.name
