@@ -31,7 +31,8 @@ from stand_in import machine
 
 import kraq_dspy.signatures
 from kraq_dspy.config import RoleSettings
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.forms import is_typed
 

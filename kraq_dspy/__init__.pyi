@@ -23,6 +23,7 @@ from kraq_dspy.config import StoreSettings as StoreSettings
 from kraq_dspy.config import SummarySettings as SummarySettings
 from kraq_dspy.config import read_settings as read_settings
 from kraq_dspy.embedders import load_embedder as load_embedder
+from kraq_dspy.embedders.adapted import as_embedder as as_embedder
 from kraq_dspy.errors import BudgetExceededError as BudgetExceededError
 from kraq_dspy.errors import CatalogueConflictError as CatalogueConflictError
 from kraq_dspy.errors import CatalogueError as CatalogueError
@@ -43,7 +44,6 @@ from kraq_dspy.errors import TrainingError as TrainingError
 from kraq_dspy.errors import UnknownRecordError as UnknownRecordError
 from kraq_dspy.errors import WorseProgramError as WorseProgramError
 from kraq_dspy.eval.metrics import for_dspy as metrics  # noqa: F401 (public, by another name)
-from kraq_dspy.indexing.build import BuildOptions as BuildOptions
 from kraq_dspy.indexing.build import abuild_index as abuild_index
 from kraq_dspy.indexing.build import build_index as build_index
 from kraq_dspy.indexing.change import add_documents as add_documents
@@ -53,12 +53,13 @@ from kraq_dspy.indexing.change import update_index as update_index
 from kraq_dspy.indexing.export import export_index as export_index
 from kraq_dspy.indexing.import_graph import import_graphrag as import_graphrag
 from kraq_dspy.indexing.import_graph import import_triples as import_triples
+from kraq_dspy.indexing.options import BuildOptions as BuildOptions
 from kraq_dspy.indexing.report import BuildReport as BuildReport
 from kraq_dspy.indexing.report import DocumentChanges as DocumentChanges
+from kraq_dspy.lms.kraq_lm import KraqLM as KraqLM
 from kraq_dspy.lms.meter import Limits as Limits
 from kraq_dspy.lms.meter import Meter as Meter
 from kraq_dspy.lms.meter import Price as Price
-from kraq_dspy.lms.roles import KraqLM as KraqLM
 from kraq_dspy.lms.roles import LanguageModels as LanguageModels
 from kraq_dspy.lms.roles import make_lm as make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter as KraqAdapter

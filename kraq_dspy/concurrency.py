@@ -1,11 +1,11 @@
-"""Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`."""
+"""Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`; runs coroutines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,3 +62,30 @@ async def gather_all(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
+    """What the coroutine returns: `asyncio.run`, in a thread of its own where a loop runs already, as in a notebook.
+
+    Ctrl-C cancels the coroutine, and is raised when it has ended.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def main() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="kraq-loop") as pool:
+        running = pool.submit(copy_context().run, asyncio.run, main())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise

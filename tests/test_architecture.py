@@ -21,6 +21,7 @@ FLOORS = (
     "ports",
     "config",
     "files",
+    "notebook",
     "backoff",
     "corpus",
     "graph",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import dspy
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Failure
@@ -68,6 +69,6 @@ def ask_all(
 
     calls = models.meter.total().calls
     progress.start(stage, total)
-    asyncio.run(ask())
+    run_coroutine(ask())
     progress.finish(stage)
     return Asked(tuple(keeper.failures), models.meter.total().calls - calls)

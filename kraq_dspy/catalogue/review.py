@@ -132,7 +132,7 @@ def answer_with_model(
     finds, which is made only then. Answers wait for approval unless `approve`; each is kept at once.
     """
     started = perf_counter()
-    lm = models["teacher" if "teacher" in models.settings.roles else "answerer"]
+    lm = models["teacher" if models.has_own("teacher") else "answerer"]
     which = which or Waiting()
     listed = [one for one in waiting(catalogue, which.status) if one.status == "stale" or not one.answer]
     entries = {str(entry.number): entry for entry in listed[: which.limit]}

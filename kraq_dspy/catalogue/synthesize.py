@@ -1,6 +1,5 @@
 """Begins a catalogue without anybody's questions: makes pairs from the documents and keeps only the best."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from time import perf_counter
 
 from kraq_dspy.catalogue.critics import CRITICS, RateSyntheticPair, WriteSyntheticPair
 from kraq_dspy.catalogue.store import Catalogue, NewEntry, content_hash, question_key
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.errors import IndexStateError
@@ -76,7 +76,7 @@ def make_synthetic_pairs(
     plan = plan or SyntheticPlan()
     status = "approved" if approve else "pending"
     making = _Making(index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, status, progress)
-    return asyncio.run(making.run(plan.chunks, plan.limit))
+    return run_coroutine(making.run(plan.chunks, plan.limit))
 
 
 @dataclass

@@ -18,7 +18,8 @@ from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.training import train_adapter
 from kraq_dspy.lms.adapter_name import TRANSFORMERS
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Progress
 
 

@@ -1,6 +1,5 @@
 """Pairs from question-answering data, by a teacher; and from an index and reference questions, without one."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
@@ -132,7 +132,7 @@ def pairs_from_dataset(
             await models.aclose()
         progress.finish(STAGE)
 
-    asyncio.run(run())
+    run_coroutine(run())
     return writer.made()
 
 

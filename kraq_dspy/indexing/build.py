@@ -5,24 +5,30 @@ import dataclasses
 import logging
 import shutil
 import time
-from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypeVar, Unpack
+
+import dspy
 
 from kraq_dspy.catalogue.sources import flag_stale
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import Settings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.redact import redacted_document
 from kraq_dspy.embedders import load_embedder, resolve_encoder
+from kraq_dspy.embedders.adapted import as_embedder
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import drift, find_communities, prepare
 from kraq_dspy.indexing.opening import documents_of, open_for_build, origin_of, require_documents, steps_for
+from kraq_dspy.indexing.options import BuildOptions, require_known, spelled_out
 from kraq_dspy.indexing.report import BuildReport, DocumentChanges, usage_since
-from kraq_dspy.lms.meter import Limits, Meter, prices_of
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.lms.meter import Meter, prices_of
+from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.notebook import default_progress
+from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.programs.state import load_state
@@ -51,25 +57,7 @@ DRIFT = 0.02  # lost modularity from which on communities should be found anew
 _BATCH = 256  # records written at once
 
 
-class BuildOptions(TypedDict, total=False):
-    """What every build may be given by keyword.
-
-    `settings` are the defaults unless given, `models` and `embedder` what those name, `kraq` the pipeline with them.
-    `program_states` are files of `kraq optimize` for its steps; what they change is asked anew. `limits` bound what
-    this run may ask of models. With `random_questions` the build also makes as many questions from random chunks as
-    there are communities with a question: the papers' baseline.
-    """
-
-    settings: Settings | None
-    models: LanguageModels | None
-    embedder: Embedder | None
-    kraq: KRAQ | None
-    progress: Progress | None
-    program_states: Sequence[str | Path]
-    limits: Limits | None
-    random_questions: bool
-
-
+@spelled_out
 def build_index(
     corpus: str | Path | Iterable[Document],
     out: str | Path,
@@ -79,9 +67,10 @@ def build_index(
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
     """`abuild_index` for code that is not asynchronous; takes the same arguments."""
-    return asyncio.run(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
 
 
+@spelled_out
 async def abuild_index(
     corpus: str | Path | Iterable[Document],
     out: str | Path,
@@ -152,11 +141,10 @@ class Builder:
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions) -> "Builder":
-        """Raises TypeError for an option that there is not."""
-        if unknown := set(options) - set(BuildOptions.__annotations__):
-            raise TypeError(f"Unknown options {sorted(unknown)}; known: {sorted(BuildOptions.__annotations__)}.")
+        """Raises TypeError for an option that there is not, or of a wrong kind."""
+        require_known(options)
         settings = options.get("settings") or Settings()
-        models, embedder, limits = options.get("models"), options.get("embedder"), options.get("limits")
+        given, limits = options.get("models"), options.get("limits")
         kraq, states = options.get("kraq"), options.get("program_states", ())
         if states and kraq is not None:
             raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
@@ -168,22 +156,24 @@ class Builder:
             from kraq_dspy.graph.other_algorithms import require_algorithm
 
             require_algorithm(settings.communities.algorithm)
-        if embedder is None:
+        if (embedder_like := options.get("embedder")) is None:
             settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
             embedder = load_embedder(settings.encoder)
+        else:
+            embedder = as_embedder(embedder_like)
         if limits is not None:
-            if models is not None:
+            if isinstance(given, LanguageModels):
                 raise ConfigError(
                     "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(limits))."
                 )
             limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-        models = models or LanguageModels(settings, embedder=embedder, meter=Meter(limits))
+        models = as_models(_with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state), embedder=embedder)
         return cls(
             open_for_build(out, settings, embedder), settings, models, embedder, kraq,
-            options.get("progress") or SilentProgress(), random_questions=options.get("random_questions", False),
+            options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
         )  # fmt: skip
 
     async def __aenter__(self) -> "Builder":
@@ -377,6 +367,15 @@ class Builder:
             stale_answers=self.stale_answers,
             documents=DocumentChanges(len(documents - before), self._changed, len(before - documents)),
         )
+
+
+def _with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | None:
+    """`models` by role, and `lm` for the others."""
+    if lm is None or models is None:
+        return models if lm is None else lm
+    if not isinstance(models, Mapping):
+        raise ConfigError("Give lm, or models that have one for every role; beside lm, models are by role.")
+    return {"default": lm, **models}
 
 
 @contextmanager

@@ -6,16 +6,17 @@ the documents, chunks, entities and relationships of a rebuild, and nothing that
 rather than found anew, since Leiden moves half of them for 1 % more text: the partition is whole, but not a rebuild's.
 """
 
-import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, Unpack
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
-from kraq_dspy.indexing.build import Builder, BuildOptions, abuild_index
+from kraq_dspy.indexing.build import Builder, abuild_index
 from kraq_dspy.indexing.import_graph import aimport_graphrag, aimport_triples
 from kraq_dspy.indexing.opening import documents_of
+from kraq_dspy.indexing.options import BuildOptions, spelled_out
 from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.records import Document, Failure
 from kraq_dspy.stores.index import Index
@@ -27,6 +28,7 @@ _IMPORTS: dict[str, Callable[..., Coroutine[Any, Any, BuildReport]]] = {
 }
 
 
+@spelled_out
 def add_documents(
     path: str | Path, documents: str | Path | Iterable[Document | Failure], **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -35,18 +37,20 @@ def add_documents(
     Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
     IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
     """
-    return asyncio.run(_change(Path(path), documents_of(documents), (), options))
+    return run_coroutine(_change(Path(path), documents_of(documents), (), options))
 
 
+@spelled_out
 def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
     """Remove documents with all that was made from them alone.
 
     Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
     is changed. Otherwise as `add_documents`.
     """
-    return asyncio.run(_change(Path(path), (), document_ids, options))
+    return run_coroutine(_change(Path(path), (), document_ids, options))
 
 
+@spelled_out
 def update_index(
     path: str | Path,
     corpus: str | Path | Iterable[Document],
@@ -60,9 +64,12 @@ def update_index(
     `add_documents`.
     """
     _refuse_import(_manifest(path))
-    return asyncio.run(abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options)))
+    return run_coroutine(
+        abuild_index(corpus, path, stable=not recluster, replace=True, **_with_settings(path, options))
+    )
 
 
+@spelled_out
 def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
     """Go on with a build that was interrupted, or try again what failed in it.
 
@@ -77,10 +84,10 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
             raise IndexStateError(
                 f"{str(path)!r} was imported from {str(source)!r}, which is not there. Import it again."
             )
-        return asyncio.run(_IMPORTS[origin["kind"]](source, path, **options))
+        return run_coroutine(_IMPORTS[origin["kind"]](source, path, **options))
     if source is not None and source.exists():
-        return asyncio.run(abuild_index(source, path, stable=True, **options))
-    return asyncio.run(_change(Path(path), (), (), options))
+        return run_coroutine(abuild_index(source, path, stable=True, **options))
+    return run_coroutine(_change(Path(path), (), (), options))
 
 
 async def _change(

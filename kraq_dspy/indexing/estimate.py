@@ -6,7 +6,6 @@ the number of communities, the length of answers) is what the embedded model fou
 under way, its own extractions take the place of rehearsed ones, and the number of later calls is exact too.
 """
 
-import asyncio
 import dataclasses
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import dspy
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.load import load_documents
@@ -115,7 +115,7 @@ def estimate_corpus(
         raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
     sample = chunks if len(chunks) <= rehearse else random.Random(seed).sample(chunks, rehearse)
     share = len(chunks) / len(sample)
-    used = asyncio.run(_rehearsal(settings, sample, None, progress or SilentProgress()))
+    used = run_coroutine(_rehearsal(settings, sample, None, progress or SilentProgress()))
     calls = len(chunks) * extractor(settings).most_calls
     stages = []
     for stage in ROLE_OF:
@@ -161,7 +161,7 @@ def estimate_index(
     order = {chunk.id: (chunk.document_id, chunk.position) for chunk in chunks}
     known = sorted((e for e in extractions if e.chunk_id in order), key=lambda e: order[e.chunk_id])
     progress = progress or SilentProgress()
-    used = asyncio.run(_rehearsal(settings, [c for c in chunks if c.id in missing], known, progress))
+    used = run_coroutine(_rehearsal(settings, [c for c in chunks if c.id in missing], known, progress))
     stages = []
     for stage in ROLE_OF:
         whole = used.get(stage, Usage())

@@ -1,21 +1,24 @@
 """Makes an index from a graph, or from triples, that another system extracted."""
 
-import asyncio
 from pathlib import Path
 from typing import Unpack
 
-from kraq_dspy.indexing.build import Builder, BuildOptions
+from kraq_dspy.concurrency import run_coroutine
+from kraq_dspy.indexing.build import Builder
+from kraq_dspy.indexing.options import BuildOptions, spelled_out
 from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Relationship, Summary
 
 
+@spelled_out
 def import_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
     """`aimport_graphrag` for code that is not asynchronous; takes the same arguments."""
-    return asyncio.run(aimport_graphrag(folder, out, replace=replace, **options))
+    return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 
 
+@spelled_out
 async def aimport_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -41,13 +44,15 @@ async def aimport_graphrag(
         return builder.report()
 
 
+@spelled_out
 def import_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
     """`aimport_triples` for code that is not asynchronous; takes the same arguments."""
-    return asyncio.run(aimport_triples(path, out, replace=replace, **options))
+    return run_coroutine(aimport_triples(path, out, replace=replace, **options))
 
 
+@spelled_out
 async def aimport_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:

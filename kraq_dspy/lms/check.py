@@ -16,8 +16,8 @@ from dspy.utils.exceptions import DSPyError
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
-from kraq_dspy.lms.roles import KraqLM
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.enforcement import enforces_schema
 from kraq_dspy.records import Usage

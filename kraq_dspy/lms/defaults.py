@@ -5,7 +5,6 @@ What is nearest decides, as everywhere in DSPy: a predictor's own model (`set_lm
 user's own is respected; without one it is KraqAdapter, which keeps documents from passing for instructions.
 """
 
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -13,14 +12,10 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.lms.roles import KraqLM, LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
-
-logger = logging.getLogger(__name__)
-
-ADAPTER = KraqAdapter()
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import ADAPTER
 
 
 class RoleModel(SharedByCopies):
@@ -31,12 +26,6 @@ class RoleModel(SharedByCopies):
         self.role = role
 
     def lm(self) -> KraqLM:
-        if self.models.settings.role(self.role) == RoleSettings() and not self.models.told_of_default:
-            self.models.told_of_default = True
-            logger.info(
-                "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in kraq.toml, "
-                "or with --lm."
-            )
         return self.models[self.role]
 
 
@@ -58,12 +47,17 @@ def fill_in(
     program: dspy.Module, models: LanguageModels, role: str = "answerer", roles: Mapping[str, str] | None = None
 ) -> None:
     """Make the program's predictors fall back on `models`: on `role`, or on the one that `roles` has for the attribute
-    which holds them. Those that fall back on a role already stay as they are; states and copies stay possible."""
+    which holds them. Those that fall back on a role already stay as they are; states and copies stay possible.
+
+    A model that was given for a role (`LanguageModels(given=...)`) is nearer than DSPy's settings: the role's steps
+    get it as by `set_lm`.
+    """
     for name, predictor in program.named_predictors():
         if not isinstance(predictor, PredictWithDefaults):
             kind: Any = type(predictor)
             predictor.__class__ = _with_defaults(kind)
             predictor.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
+            predictor.lm = predictor.lm or models.given(predictor.by_role.role)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:

@@ -1,54 +1,26 @@
-"""Gives each role its model: a model string, an address and settings; unset roles are the default one.
+"""Gives each role its model: a model string, an address and settings, or a `dspy.LM`; unset roles are the default one.
 
 Programs do not choose models: they are run in `dspy.context(lm=models["answerer"])`, or given one with `set_lm`.
 """
 
-from typing import Any
+import logging
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import dspy
-from dspy.utils.exceptions import LMConfigurationError, LMUnexpectedError
+from dspy.utils.exceptions import LMConfigurationError
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import ROLES, RoleSettings, Settings
-from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.lms.adapter_name import with_adapter
-from kraq_dspy.lms.engines.engine import AsyncEngine, engines
+from kraq_dspy.lms.adopted import adopted
+from kraq_dspy.lms.engines.engine import engines
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.ports import Embedder
 
-
-class KraqLM(dspy.LM):
-    """A `dspy.LM` whose callers meet this library's errors as themselves.
-
-    DSPy wraps what an engine raises into LMUnexpectedError; a spent budget or a server that is down must not look like
-    a failure of one call.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().__call__(*args, **kwargs)
-        except LMUnexpectedError as error:
-            _raise_own(error)
-            raise
-
-    @property
-    def async_engine(self) -> AsyncEngine:
-        """The twin of `engine` for `acall`."""
-        twin: AsyncEngine = self._async_engine_spec
-        return twin
-
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return await super().acall(*args, **kwargs)
-        except LMUnexpectedError as error:
-            _raise_own(error)
-            raise
-
-
-def _raise_own(error: LMUnexpectedError) -> None:
-    cause = error.__cause__
-    if isinstance(cause, KraqError):
-        raise cause from cause.__cause__
+logger = logging.getLogger(__name__)
 
 
 def make_lm(
@@ -84,36 +56,55 @@ def make_lm(
 
 
 class LanguageModels:
-    """The models of all roles by name; roles with equal settings share one. They are made when first asked for."""
+    """The model that does the work of each role, by the role's name.
 
-    told_of_default = False  # that no model is configured is logged once
+    What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
+    that the settings name for the role, then the embedded one. `given` is a model by role, where "default" stands for
+    the roles that are not named, or one model for all. Models of the settings are made when they are first asked for;
+    roles with equal settings share one. Every model counts with `meter`, and keeps to its limits.
+    """
 
     def __init__(
         self,
-        settings: Settings,
+        settings: Settings | None = None,
         *,
+        given: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
         embedder: Embedder | None = None,
         meter: Meter | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        self.settings = settings
+        """Raises ConfigError for a role that does not exist, TypeError for a model that is none."""
+        self.settings = settings or Settings()
         self.meter = meter or Meter()
+        self._given = _by_role(given)
         self._embedder = embedder
         self._backoff = backoff
         self._made: dict[RoleSettings, KraqLM] = {}
+        self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
 
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""
-        if role not in ROLES:
-            raise ConfigError(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.")
-        settings = self.settings.role(role)
-        if settings not in self._made:
-            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
-        return self._made[settings]
+        lm = self.given(role) or dspy.settings.lm
+        return self._of_settings(role) if lm is None else self._adopt(lm)
+
+    def given(self, role: str) -> KraqLM | None:
+        """The model that was given for the role, or for "default". Raises ConfigError for a role that is none."""
+        _require_role(role)
+        lm = self._given.get(role) or self._given.get("default")
+        return None if lm is None else self._adopt(lm)
+
+    def has_own(self, role: str) -> bool:
+        """Whether the role has a model of its own, given or in the settings, and not that of "default"."""
+        return role in self._given or role in self.settings.roles
 
     def names(self) -> dict[str, str]:
         """The model of every role, unset ones included: what a manifest records."""
-        return {role: with_adapter(self.settings.role(role)).model for role in ROLES}
+        return {role: self.name(role) for role in ROLES}
+
+    def name(self, role: str) -> str:
+        """The name of the role's model, without making it: its key may be elsewhere."""
+        lm = self.given(role) or dspy.settings.lm
+        return with_adapter(self.settings.role(role)).model if lm is None else str(lm.model)
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
@@ -124,3 +115,49 @@ class LanguageModels:
         for lm in self._made.values():
             await lm.async_engine.aclose()
         self.close()
+
+    def _of_settings(self, role: str) -> KraqLM:
+        settings = self.settings.role(role)
+        if settings not in self._made:
+            if settings == RoleSettings():
+                logger.info(
+                    "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
+                    "kraq.toml, or with --lm."
+                )
+            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
+        return self._made[settings]
+
+    def _adopt(self, lm: dspy.BaseLM) -> KraqLM:
+        if id(lm) not in self._adopted:
+            self._adopted[id(lm)] = lm, adopted(lm, self.meter)
+        return self._adopted[id(lm)][1]
+
+
+ModelsLike: TypeAlias = LanguageModels | Mapping[str, dspy.BaseLM] | dspy.BaseLM
+"""Models by role, or one for all roles."""
+
+
+def as_models(
+    models: ModelsLike | None, settings: Settings, *, embedder: Embedder | None = None, meter: Meter | None = None
+) -> LanguageModels:
+    """`models` themselves where they are LanguageModels, else those of the settings with the given ones before them."""
+    if isinstance(models, LanguageModels):
+        return models
+    return LanguageModels(settings, given=models, embedder=embedder, meter=meter)
+
+
+def _by_role(given: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
+    if isinstance(given, dspy.BaseLM):
+        return {"default": given}
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"models is {given!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
+    for role, lm in (given or {}).items():
+        _require_role(role)
+        if not isinstance(lm, dspy.BaseLM):
+            raise TypeError(f"The model of the role {role!r} is {lm!r:.80}; expected a dspy.LM.")
+    return dict(given or {})
+
+
+def _require_role(role: str) -> None:
+    if role not in ROLES:
+        raise ConfigError(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.")

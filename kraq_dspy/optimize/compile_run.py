@@ -1,7 +1,5 @@
 """One compile: measures a program, lets an optimizer learn, and measures again on rows that it never saw."""
 
-from collections.abc import Mapping
-
 import dspy
 
 from kraq_dspy.concurrency import run_all
@@ -9,6 +7,7 @@ from kraq_dspy.dspy_internals import thawed
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.lms.defaults import lm_in_program
+from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.learned import keeping_models, take_over
@@ -29,7 +28,7 @@ class CompileRun:
         metric: Metric,
         split: Split,
         method: Method,
-        models: Mapping[str, dspy.LM],
+        models: LanguageModels,
         answers: KeptAnswers,
         spending: Spending,
         embedder: Embedder | None,

@@ -20,9 +20,10 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy.errors import BudgetExceededError, ConfigError, IndexLockedError, KraqError
+from kraq_dspy.errors import BudgetExceededError, IndexLockedError, KraqError
 from kraq_dspy.files import append_line, drop_torn_line, try_lock
-from kraq_dspy.lms.meter import Call
+from kraq_dspy.lms.adopted import adopted
+from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 
@@ -206,14 +207,10 @@ class KeptEngine(SharedByCopies):
             return f"{key}-{self._turns[key]}"
 
 
-def kept_model(lm: dspy.LM, answers: KeptAnswers, spending: Spending) -> dspy.LM:
-    """The model with its answers kept. Raises ConfigError for one whose engine is DSPy's own choice."""
+def kept_model(lm: dspy.BaseLM, answers: KeptAnswers, spending: Spending) -> dspy.LM:
+    """The model with its answers kept."""
+    lm = adopted(lm, Meter())
     engine = lm.engine
-    if not hasattr(engine, "complete"):
-        raise ConfigError(
-            f"The model {lm.model!r} is a plain dspy.LM; give it as a role (`Settings`, `LanguageModels`), or with an "
-            "engine object, so that what is paid for can be kept."
-        )
     if isinstance(engine, KeptEngine):
         return lm
     address = ""

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import dspy
-
 from kraq_dspy.config import Settings
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.optimizers import Sizes
 from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target
@@ -63,8 +61,8 @@ class Resources:
 
     index: str | Path | Workspace | None = None
     settings: Settings | None = None
-    models: LanguageModels | Mapping[str, dspy.LM] | None = None
-    embedder: Embedder | None = None
+    models: ModelsLike | None = None
+    embedder: EmbedderLike | None = None
     retriever: str | None = None
     arguments: Mapping[str, Any] | None = None
     scorer: BertScorer | None = None
@@ -75,8 +73,7 @@ class Resources:
         if self.index is None or isinstance(self.index, Workspace):
             yield self.index
             return
-        models = self.models if isinstance(self.models, LanguageModels) else None
-        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=models) as space:
+        with Workspace.open(self.index, settings=self.settings, embedder=self.embedder, models=self.models) as space:
             yield space
 
     def target(self, name: str, space: Workspace | None) -> Target:
@@ -93,29 +90,20 @@ class Resources:
 
     def encoder(self, space: Workspace | None, *, needed: bool) -> Embedder | None:
         """The encoder given, else that of the index, else, where one is needed, that of the settings."""
-        embedder = self.embedder or (space.embedder if space else None)
+        if self.embedder is not None:
+            return as_embedder(self.embedder)
+        embedder = space.embedder if space else None
         if embedder is None and needed:
             from kraq_dspy.embedders import load_embedder, resolve_encoder
 
             return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
         return embedder
 
-    def by_role(self, space: Workspace | None, embedder: Embedder | None) -> Any:
+    def by_role(self, space: Workspace | None, embedder: Embedder | None) -> LanguageModels:
         """The models, by the name of their role."""
-        if self.models is not None:
-            return self.models if isinstance(self.models, LanguageModels) else _ByRole(self.models)
-        if space is not None:
+        if self.models is None and space is not None:
             return space.models
-        return LanguageModels(self.settings or Settings(), embedder=embedder)
-
-
-class _ByRole(dict[str, dspy.LM]):
-    """Models by role; "default" stands in for the others."""
-
-    def __missing__(self, role: str) -> dspy.LM:
-        if "default" not in self:
-            raise ConfigError(f"There is no model for the role {role!r}; give it, or one for 'default'.")
-        return self["default"]
+        return as_models(self.models, self.settings or Settings(), embedder=embedder)
 
 
 def _read(rows: Rows) -> Sequence[Row]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import ChunkSettings, K2RAGSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
@@ -19,7 +20,8 @@ from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.files import replaced
 from kraq_dspy.indexing.build import abuild_index
 from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
-from kraq_dspy.lms.roles import KraqLM, LanguageModels
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.prepare.graph import entity_vectors
 from kraq_dspy.programs.k2rag import Shorten
@@ -94,7 +96,7 @@ def build_summarised(
             f"{str(index.path)!r} has no documents to summarise. Build it again: kraq index CORPUS --out DIR"
         )
     shorten = shorten or shortener(models.settings.k2rag)
-    return asyncio.run(_build(index, embedder, _BorrowedModels(models), shorten, progress or SilentProgress()))
+    return run_coroutine(_build(index, embedder, _BorrowedModels(models), shorten, progress or SilentProgress()))
 
 
 def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
@@ -213,9 +215,11 @@ class _BorrowedModels(LanguageModels):
     """The models of a caller who goes on with them: a build that ends closes its models."""
 
     def __init__(self, models: LanguageModels) -> None:
-        self.settings = models.settings
-        self.meter = models.meter
+        super().__init__(models.settings, meter=models.meter)
         self._models = models
+
+    def given(self, role: str) -> KraqLM | None:
+        return self._models.given(role)
 
     def __getitem__(self, role: str) -> KraqLM:
         return self._models[role]
@@ -235,7 +239,7 @@ def _corpus_id(index: Index) -> str:
 def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[str, Any]:
     return {
         "made_from": _corpus_id(index),
-        "summariser": shorten.summariser_name or models["summarizer"].model,
+        "summariser": shorten.summariser_name or models.name("summarizer"),
         "share": shorten.share,
         "least_tokens": shorten.least_tokens,
     }

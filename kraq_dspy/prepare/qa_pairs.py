@@ -1,6 +1,5 @@
 """Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
-import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from time import perf_counter
 
 from pydantic import TypeAdapter
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import IndexStateError
@@ -57,7 +57,7 @@ def make_qa_pairs(
     What an earlier run made from the same chunk with the same model and instructions is kept; a chunk that fails is
     noted in the index's failures, and tried again next time. Raises IndexStateError for an index without chunks.
     """
-    return asyncio.run(_make(index, models, program or WritePairs(), progress or SilentProgress()))
+    return run_coroutine(_make(index, models, program or WritePairs(), progress or SilentProgress()))
 
 
 def estimate_qa_pairs(index: Index, settings: Settings, *, progress: Progress | None = None) -> Estimate:
@@ -66,7 +66,7 @@ def estimate_qa_pairs(index: Index, settings: Settings, *, progress: Progress | 
     Tokens are those of a rehearsal with the embedded model, over a sample where there are many chunks. Raises
     IndexStateError for an index without chunks.
     """
-    return asyncio.run(_estimate(index, settings, WritePairs(), progress or SilentProgress()))
+    return run_coroutine(_estimate(index, settings, WritePairs(), progress or SilentProgress()))
 
 
 async def _estimate(index: Index, settings: Settings, program: WritePairs, progress: Progress) -> Estimate:

@@ -9,6 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced
@@ -70,7 +71,7 @@ def build_tree(
     if index.count(Chunk) == 0:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
     builder = _Builder(index, embedder, models, settings or TreeSettings(), program or SummarizeCluster(), progress)
-    return asyncio.run(builder.run())
+    return run_coroutine(builder.run())
 
 
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
@@ -166,7 +167,7 @@ class _Builder:
         """In one go: a killed run leaves the tree that was there."""
         content = {
             "settings": dataclasses.asdict(self.settings),
-            "model": self.models["summarizer"].model,
+            "model": self.models.name("summarizer"),
             "encoder": self.embedder.name,
             "passages": content_id(*sorted(chunk_ids)),
             "nodes": [dataclasses.asdict(node) for node in nodes],

@@ -47,7 +47,7 @@ class Steps(Protocol):
 
 
 class DirectSteps:
-    """Runs programs with the models of the surrounding `dspy.context`; keeps nothing; the first failure is raised."""
+    """Runs programs with the models of DSPy's settings; keeps nothing; the first failure is raised."""
 
     def __init__(self, concurrency: int = 32, progress: Progress | None = None) -> None:
         self.concurrency = concurrency

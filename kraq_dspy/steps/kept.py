@@ -21,8 +21,9 @@ from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.journal import Answer, Journal, TappedJournal, working_on
-from kraq_dspy.lms.roles import KraqLM, LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
 from kraq_dspy.steps.bounded import CallSlots, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of
@@ -198,7 +199,7 @@ async def run_program(
     """What the program makes of an item. Raises ValueError where an output that it declares is missing or of another
     type."""
     its_model = {} if lm is None else {"lm": lm}
-    alone = dspy.context(adapter=KraqAdapter(), disable_history=True, trace=None, **its_model)
+    alone = dspy.context(adapter=dspy.settings.adapter or ADAPTER, disable_history=True, trace=None, **its_model)
     with working_on(stage, item_id, journal), alone:
         prediction: dspy.Prediction = await program.acall(**inputs)
     declared = getattr(program, "outputs", {})

@@ -18,7 +18,8 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError, KraqError, needs
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.journal import Answer, TappedJournal
-from kraq_dspy.lms.roles import KraqLM, LanguageModels, make_lm
+from kraq_dspy.lms.kraq_lm import KraqLM
+from kraq_dspy.lms.roles import LanguageModels, make_lm
 from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
@@ -69,6 +70,11 @@ class RaySteps(StoredSteps):
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
+        if self.models.given(role) or dspy.settings.lm:
+            raise ConfigError(
+                f"The model {self.models.name(role)!r} is an object of this process, and a cluster cannot be sent one: "
+                "name the model of the role in the settings (kraq.toml)."
+            )
         settings = with_adapter(self.models.settings.role(role))
         with dspy.context(lm=None):
             model = model_of(program) or settings.model  # without making the model: its key may be elsewhere

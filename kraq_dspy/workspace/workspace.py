@@ -11,10 +11,11 @@ from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders import load_embedder
+from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.defaults import fill_in, own_adapter
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised
@@ -54,20 +55,23 @@ class Workspace:
         path: str | Path,
         *,
         settings: Settings | None = None,
-        embedder: Embedder | None = None,
-        models: LanguageModels | None = None,
+        embedder: EmbedderLike | None = None,
+        models: ModelsLike | None = None,
         write: bool = False,
     ) -> "Workspace":
         """Without `settings`, the index's own: the encoder and the models that built it.
+
+        `models` are a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`; steps of programs that have
+        none of their own get those that are given so.
 
         Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors.
         """
         index = Index.open(Path(path), write=write)
         try:
             settings = settings or index.manifest.settings
-            embedder = embedder or load_embedder(settings.encoder)
-            index.require_encoder(embedder)
-            return cls(index, embedder, models or LanguageModels(settings, embedder=embedder))
+            encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
+            index.require_encoder(encoder)
+            return cls(index, encoder, as_models(models, settings, embedder=encoder))
         except BaseException:
             index.close()  # with its lock
             raise

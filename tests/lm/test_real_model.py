@@ -13,9 +13,10 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.llama_cpp import shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.local_models import local_file
 from kraq_dspy.lms.meter import Meter
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 
 pytestmark = pytest.mark.lm

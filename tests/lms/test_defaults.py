@@ -114,11 +114,21 @@ def test_an_adapter_that_a_user_configured_is_respected(program: dspy.Module) ->
 
 def test_that_nothing_is_configured_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     rag = TraditionalRAG(retrieve)
-    fill_in(rag, Models(Settings()))
-    with caplog.at_level(logging.INFO, logger="kraq_dspy.lms.defaults"):
+    fill_in(rag, LanguageModels(Settings()))
+    with caplog.at_level(logging.INFO, logger="kraq_dspy.lms.roles"):
         rag(question="Who?")
         rag(question="Who?")
     assert [record.message.partition(":")[0] for record in caplog.records] == ["No model is configured"]
+
+
+def test_a_model_that_was_given_for_a_role_is_the_own_one_of_its_steps() -> None:
+    nothing: Any = None
+    rag = SpeculativeRAG(retrieve, nothing, scorer=KraqScore())
+    drafter = saying("of the drafter")
+    fill_in(rag, LanguageModels(given={"drafter": drafter}), "drafter", {"scorer": "verifier"})
+    with dspy.context(lm=saying("of the context")):
+        names = {name: lm_in_program(step).history is drafter.history for name, step in rag.named_predictors()}
+    assert names == {"draft": True, "scorer.verify": False}
 
 
 def test_a_state_says_nothing_of_models_or_of_what_filled_them_in(program: dspy.Module) -> None:

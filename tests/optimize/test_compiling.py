@@ -278,15 +278,6 @@ def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dsp
     assert len(compiled.program.answer.demos) == 2
 
 
-def test_a_plain_dspy_model_is_refused_with_the_way_out(answering: Callable[[int], list[Row]]) -> None:
-    with pytest.raises(ConfigError, match="give it as a role"):
-        compile_program(
-            "answering",
-            answering(16),
-            resources=Resources(models={"default": dspy.LM("openai/gpt-4o-mini", api_key="none")}),
-        )
-
-
 def test_the_state_must_be_a_json_file(answering: Callable[[int], list[Row]], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"state\.pkl"):
         compile_program("answering", answering(16), out=tmp_path / "state.pkl")

@@ -18,8 +18,9 @@ from dspy.lm15 import Config, Message, Request
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.scoring import WangScore

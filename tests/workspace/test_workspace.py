@@ -126,6 +126,11 @@ def test_an_encoder_that_fails_leaves_no_lock_behind(built: Path) -> None:
         def name(self) -> str:
             raise OSError("the weights are torn")
 
+        def encode_queries(self, texts: list[str]) -> Any:
+            raise AssertionError("nothing was asked")
+
+        encode_passages = encode_queries
+
     torn: Any = Torn()
     with pytest.raises(OSError, match="torn"):
         Workspace.open(built, embedder=torn, write=True)

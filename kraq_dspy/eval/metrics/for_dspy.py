@@ -14,10 +14,10 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics import answers, generation
 from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, label_accuracy, parse_label
-from kraq_dspy.ports import Embedder
 from kraq_dspy.records import Hit
 
 Scorer = Callable[[Any, Any], float]
@@ -96,11 +96,12 @@ def label_metric(labels: Labels = PUBHEALTH_LABELS) -> Metric:
     )
 
 
-def similarity_metric(embedder: Embedder, *, threshold: float = 0.8) -> Metric:
+def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metric:
     """`answers.answer_similarity` by this embedder; its name is part of the metric's."""
+    encoder = as_embedder(embedder)
     return Metric(
-        f"answer_similarity({embedder.name})",
-        lambda example, prediction: answers.answer_similarity(_gold(example), _answer(prediction), embedder),
+        f"answer_similarity({encoder.name})",
+        lambda example, prediction: answers.answer_similarity(_gold(example), _answer(prediction), encoder),
         _explain_answer,
         threshold,
     )

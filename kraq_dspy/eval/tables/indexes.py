@@ -1,6 +1,5 @@
 """Builds the index of a data set once, and finds it again by what went into it."""
 
-import asyncio
 import dataclasses
 import json
 import logging
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.eval.datasets import Dataset, save_local
@@ -72,7 +72,7 @@ def prepare_index(
         "random_questions": random_questions,
         "progress": progress or SilentProgress(),
     }
-    return PreparedIndex(path, mark, asyncio.run(_build(dataset, path, options)))
+    return PreparedIndex(path, mark, run_coroutine(_build(dataset, path, options)))
 
 
 async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> BuildReport:

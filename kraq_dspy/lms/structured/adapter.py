@@ -224,12 +224,19 @@ class KraqAdapter(dspy.ChatAdapter):
         return fields
 
 
+ADAPTER = KraqAdapter()
+"""The one that is used where nobody configured another."""
+
+
 def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
-    """The forms in which a KraqAdapter may ask the program's steps: a part of what a result depends on.
+    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
+    depends on.
 
     More than one where only a call will tell what the model's server can.
     """
-    name = KraqAdapter.__name__
+    name = type(dspy.settings.adapter or ADAPTER).__name__
+    if name != KraqAdapter.__name__:
+        return (name,)
     steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
     held = [
         None if model is None else known_enforcement(model)

@@ -9,6 +9,7 @@ from kraq_dspy.config import ChunkSettings, EncoderSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.embedders import load_embedder
+from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.ports import Embedder, Filters, QuestionFinder, Vectors
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
@@ -79,7 +80,7 @@ class Corpus(SharedByCopies):
         cls,
         texts: Sequence[str | Document],
         *,
-        embedder: Embedder | None = None,
+        embedder: EmbedderLike | None = None,
         settings: ChunkSettings | None = None,
     ) -> "Corpus":
         """Texts or documents, cut into chunks as an index would; by default with the packaged encoder.
@@ -89,14 +90,14 @@ class Corpus(SharedByCopies):
         if isinstance(texts, str):
             raise TypeError("texts is one text; expected a list of texts or documents.")
         documents = [_document(text) for text in texts]
-        return cls(documents, embedder or load_embedder(EncoderSettings()), settings or ChunkSettings())
+        return cls(documents, _encoder(embedder), settings or ChunkSettings())
 
     def question_finder(self, questions: Sequence[str | Question]) -> QuestionFinder:
         """Finds the nearest of these questions, with the encoder of the corpus."""
         return as_question_finder(questions, self.embedder)
 
 
-def as_question_finder(questions: Any, embedder: Embedder | None = None) -> QuestionFinder:
+def as_question_finder(questions: Any, embedder: EmbedderLike | None = None) -> QuestionFinder:
     """A `QuestionFinder` over plain questions; what is one already is returned as it is.
 
     `embedder` is by default the packaged encoder. Raises TypeError for anything else.
@@ -107,10 +108,14 @@ def as_question_finder(questions: Any, embedder: Embedder | None = None) -> Ques
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise TypeError(f"questions is {questions!r:.60}; expected a list of questions, or a question finder.")
     records = [_question(question) for question in questions]
-    embedder = embedder or load_embedder(EncoderSettings())
+    encoder = _encoder(embedder)
     texts = [record.text for record in records]
-    stored = RecordsInMemory(records, _embedded(embedder.encode_queries, texts, embedder))
-    return NearestQuestions(stored, stored, embedder)
+    stored = RecordsInMemory(records, _embedded(encoder.encode_queries, texts, encoder))
+    return NearestQuestions(stored, stored, encoder)
+
+
+def _encoder(embedder: EmbedderLike | None) -> Embedder:
+    return load_embedder(EncoderSettings()) if embedder is None else as_embedder(embedder)
 
 
 def _embedded(encode: Any, texts: list[str], embedder: Embedder) -> Vectors:

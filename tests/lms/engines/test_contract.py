@@ -11,8 +11,9 @@ import pytest
 from kraq_dspy import signatures
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 
 TEXT = (

@@ -22,8 +22,9 @@ from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
 from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Limits, Meter
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage

@@ -9,8 +9,9 @@ import pytest
 
 from kraq_dspy.config import RoleSettings, settings_from_dict
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
-from kraq_dspy.lms.roles import KraqLM, make_lm
+from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured import enforcement
 from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
 from kraq_dspy.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement

@@ -1,0 +1,44 @@
+"""Lets callers of a language model meet this library's errors as themselves."""
+
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import LMUnexpectedError
+
+from kraq_dspy.errors import KraqError
+from kraq_dspy.lms.engines.engine import AsyncEngine
+
+
+class KraqLM(dspy.LM):
+    """A `dspy.LM` whose callers meet this library's errors as themselves.
+
+    DSPy wraps what an engine raises into LMUnexpectedError; a spent budget or a server that is down must not look like
+    a failure of one call.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except LMUnexpectedError as error:
+            raise_own(error)
+            raise
+
+    @property
+    def async_engine(self) -> AsyncEngine:
+        """The twin of `engine` for `acall`."""
+        twin: AsyncEngine = self._async_engine_spec
+        return twin
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super().acall(*args, **kwargs)
+        except LMUnexpectedError as error:
+            raise_own(error)
+            raise
+
+
+def raise_own(error: LMUnexpectedError) -> None:
+    """Raise the error of this library that DSPy wrapped, where it was one."""
+    cause = error.__cause__
+    if isinstance(cause, KraqError):
+        raise cause from cause.__cause__
