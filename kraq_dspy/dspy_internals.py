@@ -10,6 +10,7 @@ import dspy
 from dspy._vendor.lm15.access import AccessPolicy
 from dspy._vendor.lm15.compat import OpenAIChatCompat
 from dspy._vendor.lm15.registry import ProviderDefinition, lookup
+from dspy._vendor.lm15.result import StreamAccumulator
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
 from dspy.adapters.types.base_type import CUSTOM_TYPE_START_IDENTIFIER
 from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value, serialize_for_json
@@ -29,6 +30,7 @@ __all__ = [
     "LiteLLMEngine",
     "OpenAIChatCompat",
     "ProviderDefinition",
+    "StreamAccumulator",
     "adapter_fallback_scope",
     "apply_output_field_defaults",
     "format_field_value",

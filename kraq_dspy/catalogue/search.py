@@ -19,6 +19,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.catalogue.near_miss import contradiction
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure, raise_if_final
 from kraq_dspy.programs.state import SavableModule
@@ -128,6 +129,7 @@ class QASearch(SavableModule):
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         with self._entered():
             started = perf_counter()
+            await announce("searching prepared answers")
             search = CatalogueSearch()
             entry = await self._look_up(question, search)
             search.seconds = perf_counter() - started

@@ -22,6 +22,8 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import dspy
+
 from kraq_dspy.concurrency import gather_all, run_all
 
 P = ParamSpec("P")
@@ -79,5 +81,10 @@ async def at_once(
 ) -> list[Result]:
     """`work` of every item, at most `limit` at a time (None: all), in threads or as tasks, in the order of `items`."""
     if await is_blocking():
-        return run_all(lambda item: run(work(item)), items, limit=limit)
+
+        def in_thread(item: Item) -> Result:
+            with dspy.context(send_stream=None):  # DSPy streams from threads of anyio alone
+                return run(work(item))
+
+        return run_all(in_thread, items, limit=limit)
     return await gather_all(work, items, limit=limit)

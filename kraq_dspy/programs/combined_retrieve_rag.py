@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import dspy
 
 from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
@@ -43,8 +44,10 @@ class CombinedRetrieveRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
+        await announce("retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         clock.lap("retrieve")
+        await announce("answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         clock.lap("answer")
         return dspy.Prediction(

@@ -3,6 +3,7 @@
 import dspy
 
 from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
@@ -28,8 +29,10 @@ class TraditionalRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
+        await announce("retrieving")
         hits = await call(self.retrieve, question, self.k)
         clock.lap("retrieve")
+        await announce("answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
         clock.lap("answer")
         return dspy.Prediction(answer=reply.answer, hits=hits, timings=clock.timings())

@@ -1,11 +1,12 @@
 """Opens an index for work: with its encoder and its models, and with retrievers and programs by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import dspy
+from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
@@ -21,6 +22,7 @@ from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised
 from kraq_dspy.prepare.raptor import open_tree
 from kraq_dspy.prepare.sentences import sentence_vectors
+from kraq_dspy.programs.announce import answer_listeners
 from kraq_dspy.programs.retrievers import (
     KnownMetadata,
     NearestQuestions,
@@ -212,6 +214,24 @@ class Workspace:
 
     def ask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
         """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one."""
+        program, question = self._asked(program, question)
+        with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
+            return program(question=question)
+
+    def stream(self, program: dspy.Module | str, question: str | None = None) -> Iterator[Any]:
+        """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
+        writes it, in `StreamResponse`s, and at last the prediction.
+
+        Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
+        """
+        program, question = self._asked(program, question)
+        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
+        with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
+            for value in streamed(question=question):
+                if isinstance(value, StatusMessage | StreamResponse | dspy.Prediction):
+                    yield value
+
+    def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
         if question is None:
             program, question = DEFAULT_PROGRAM, program
         if not isinstance(question, str) or not isinstance(program, dspy.Module | str):
@@ -222,5 +242,4 @@ class Workspace:
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
-            return program(question=question)
+        return program, question

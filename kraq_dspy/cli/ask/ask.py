@@ -8,6 +8,7 @@ import typer
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
 from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, answer_fields, show_answer
+from kraq_dspy.cli.ask.streamed import asked
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Json, Models
@@ -20,6 +21,10 @@ State = Annotated[
 ]
 Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
 
+Stream = Annotated[
+    bool, typer.Option("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")
+]
+
 
 def ask(
     index_dir: IndexDir,
@@ -29,6 +34,7 @@ def ask(
     models: Models,
     evidence: Evidence = EVIDENCE,
     program_state: State = None,
+    stream: Stream = True,
     json: Json = False,
 ) -> None:
     """Answer QUESTION from the index, and show what the answer rests on."""
@@ -41,7 +47,7 @@ def ask(
         program = space.make_program(choice)
         if program_state is not None:
             space.load_state(program, program_state)
-        answer = space.ask(program, question)
+        answer = asked(space, program, question, stream=stream and not json)
         model = space.models[choice.role].model
     if json:
         print_json(answer_fields(question, choice.spec.name, model, answer))

@@ -4,10 +4,11 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kraq_dspy.cli.ask.ask import Evidence
+from kraq_dspy.cli.ask.ask import Evidence, Stream
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
 from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, show_answer
+from kraq_dspy.cli.ask.streamed import asked
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Models
@@ -26,6 +27,7 @@ def chat(
     flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     evidence: Evidence = EVIDENCE,
+    stream: Stream = True,
 ) -> None:
     """Ask one question after another, without waiting for models to load again.
 
@@ -35,7 +37,7 @@ def chat(
     tell_what_is_cut_off()
     with opened(index_dir, models) as space:
         note_scarce(space, choice)
-        session = Session(space, chosen, choice, space.make_program(choice), evidence)
+        session = Session(space, chosen, choice, space.make_program(choice), evidence, stream)
         say(f"{index_dir}, {choice.spec.name}. {HELP}", style="dim")
         while (line := _line()) is not None and line not in ("/quit", "/exit"):
             try:
@@ -53,6 +55,7 @@ class Session:
     choice: Any
     program: Any
     evidence: int
+    stream: bool
     history: list[str] = dataclasses.field(default_factory=list)
 
     def answer(self, line: str) -> None:
@@ -76,7 +79,7 @@ class Session:
             raise ConfigError(f"{line!r} is no command here: {HELP}.")
         else:
             self.history.append(line)
-            answer = self.space.ask(self.program, line)
+            answer = asked(self.space, self.program, line, stream=self.stream)
             show_answer(line, self.choice, self.space.models[self.choice.role].model, answer, self.evidence)
 
     def _choose(self, chosen: Chosen) -> None:

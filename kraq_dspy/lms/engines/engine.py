@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from dspy.lm15 import LM15Error, Request, Response, response_to_events
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, response_to_dict
+from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF
 from kraq_dspy.lms.journal import Item, current_item
@@ -103,10 +103,14 @@ class Dealings:
         else:
             self.health.answered()
         if wait is None:
-            raise clearer(error, self.settings.model, self.where) from error
+            raise self.final(error) from error
         self.meter.count_retry()
         logger.info("%s: %s; asking again in %.1f s", self.settings.model, error, wait)
         return wait
+
+    def final(self, error: LM15Error) -> Exception:
+        """The error as callers meet it."""
+        return clearer(error, self.settings.model, self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +145,35 @@ class Engine(_SavedByRole):
         return engines(RoleSettings(**state))[0]
 
     def complete(self, request: Request) -> Response:
-        errand = self.dealings.open(request)
-        if errand.answer is not None:
-            return errand.answer
-        with self.dealings.paying(errand, request) as call:
-            return self.dealings.settle(errand, call, request, self._ask(request))
+        return self._complete(self.dealings.open(request), request)
 
-    def stream(self, request: Request) -> Any:
-        """The whole answer as one stream: it is worth keeping only when it is complete."""
-        return response_to_events(self.complete(request))
+    def stream(self, request: Request) -> Iterator[Any]:
+        """Events as the model writes them; the whole answer as one stream where it is known, or `inner` cannot stream.
+
+        An answer is kept and counted once it is complete.
+        """
+        errand = self.dealings.open(request)
+        if errand.answer is not None or not hasattr(self.inner, "stream"):
+            yield from response_to_events(self._complete(errand, request))
+            return
+        with self.dealings.paying(errand, request) as call:
+            written = StreamAccumulator(request)
+            for event in self._events(request):
+                written.push(event := _named(event, request))
+                if event.type == "end":
+                    self.dealings.settle(errand, call, request, written.response())
+                yield event
 
     def close(self) -> None:
         close = getattr(self.inner, "close", None)
         if close is not None:
             close()
+
+    def _complete(self, errand: "_Errand", request: Request) -> Response:
+        if errand.answer is not None:
+            return errand.answer
+        with self.dealings.paying(errand, request) as call:
+            return self.dealings.settle(errand, call, request, self._ask(request))
 
     def _ask(self, request: Request) -> Response:
         for attempt in range(self.dealings.backoff.retries + 1):
@@ -164,6 +183,21 @@ class Engine(_SavedByRole):
             except LM15Error as error:
                 time.sleep(self.dealings.wait_after(error, attempt))
         raise AssertionError("the last attempt returns or raises")
+
+    def _events(self, request: Request) -> Iterator[Any]:
+        """Once a part of an answer went out it cannot be taken back: from there on a fault is final."""
+        for attempt in range(self.dealings.backoff.retries + 1):
+            self.dealings.health.check()
+            begun = False
+            try:
+                for event in self.inner.stream(request):  # type: ignore[attr-defined]
+                    begun = True
+                    yield event
+                return
+            except LM15Error as error:
+                if begun:
+                    raise self.dealings.final(error) from error
+                time.sleep(self.dealings.wait_after(error, attempt))
 
 
 class AsyncEngine(_SavedByRole):
@@ -178,21 +212,50 @@ class AsyncEngine(_SavedByRole):
         return engines(RoleSettings(**state))[1]
 
     async def complete(self, request: Request) -> Response:
-        errand = self.dealings.open(request)
-        if errand.answer is not None:
-            return errand.answer
-        with self.dealings.paying(errand, request) as call:
-            return self.dealings.settle(errand, call, request, await self._ask(request))
+        return await self._complete(self.dealings.open(request), request)
 
-    async def stream(self, request: Request) -> Any:
-        for event in response_to_events(await self.complete(request)):
-            yield event
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """As `Engine.stream`."""
+        errand = self.dealings.open(request)
+        if errand.answer is not None or not hasattr(self.inner, "stream"):
+            for event in response_to_events(await self._complete(errand, request)):
+                yield event
+            return
+        with self.dealings.paying(errand, request) as call:
+            written = StreamAccumulator(request)
+            async for event in self._events(request):
+                written.push(event := _named(event, request))
+                if event.type == "end":
+                    self.dealings.settle(errand, call, request, written.response())
+                yield event
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
         close = getattr(self.inner, "aclose", None)
         if close is not None:
             await close()
+
+    async def _complete(self, errand: "_Errand", request: Request) -> Response:
+        if errand.answer is not None:
+            return errand.answer
+        with self.dealings.paying(errand, request) as call:
+            return self.dealings.settle(errand, call, request, await self._ask(request))
+
+    async def _events(self, request: Request) -> AsyncIterator[Any]:
+        """As `Engine._events`."""
+        for attempt in range(self.dealings.backoff.retries + 1):
+            self.dealings.health.check()
+            begun = False
+            try:
+                async with place_for_call.get()():
+                    async for event in self.inner.stream(request):  # type: ignore[attr-defined]
+                        begun = True
+                        yield event
+                return
+            except LM15Error as error:
+                if begun:
+                    raise self.dealings.final(error) from error
+                await asyncio.sleep(self.dealings.wait_after(error, attempt))
 
     async def _ask(self, request: Request) -> Response:
         for attempt in range(self.dealings.backoff.retries + 1):
@@ -245,6 +308,11 @@ def engines(
     way = route(settings)
     dealings = Dealings(settings, way.where, meter, backoff)
     return Engine(way.sync(), dealings), AsyncEngine(PooledAsync(way.asynchronous), dealings)
+
+
+def _named(event: Any, request: Request) -> Any:
+    """A server may have a name of its own for the model; the answer keeps the one that was asked for."""
+    return dataclasses.replace(event, model=request.model) if event.type == "start" else event
 
 
 def _estimated_tokens(request: Request) -> int:

@@ -81,6 +81,11 @@ class KraqAdapter(dspy.ChatAdapter):
         self._fault: AdapterParseError | None = None
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
+    @property
+    def __class__(self) -> Any:
+        """DSPy's StreamListener takes the markers of a reply from the name of its adapter's class: they are these."""
+        return dspy.ChatAdapter
+
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
         return self  # it holds a cache and no state
 

@@ -6,6 +6,7 @@ import dspy
 
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
@@ -41,15 +42,19 @@ class GraphGlobalSearch(SavableModule):
         self.answer = FittingPredict(AnswerFromPoints, shorten="points")
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        async def rate(reports: list[str]) -> dspy.Prediction:
+        async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
+            number, reports = batch
+            await announce(f"rating reports, {number} of {len(batches)}")
             return await call(self.rate, question=question, reports=reports)
 
         clock = Clock()
+        await announce("retrieving")
         hits = await call(self.retrieve, question, self.k)
         batches = _batches(hits, self.tokens)
         clock.lap("retrieve")
-        points = _points(await at_once(rate, batches, limit=AT_ONCE))
+        points = _points(await at_once(rate, list(enumerate(batches, start=1)), limit=AT_ONCE))
         clock.lap("map")
+        await announce("answering")
         shown = _shown(points, self.tokens)
         answer = (await call(self.answer, question=question, points=shown)).answer if shown else UNKNOWN
         clock.lap("reduce")

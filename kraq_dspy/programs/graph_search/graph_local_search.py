@@ -2,6 +2,7 @@
 
 import dspy
 
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
@@ -37,8 +38,10 @@ class GraphLocalSearch(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
+        await announce("searching the graph")
         context = await call(self.context, question)
         clock.lap("retrieve")
+        await announce("answering")
         reply = await call(self.answer, question=question, **context.shown)
         clock.lap("answer")
         return dspy.Prediction(

@@ -2,6 +2,7 @@
 
 import dspy
 
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
@@ -26,10 +27,12 @@ class NaiveGraphRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
+        await announce("searching the graph")
         context = await call(self.knowledge, question)
         clock.lap("retrieve")
         account = (await call(self.tell, question=question, **context.shown)).account.strip()
         clock.lap("tell")
+        await announce("answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [])
         clock.lap("answer")
         return dspy.Prediction(answer=reply.answer, hits=list(context.hits), account=account, timings=clock.timings())

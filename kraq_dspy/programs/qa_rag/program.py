@@ -8,6 +8,7 @@ import dspy
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
@@ -77,12 +78,15 @@ class QARAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
+        await announce("retrieving")
         hits = await call(self.retrieve, question, self.k)
         clock.lap("retrieve")
         if self.variant == "v":
+            await announce("answering")
             reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
             clock.lap("answer")
             return _prediction(reply.answer, None, hits, None, clock)
+        await announce("pairing questions and answers")
         ready = await call(self._ready, hits)
         missing = [hit for hit in hits if hit.chunk.id not in ready]
 
@@ -99,11 +103,13 @@ class QARAG(SavableModule):
         made = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
         paired = _paired(question, hits, ready, missing, made)
         clock.lap("plug_ins")
+        await announce("answering")
         sub_questions, pairs = list(paired.sub_questions), list(paired.context)
         response = (await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)).answer
         clock.lap("answer")
         valid = None
         if self.variant == "type2":
+            await announce("checking")
             valid = (await call(self.check, question=question, context=pairs, response=response)).valid == "yes"
             clock.lap("check")
         return _prediction(response, valid, hits, paired, clock)

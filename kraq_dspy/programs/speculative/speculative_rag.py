@@ -9,6 +9,7 @@ import dspy
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
+from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
@@ -84,9 +85,17 @@ class SpeculativeRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         started = perf_counter()
+        await announce("retrieving")
         evidence = await call(self._gather, question)
-        outcomes = await at_once(lambda task: write_draft(self.draft, question, task), self._tasks(evidence))
-        drafts = [draft for draft in outcomes if isinstance(draft, Draft)]
+        tasks = self._tasks(evidence)
+
+        async def draft(task: DraftTask) -> Draft | FailedDraft:
+            await announce(f"drafting {task.number + 1} of {len(tasks)}")
+            return await write_draft(self.draft, question, task)
+
+        outcomes = await at_once(draft, tasks)
+        drafts = [outcome for outcome in outcomes if isinstance(outcome, Draft)]
+        await announce(f"choosing among {len(drafts)} drafts")
         scores = await call(self.scorer, question=question, drafts=drafts) if drafts else []
         return self._choose(evidence, outcomes, drafts, scores, started)
 
