@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-kill test-lm test-vllm check docs format lint types clean
+.PHONY: help demo demo-lm test test-kill test-lm test-vllm check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with a real language model in this process: 491 MB, up to 15 minutes"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
 	@echo "make test-vllm  the contract with a real vLLM, in an environment of its own: minutes, 2 GB"
 	@echo "make docs       build the site of docs/ with the API in build/site; fails on any warning"
+	@echo "make docs-test  run the tutorials of docs/tutorials from top to bottom: minutes"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make clean      remove the virtual environment and what the runs left"
 
@@ -70,6 +71,9 @@ docs: $(READY)
 	@$(BIN)/python -c 'import material, mkdocstrings' 2>/dev/null || $(PIP) install -e '.[docs]'
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
+
+docs-test: $(DEV)
+	@$(BIN)/python -m pytest tests/test_tutorials.py -m slow
 
 format: $(DEV)
 	@$(BIN)/ruff format $(SOURCES)

@@ -18,7 +18,8 @@ pipeline of an index. A `Workspace` makes them by name, with their retriever. `k
 Settings: `read_settings` reads a `kraq.toml`; `Settings` and its sections do the same in Python. `LanguageModels` are
 the models by role.
 
-Better programs: `kraq.metrics` in DSPy's form, `kraq.optimize` for prompts, `kraq.finetune` for adapters.
+Better programs: `kraq.metrics` in DSPy's form, `kraq.optimize` for prompts, `kraq.finetune` for adapters. Your own
+parts: `kraq.testing` checks whether a retriever, a store, a model or a program keeps its contract.
 
 Whatever this library raises on purpose is a `KraqError`. Names are imported when they are first used.
 """
@@ -26,6 +27,7 @@ Whatever this library raises on purpose is a `KraqError`. Names are imported whe
 import os
 from importlib.metadata import version
 
+from kraq_dspy.display import show_predictions_in_notebooks
 from kraq_dspy.lazy import attach
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
@@ -34,5 +36,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+show_predictions_in_notebooks()
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

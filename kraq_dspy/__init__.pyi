@@ -3,6 +3,7 @@
 from kraq_dspy import finetune as finetune
 from kraq_dspy import optimize as optimize
 from kraq_dspy import signatures as signatures
+from kraq_dspy import testing as testing
 from kraq_dspy.backoff import Backoff as Backoff
 from kraq_dspy.catalogue.search import PreparedAnswers as PreparedAnswers
 from kraq_dspy.catalogue.search import QASearch as QASearch
@@ -22,6 +23,8 @@ from kraq_dspy.config import Settings as Settings
 from kraq_dspy.config import StoreSettings as StoreSettings
 from kraq_dspy.config import SummarySettings as SummarySettings
 from kraq_dspy.config import read_settings as read_settings
+from kraq_dspy.corpus.bundled import bundled_example as bundled_example
+from kraq_dspy.display import show as show
 from kraq_dspy.embedders import load_embedder as load_embedder
 from kraq_dspy.embedders.adapted import as_embedder as as_embedder
 from kraq_dspy.errors import BudgetExceededError as BudgetExceededError
@@ -76,6 +79,7 @@ from kraq_dspy.ports import Retriever as Retriever
 from kraq_dspy.ports import Summariser as Summariser
 from kraq_dspy.ports import VectorStore as VectorStore
 from kraq_dspy.programs import retrievers as retrievers
+from kraq_dspy.programs.announce import answer_listeners as answer_listeners
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG as CombinedRetrieveRAG
 from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch as GraphGlobalSearch
 from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch as GraphLocalSearch

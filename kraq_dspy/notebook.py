@@ -1,12 +1,13 @@
 """Shows how a long run goes under the cell of a notebook that started it."""
 
 import html
-import sys
+import importlib
 import threading
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from kraq_dspy.display import in_notebook
 from kraq_dspy.ports import Progress, SilentProgress
 
 EVERY_S = 0.2  # between two pictures: each is a message to the browser
@@ -15,14 +16,9 @@ CARD = "font-family:monospace;border-spacing:.6em 0"
 
 def default_progress() -> Progress:
     """Bars in a notebook, nothing elsewhere: a library prints only where it is asked to."""
-    return NotebookProgress(_display()) if in_notebook() else SilentProgress()
-
-
-def in_notebook() -> bool:
-    """Whether this code runs in the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")  # where it is not imported, no notebook runs
-    shell = ipython.get_ipython() if ipython else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    if not in_notebook():
+        return SilentProgress()
+    return NotebookProgress(importlib.import_module("IPython.display").display)
 
 
 @dataclass
@@ -79,9 +75,3 @@ class NotebookProgress:
             self._handle = self._display(picture, raw=True, display_id=True)
         else:
             self._handle.update(picture, raw=True)
-
-
-def _display() -> Any:
-    from IPython.display import display
-
-    return display

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kraq_dspy.display import Shown
+
 Metadata = Mapping[str, str | int | float | bool]
 
 
@@ -24,7 +26,7 @@ def content_id(*parts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Shown):
     """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded."""
 
     id: str
@@ -35,7 +37,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Shown):
     """A span of a document: `text == document.text[start:end]`, in characters.
 
     `position` counts the chunks of a document from 0. `title` is the document's title.
@@ -104,7 +106,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(Shown):
     """A node of the graph: one thing, however many ways the corpus writes it.
 
     `names` holds every spelling that was merged into it, `name` first; `chunk_ids` are in reading order.
@@ -120,7 +122,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Relationship:
+class Relationship(Shown):
     """A directed edge between two entities. `weight` is the number of times that the corpus states it."""
 
     id: str
@@ -133,7 +135,7 @@ class Relationship:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Shown):
     """A fact that the corpus asserts of an entity."""
 
     id: str
@@ -158,7 +160,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Community:
+class Community(Shown):
     """Entities linked more to each other than to the rest of the graph.
 
     `level` 0 is the broadest. `chunk_ids` name the chunks that state its relationships or entities, in reading order.
@@ -187,7 +189,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Shown):
     """What a community is about. `model` names the model that wrote it, or the import it came from."""
 
     community_id: str
@@ -198,7 +200,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Shown):
     """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
 
     `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
@@ -223,7 +225,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Shown):
     """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
 
     `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
@@ -237,7 +239,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionHit:
+class QuestionHit(Shown):
     """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1]."""
 
     question: Question

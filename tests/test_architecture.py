@@ -11,6 +11,7 @@ PACKAGE = ROOT / "kraq_dspy"
 PICTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 FLOORS = (
+    "display",
     "records",
     "errors",
     "lazy",
@@ -34,6 +35,7 @@ FLOORS = (
     "catalogue",
     "indexing",
     "prepare",
+    "testing",
     "workspace",
     "eval",
     "optimize",

@@ -13,6 +13,7 @@ from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateE
 from kraq_dspy.ports import Vectors, VectorStore
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.vectors import EdgeVectorStore, QdrantVectorStore
+from kraq_dspy.testing import check_store
 
 CAT, DOG, BIRD, FISH = (content_id(name) for name in ("cat", "dog", "bird", "fish"))
 NAMES = {CAT: "cat", DOG: "dog", BIRD: "bird", FISH: "fish"}
@@ -59,9 +60,15 @@ def test_each_row_finds_its_nearest_points_best_first_with_their_cosines(store: 
     assert names(small) == ["fish", "bird"]
 
 
-def test_fewer_points_than_asked_for_is_fine_and_so_is_no_row(store: VectorStore) -> None:
-    assert len(store.search(unit([1, 0, 0]), 100)[0]) == 4
-    assert store.search(np.zeros((0, 3), np.float32), 5) == []
+@pytest.mark.parametrize("kind", ["edge", "qdrant"])
+def test_it_keeps_the_contract_that_others_can_run_on_theirs(kind: str, tmp_path: Path) -> None:
+    store: VectorStore = (
+        EdgeVectorStore(tmp_path / "empty", 4)
+        if kind == "edge"
+        else QdrantVectorStore(QdrantClient(":memory:"), "empty", 4)
+    )
+    check_store(store)
+    store.close()
 
 
 def test_excluded_points_are_not_found_and_the_next_best_take_their_place(store: VectorStore) -> None:

@@ -15,7 +15,6 @@ from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Json, Models
 from kraq_dspy.cli.shared.report import show_report
 from kraq_dspy.cli.shared.terminal import command, grid, output, print_json, say, short
-from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Community, Question
 from kraq_dspy.workspace.choices import choose_program
 
@@ -44,12 +43,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.corpus.bundled import bundled_example
     from kraq_dspy.corpus.load import load_documents
     from kraq_dspy.embedders import load_embedder, resolve_encoder
     from kraq_dspy.indexing.build import build_index
     from kraq_dspy.workspace import Workspace
 
-    example = _example_folder()
+    example = bundled_example()
     settings = models.settings()
     settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
     embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
@@ -98,14 +98,6 @@ def demo(
     rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
     output.print(grid("", ",".join(headings), rows))
     say(f"The index stays in {out}. Try: {command('ask', out, questions[SHOWN]['question'])}")
-
-
-def _example_folder() -> Path:
-    package = Path(__file__).resolve().parents[2]
-    for folder in (package / "examples", package.parent / "examples"):  # in a wheel, in a checkout
-        if (folder / "hotpotqa-mini").is_dir():
-            return folder / "hotpotqa-mini"
-    raise CorpusError("The bundled example hotpotqa-mini is missing; reinstall kraq-dspy.")
 
 
 def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:

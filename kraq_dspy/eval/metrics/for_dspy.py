@@ -16,9 +16,31 @@ import dspy
 
 from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics import answers, generation
-from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, label_accuracy, parse_label
+from kraq_dspy.eval.metrics import answers, generation, labels
+from kraq_dspy.eval.metrics.facts import content_words
+from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
+from kraq_dspy.eval.metrics.normalise import answer_words
 from kraq_dspy.records import Hit
+
+__all__ = [
+    "Metric",
+    "ScoredFeedback",
+    "bleu_1",
+    "bleu_4",
+    "exact_match",
+    "grounded",
+    "label_accuracy",
+    "label_metric",
+    "list_exact_match",
+    "meteor",
+    "paper_match",
+    "ranking_metric",
+    "recall_of_support",
+    "rouge_l",
+    "similarity_metric",
+    "strict_exact_match",
+    "token_f1",
+]
 
 Scorer = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
@@ -69,29 +91,29 @@ class Metric:
             raise EvaluationError(f"{self.name}, question {question!r}: {error}") from error
 
 
-def paper_match(example: Any, prediction: Any) -> float:
+def _paper_match(example: Any, prediction: Any) -> float:
     """Right or wrong as the KRAQ papers count it: items of a list (BioASQ), a claim's label (PubHealth), else exact
     match."""
     if getattr(example, "answer_items", None):
         return answers.list_exact_match(_items(example), _answer(prediction))
     if getattr(example, "type", "") == "veracity":
-        return label_accuracy(_gold(example)[0], _answer(prediction))
+        return labels.label_accuracy(_gold(example)[0], _answer(prediction))
     return answers.exact_match(_gold(example), _answer(prediction))
 
 
-def label_metric(labels: Labels = PUBHEALTH_LABELS) -> Metric:
+def label_metric(known: Labels = PUBHEALTH_LABELS) -> Metric:
     """Is the label that the answer names the first of `answers`?"""
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         if score:
             return "The label is right."
-        named = parse_label(_answer(prediction), labels)
+        named = parse_label(_answer(prediction), known)
         outcome = f"The answer names the label {named!r}" if named else "The answer names no label, or more than one"
-        return f"{outcome}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(labels)}."
+        return f"{outcome}; the right one is {_gold(example)[0]!r}. Begin with one of: {', '.join(known)}."
 
     return Metric(
         "label_accuracy",
-        lambda example, prediction: label_accuracy(_gold(example)[0], _answer(prediction), labels),
+        lambda example, prediction: labels.label_accuracy(_gold(example)[0], _answer(prediction), known),
         explain,
     )
 
@@ -123,6 +145,43 @@ def ranking_metric(name: str, function: RankingFunction, k: int, *, threshold: f
         explain,
         threshold,
     )
+
+
+def _recall_of_support(example: Any, prediction: Any) -> float:
+    return len(_supporting(example) & set(_documents(prediction))) / len(_supporting(example))
+
+
+def _explain_support(example: Any, prediction: Any, score: float) -> str:
+    missing = sorted(_supporting(example) - set(_documents(prediction)))
+    if not missing:
+        return "All documents with the evidence were retrieved."
+    return (
+        f"{len(missing)} of {len(_supporting(example))} documents with the evidence were missed: {', '.join(missing)}."
+    )
+
+
+def _grounded(example: Any, prediction: Any) -> float:
+    words = _telling_words(_answer(prediction))
+    return 1 - len(_ungrounded(prediction)) / len(words) if words else 0.0
+
+
+def _telling_words(text: str) -> list[str]:
+    return [word for word in dict.fromkeys(answer_words(text)) if content_words(word)]
+
+
+def _ungrounded(prediction: Any) -> list[str]:
+    """The telling words of the answer that no retrieved passage has."""
+    known = {word for hit in _hits(prediction) for word in content_words(hit.chunk.passage)}
+    return [word for word in _telling_words(_answer(prediction)) if content_words(word) - known]
+
+
+def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
+    if not _telling_words(_answer(prediction)):
+        return "There is no answer with words that a passage could have."
+    words = _ungrounded(prediction)
+    if not words:
+        return "Every word of the answer stands in a retrieved passage."
+    return f"No retrieved passage has these words of the answer: {', '.join(words)}. Say only what a passage says."
 
 
 def _explain_answer(example: Any, prediction: Any, score: float) -> str:
@@ -171,11 +230,15 @@ def _answer(prediction: Any) -> str:
     return answer
 
 
-def _documents(prediction: Any) -> list[str]:
+def _hits(prediction: Any) -> Sequence[Hit]:
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
     if hits is None:
         raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
-    return list(dict.fromkeys(hit.chunk.document_id for hit in hits))
+    return hits
+
+
+def _documents(prediction: Any) -> list[str]:
+    return list(dict.fromkeys(hit.chunk.document_id for hit in _hits(prediction)))
 
 
 def _answer_metric(name: str, function: Callable[[Sequence[str], str], float], *, threshold: float = 1.0) -> Metric:
@@ -184,23 +247,28 @@ def _answer_metric(name: str, function: Callable[[Sequence[str], str], float], *
     )
 
 
-PAPER_MATCH = Metric("paper_match", paper_match, _explain_match)
-EXACT_MATCH = _answer_metric("exact_match", answers.exact_match)
-STRICT_EXACT_MATCH = _answer_metric("strict_exact_match", answers.strict_exact_match)
-TOKEN_F1 = _answer_metric("token_f1", answers.token_f1, threshold=0.8)
-LIST_EXACT_MATCH = Metric(
+paper_match = Metric("paper_match", _paper_match, _explain_match)
+exact_match = _answer_metric("exact_match", answers.exact_match)
+strict_exact_match = _answer_metric("strict_exact_match", answers.strict_exact_match)
+token_f1 = _answer_metric("token_f1", answers.token_f1, threshold=0.8)
+list_exact_match = Metric(
     "list_exact_match",
     lambda example, prediction: answers.list_exact_match(_items(example), _answer(prediction)),
     _explain_match,
 )
-LABEL_ACCURACY = label_metric()
-ROUGE_L = _answer_metric("rouge_l", generation.rouge_l, threshold=0.5)
-BLEU_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), threshold=0.5)
-BLEU_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), threshold=0.5)
-METEOR = _answer_metric("meteor", generation.meteor, threshold=0.5)
+label_accuracy = label_metric()
+rouge_l = _answer_metric("rouge_l", generation.rouge_l, threshold=0.5)
+bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), threshold=0.5)
+bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), threshold=0.5)
+meteor = _answer_metric("meteor", generation.meteor, threshold=0.5)
+recall_of_support = Metric("recall_of_support", _recall_of_support, _explain_support)
+"""Share of the documents with the evidence (`supporting_ids`) among those of the hits."""
+grounded = Metric("grounded", _grounded, _explain_grounded, threshold=0.8)
+"""Share of the answer's content words that stand in the hits; 0.0 without any. Asks no model: a passage that has the
+words need not say so."""
 
 ANSWER_METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in (EXACT_MATCH, TOKEN_F1, STRICT_EXACT_MATCH, PAPER_MATCH, ROUGE_L, METEOR, BLEU_1, BLEU_4)
+    for metric in (exact_match, token_f1, strict_exact_match, paper_match, rouge_l, meteor, bleu_1, bleu_4)
 }
 """Those of single answers, by name."""

@@ -8,17 +8,17 @@ from dspy.utils.dummies import DummyLM
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.for_dspy import (
-    BLEU_1,
-    BLEU_4,
-    EXACT_MATCH,
-    LABEL_ACCURACY,
-    LIST_EXACT_MATCH,
-    PAPER_MATCH,
-    ROUGE_L,
-    STRICT_EXACT_MATCH,
-    TOKEN_F1,
+    bleu_1,
+    bleu_4,
+    exact_match,
+    label_accuracy,
+    list_exact_match,
+    paper_match,
     ranking_metric,
+    rouge_l,
     similarity_metric,
+    strict_exact_match,
+    token_f1,
 )
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.records import Chunk, Hit
@@ -32,7 +32,7 @@ def said(answer: Any, **more: Any) -> dspy.Prediction:
     return dspy.Prediction(answer=answer, **more)
 
 
-@pytest.mark.parametrize("metric", [EXACT_MATCH, STRICT_EXACT_MATCH, TOKEN_F1, ROUGE_L, BLEU_1, BLEU_4, PAPER_MATCH])
+@pytest.mark.parametrize("metric", [exact_match, strict_exact_match, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
 def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Any) -> None:
     assert metric(example(), said("Oslo")) == pytest.approx(1.0)
     assert metric(example(), said("Rome")) == 0.0
@@ -40,13 +40,13 @@ def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Any) -> None:
 
 def test_with_a_trace_the_score_becomes_yes_or_no_so_that_a_partial_score_is_no_success() -> None:
     partly = said("Oslo or Rome or Paris")
-    assert 0 < TOKEN_F1(example(), partly) < 0.8
-    assert TOKEN_F1(example(), partly, trace=[]) is False
-    assert TOKEN_F1(example(), said("Oslo"), trace=[]) is True
+    assert 0 < token_f1(example(), partly) < 0.8
+    assert token_f1(example(), partly, trace=[]) is False
+    assert token_f1(example(), said("Oslo"), trace=[]) is True
 
 
 def test_feedback_carries_the_score_and_is_false_below_the_threshold() -> None:
-    metric = EXACT_MATCH.with_feedback()
+    metric = exact_match.with_feedback()
     wrong = metric(example(), said("Rome"), None, "answer", None)
     assert bool(dspy.Prediction(score=0.0)) is True  # the trap
     assert not wrong
@@ -59,30 +59,30 @@ def test_feedback_carries_the_score_and_is_false_below_the_threshold() -> None:
 
 def test_feedback_on_a_list_names_the_missing_items() -> None:
     drugs = example(answer_items=(("Humira", "adalimumab"), ("infliximab",), ("vedolizumab",)))
-    result = LIST_EXACT_MATCH.with_feedback()(drugs, said("adalimumab"))
+    result = list_exact_match.with_feedback()(drugs, said("adalimumab"))
     assert (result.score, result.feedback) == (0.0, "1 of 3 items are named. Missing: infliximab, vedolizumab.")
 
 
 def test_feedback_on_a_label_says_what_was_read() -> None:
     claim = example(["false"])
-    feedback = LABEL_ACCURACY.with_feedback()
+    feedback = label_accuracy.with_feedback()
     assert "names the label 'true'; the right one is 'false'" in feedback(claim, said("It is correct.")).feedback
     assert "names no label" in feedback(claim, said("Hm.")).feedback
 
 
 def test_the_papers_match_follows_the_kind_of_question() -> None:
-    assert PAPER_MATCH(example(["a", "b"], answer_items=(("rome",), ("oslo",))), said("rome")) == 1.0
-    assert PAPER_MATCH(example(["false"], type="veracity"), said("That is untrue.")) == 1.0
-    assert PAPER_MATCH(example(["false"]), said("That is untrue.")) == 0.0
+    assert paper_match(example(["a", "b"], answer_items=(("rome",), ("oslo",))), said("rome")) == 1.0
+    assert paper_match(example(["false"], type="veracity"), said("That is untrue.")) == 1.0
+    assert paper_match(example(["false"]), said("That is untrue.")) == 0.0
 
 
 def test_what_cannot_be_scored_names_the_question() -> None:
     with pytest.raises(EvaluationError, match="exact_match, question 'q1': the example has no `answers`"):
-        EXACT_MATCH(example([]), said("Oslo"))
+        exact_match(example([]), said("Oslo"))
     with pytest.raises(EvaluationError, match="question 'q1': the prediction's `answer` is None"):
-        EXACT_MATCH(example(), said(None))
+        exact_match(example(), said(None))
     with pytest.raises(EvaluationError, match="no `answer_items`"):
-        LIST_EXACT_MATCH(example(), said("Oslo"))
+        list_exact_match(example(), said("Oslo"))
 
 
 def hits(*document_ids: str) -> list[Hit]:
@@ -135,13 +135,13 @@ def two_right_one_partly() -> DummyLM:
 def test_dspys_evaluate_averages_the_plain_and_the_feedback_form_alike() -> None:
     with dspy.context(lm=two_right_one_partly()):
         evaluate = dspy.Evaluate(devset=questions(), num_threads=1, display_progress=False)
-        plain = evaluate(Echo(), metric=TOKEN_F1)
-        with_feedback = evaluate(Echo(), metric=TOKEN_F1.with_feedback())
+        plain = evaluate(Echo(), metric=token_f1)
+        with_feedback = evaluate(Echo(), metric=token_f1.with_feedback())
     assert plain.score == pytest.approx(100 * (1 + 1 + 0.4) / 3, abs=0.01)
     assert with_feedback.score == plain.score
 
 
-@pytest.mark.parametrize("metric", [TOKEN_F1, TOKEN_F1.with_feedback()])
+@pytest.mark.parametrize("metric", [token_f1, token_f1.with_feedback()])
 def test_a_bootstrapping_optimizer_takes_only_good_answers_as_demonstrations(metric: Any) -> None:
     with dspy.context(lm=two_right_one_partly()):
         optimizer = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=3, max_labeled_demos=0)
@@ -153,7 +153,7 @@ def test_gepa_takes_the_feedback_form() -> None:
     reflection = DummyLM([{"new_instruction": "Say the name and nothing else."}] * 20, adapter=dspy.JSONAdapter())
     with dspy.context(lm=two_right_one_partly()):
         optimizer = dspy.GEPA(
-            metric=TOKEN_F1.with_feedback(), reflection_lm=reflection, max_metric_calls=12, num_threads=1
+            metric=token_f1.with_feedback(), reflection_lm=reflection, max_metric_calls=12, num_threads=1
         )
         compiled = optimizer.compile(Echo(), trainset=questions(), valset=questions())
     assert isinstance(compiled, Echo)

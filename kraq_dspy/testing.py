@@ -1,0 +1,190 @@
+"""Checks whether a retriever, a store, a model or a program of your own keeps the contract that this library relies on.
+
+    from kraq_dspy import testing
+
+    def test_my_retriever() -> None:
+        testing.check_retriever(MyRetriever(), ["Which rivers are there?", "Who built the bridge?"])
+
+Each check asks what it is given a few dozen times, and raises BrokenContractError, an AssertionError that says what was
+promised and what came instead. The tests of this library run the same checks on its own parts.
+"""
+
+import asyncio
+import copy
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import dspy
+import numpy as np
+
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.ports import Retriever, Vectors, VectorStore
+from kraq_dspy.programs.both_ways import call
+from kraq_dspy.programs.retrievers import as_retriever
+from kraq_dspy.records import Hit, content_id
+
+THREADS = 16
+
+
+class BrokenContractError(AssertionError):
+    """A part does not do what the others rely on."""
+
+
+def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> None:
+    """The contract of `ports.Retriever`. `questions` are some that find something; two or more show the most.
+
+    What `as_retriever` makes a retriever of is checked as that.
+    """
+    retriever = as_retriever(retrieve)
+    if not questions:
+        raise ValueError("questions is empty; expected one or more that find something.")
+    for question in questions:
+        for count in (1, k, 10 * k):
+            _check_hits(retriever, question, count)
+        _check_left_out(retriever, question, k)
+    _refuses(ValueError, lambda: retriever(questions[0], 0), "k below 1")
+    _refuses(ValueError, lambda: retriever(" \n", k), "an empty question")
+    expected = [retriever(question, k) for question in questions]
+    asked = [*questions] * (2 * THREADS)
+    with ThreadPoolExecutor(THREADS) as pool:
+        at_once = [pool.submit(copy_context().run, retriever, question, k) for question in asked]
+        _require([each.result() for each in at_once] == expected * (2 * THREADS), "is safe for threads")
+    _require(asyncio.run(_awaited(retriever, questions, k)) == expected, "finds the same asynchronously")
+
+
+def check_store(store: VectorStore) -> None:
+    """The contract of `ports.VectorStore`, on an empty store of three dimensions or more. It is left empty."""
+    _require(store.count() == 0 and store.ids() == set(), "is empty before it is checked")
+    ids = [content_id(name) for name in ("one", "two", "three")]
+    vectors = np.zeros((3, store.dimension), np.float32)
+    vectors[[0, 1, 2], [0, 1, 2]] = 1.0
+    texts = ["a red apple", "a green apple", "a yellow lemon"]
+    store.upsert(ids, vectors, texts, [{"document_id": "d1"}, {"document_id": "d2"}, {"document_id": "d2"}])
+    _require(store.count() == 3 and store.ids() == set(ids), "counts and names its points")
+    _require(bool(np.allclose(store.vectors(ids[::-1]), vectors[::-1], atol=1e-6)), "gives vectors in the order asked")
+    _refuses(UnknownRecordError, lambda: store.vectors([content_id("absent")]), "an id that it does not hold")
+    near: Vectors = vectors[:1] * np.float32(0.8) + vectors[1:2] * np.float32(0.6)
+    [hits] = store.search(near, 2)
+    _require([id for id, _ in hits] == ids[:2], "finds the nearest points, best first")
+    _require(bool(np.allclose([score for _, score in hits], [0.8, 0.6], atol=1e-4)), "scores by the cosine")
+    _require(len(store.search(near, 99)[0]) == 3, "gives what there is where more is asked for")
+    _require(store.search(vectors[:0], 2) == [], "takes no vectors at all")
+    _require([id for id, _ in store.search(near, 2, exclude=ids[:1])[0]] == [ids[1], ids[2]], "leaves out the excluded")
+    for wanted in ("d2", ["d2", "d9"]):
+        [hits] = store.search(near, 9, filters={"document_id": wanted})
+        _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
+    _require({id for id, _ in store.search_text("apple", 9)} == set(ids[:2]), "finds points by a word they have")
+    _require([id for id, _ in store.search_text("apple", 9, exclude=ids[:1])] == [ids[1]], "excludes among words too")
+    store.upsert(ids[:1], vectors[2:], ["a blue plum"], [{"document_id": "d3"}])
+    _require(store.count() == 3, "replaces a point that is there")
+    _require(store.search_text("plum", 9)[0][0] == ids[0], "finds a replaced point by its new text")
+    store.delete(ids)
+    _require(store.count() == 0 and store.search(near, 9) == [[]], "forgets what is deleted")
+
+
+def check_engine(lm: dspy.BaseLM) -> None:
+    """What the stages ask of a model: one answer in both forms, of its own request in every thread, and copied safely.
+
+    Give it a model that answers the same request alike (temperature 0), and replies in DSPy's chat format.
+    """
+    step = dspy.Predict("question -> answer")
+
+    def ask(question: str) -> str:
+        with dspy.context(lm=lm):
+            return str(step(question=question).answer)
+
+    async def awaited(questions: Sequence[str]) -> list[str]:
+        with dspy.context(lm=lm):
+            return [each.answer for each in await asyncio.gather(*(step.acall(question=one) for one in questions))]
+
+    questions = [f"What is {number} and {number}?" for number in range(4)]
+    expected = [ask(question) for question in questions]
+    _require(all(expected), "answers every question")
+    _require([ask(question) for question in questions] == expected, "answers the same request alike")
+    _require(asyncio.run(awaited(questions)) == expected, "answers alike asynchronously")
+    with ThreadPoolExecutor(THREADS) as pool:
+        at_once = list(pool.map(lambda one: copy_context().run(ask, one), questions * THREADS))
+    _require(at_once == expected * THREADS, "keeps the requests of threads apart")
+    own = dspy.Predict("question -> answer")
+    own.set_lm(lm)
+    _require(str(copy.deepcopy(own)(question=questions[0]).answer) == expected[0], "answers in a copy of its program")
+
+
+def check_program(program: dspy.Module, question: str) -> None:
+    """What `Workspace`, the tables and the optimizers ask of a program that answers questions.
+
+    Run it inside `dspy.context(lm=...)` with a model that answers the same request alike.
+    """
+    before = dict(vars(program))
+    prediction = program(question=question)
+    _require(isinstance(prediction.get("answer"), str), "returns a prediction with `answer`, a text")
+    hits = prediction.get("hits")
+    _require(
+        isinstance(hits, list | tuple) and all(isinstance(hit, Hit) for hit in hits),
+        "returns a prediction with `hits`, its evidence (kraq_dspy.Hit)",
+    )
+    changed = {name for name, value in vars(program).items() if name not in before or before[name] is not value}
+    _require(not changed - {"history"}, f"does not change itself while it answers (it changed {sorted(changed)})")
+    _require(type(program).__call__ is dspy.Module.__call__, "leaves `__call__` to dspy.Module")
+
+    async def awaited() -> Any:
+        return await program.acall(question=question)
+
+    _require(asyncio.run(awaited()).answer == prediction.answer, "answers alike asynchronously")
+    _require(program.deepcopy()(question=question).answer == prediction.answer, "answers alike in a copy")
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.json"
+        program.save(state)
+        fresh = program.deepcopy()
+        fresh.load(state)
+    names = [name for name, _ in program.named_predictors()]
+    _require([name for name, _ in fresh.named_predictors()] == names, "loads what it saved")
+    _require(fresh(question=question).answer == prediction.answer, "answers alike after it was loaded")
+
+
+def _check_hits(retriever: Retriever, question: str, k: int) -> None:
+    hits = retriever(question, k)
+    _require(
+        isinstance(hits, list) and all(isinstance(hit, Hit) for hit in hits), f"returns hits; it gave {hits!r:.80}"
+    )
+    ids = [hit.chunk.id for hit in hits]
+    _require(len(ids) <= k, f"returns at most k={k} hits; it gave {len(ids)} for {question!r}")
+    _require(len(ids) == len(set(ids)), f"returns no passage twice; it gave {ids} for {question!r}")
+    for query in {hit.query for hit in hits}:
+        scores = [hit.score for hit in hits if hit.query == query]
+        falling = all(earlier >= later for earlier, later in pairwise(scores))
+        _require(falling, f"lets the scores of a query's hits fall; they are {scores} for {query!r}")
+    _require(retriever(question, k) == hits, f"gives the same answer to the same question; {question!r} got another")
+
+
+def _check_left_out(retriever: Retriever, question: str, k: int) -> None:
+    hits = retriever(question, k)
+    _require(bool(hits), f"finds something for {question!r}, or the question shows nothing")
+    best = {hit.chunk.id for hit in hits[: max(1, len(hits) // 2)]}
+    rest = {hit.chunk.id for hit in retriever(question, k, exclude=best)}
+    _require(not best & rest, f"leaves out what is excluded; {sorted(best & rest)} came back for {question!r}")
+    document = hits[0].chunk.document_id
+    documents = {hit.chunk.document_id for hit in retriever(question, k, filters={"document_id": document})}
+    _require(documents == {document}, f"keeps to filters; document_id={document!r} gave {sorted(documents)}")
+
+
+async def _awaited(retriever: Retriever, questions: Sequence[str], k: int) -> list[list[Hit]]:
+    return [await call(retriever, question, k) for question in questions]
+
+
+def _require(holds: bool, promise: str) -> None:
+    if not holds:
+        raise BrokenContractError(f"The contract says that it {promise}.")
+
+
+def _refuses(kind: type[Exception], work: Callable[[], object], what: str) -> None:
+    try:
+        work()
+    except kind:
+        return
+    raise BrokenContractError(f"The contract says that {what} is refused with {kind.__name__}; it was taken.")

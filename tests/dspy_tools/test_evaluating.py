@@ -1,0 +1,30 @@
+"""DSPy's Evaluate scores our programs with our metrics, plain and with feedback."""
+
+from typing import Any
+
+import dspy
+import pytest
+
+import kraq_dspy as kraq
+
+
+@pytest.mark.parametrize("metric", [kraq.metrics.exact_match, kraq.metrics.exact_match.with_feedback()])
+def test_evaluate_averages_the_metric_over_the_dev_set(lm: Any, program: Any, devset: Any, metric: Any) -> None:
+    evaluate = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)
+    with dspy.context(lm=lm):
+        result = evaluate(program)
+    assert result.score == 75.0  # all but the Volga
+    assert [float(score) for _, _, score in result.results] == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_a_judge_is_a_metric_too(lm: Any, program: Any, devset: Any) -> None:
+    judge = dspy.ChainOfThought("question, answer, reference -> correct: bool")
+    judge.set_lm(dspy.utils.DummyLM([{"reasoning": "x", "correct": "True"}] * 4))
+
+    def judged(example: Any, prediction: Any, trace: Any = None) -> bool:
+        verdict = judge(question=example.question, answer=prediction.answer, reference=example.answer)
+        return bool(verdict.correct)
+
+    with dspy.context(lm=lm):
+        result = dspy.Evaluate(devset=devset, metric=judged, num_threads=1, display_progress=False)(program)
+    assert result.score == 100.0

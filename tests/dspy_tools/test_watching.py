@@ -1,0 +1,55 @@
+"""What DSPy tells of calls: history, usage, callbacks, traces."""
+
+import io
+from typing import Any
+
+import dspy
+from dspy.utils.callback import BaseCallback
+
+QUESTION = "Where does the Rhine flow into?"
+
+
+def test_the_history_shows_prompt_and_reply(lm: Any, program: Any) -> None:
+    shown = io.StringIO()
+    with dspy.context(lm=lm):
+        program(question=QUESTION)
+    lm.inspect_history(n=1, file=shown)
+    assert QUESTION in shown.getvalue()
+    assert "North Sea" in shown.getvalue()
+    shown = io.StringIO()
+    dspy.inspect_history(n=1, file=shown)
+    assert QUESTION in shown.getvalue()
+    assert len(program.history) == 1
+
+
+def test_usage_is_tracked_around_a_call_and_in_the_prediction(lm: Any, program: Any) -> None:
+    with dspy.context(lm=lm, track_usage=True), dspy.track_usage() as tracker:
+        prediction = program(question=QUESTION)
+    assert tracker.get_total_tokens()["obliging/model"]["prompt_tokens"] > 0
+    assert prediction.get_lm_usage()["obliging/model"]["completion_tokens"] > 0
+
+
+def test_callbacks_see_the_program_its_step_and_the_model(lm: Any, program: Any) -> None:
+    begun: list[str] = []
+
+    class Watcher(BaseCallback):
+        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            begun.append(type(instance).__name__)
+
+        def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            begun.append(instance.model)
+
+    with dspy.context(lm=lm, callbacks=[Watcher()]):
+        program(question=QUESTION)
+    assert begun[0] == "TraditionalRAG"
+    assert begun[-2:] == ["FittingPredict", "obliging/model"]
+
+
+def test_a_trace_names_the_step_with_its_inputs_and_outputs(lm: Any, program: Any) -> None:
+    trace: list[Any] = []
+    with dspy.context(lm=lm, trace=trace):
+        program(question=QUESTION)
+    [(step, inputs, outputs)] = trace
+    assert step is program.answer
+    assert inputs["question"] == QUESTION
+    assert outputs.answer == "North Sea"
