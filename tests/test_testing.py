@@ -84,14 +84,12 @@ def test_a_model_that_changes_its_mind_is_refused() -> None:
         check_engine(DummyLM([{"answer": str(number)} for number in range(99)]))
 
 
-@pytest.mark.parametrize(
-    "program",
-    [TraditionalRAG(lambda question: TEXTS), CombinedRetrieveRAG(lambda question: TEXTS, lambda text, n: [])],
-    ids=lambda program: type(program).__name__,
-)
-def test_programs_of_this_library_keep_the_contract_of_programs(program: dspy.Module) -> None:
+def test_programs_of_this_library_keep_the_contract_of_programs(keyword_embedder: Any) -> None:
+    corpus = Corpus.from_texts(TEXTS, embedder=keyword_embedder("river", "bridge", "castle"))
+    questions = corpus.question_finder(["Which bridges are there?", "Which castles are there?"])
     with dspy.context(lm=make_lm(RoleSettings())):
-        check_program(program, "Which river is there?")
+        check_program(TraditionalRAG(lambda question: TEXTS), "Which river is there?")
+        check_program(CombinedRetrieveRAG(corpus.retriever, questions, k=3), "Which river is there?")
 
 
 def test_a_program_that_breaks_it_is_told_how() -> None:

@@ -16,7 +16,7 @@ RIVERS = {"Rhine": "North Sea", "Danube": "Black Sea", "Rhone": "Mediterranean",
 
 class Obliging:
     """An engine that fills every field it is asked for: an answer about a river by what the river is, all else by the
-    field's name. It knows the Volga only where the prompt shows an example or says "brief"."""
+    field's name. It knows the Volga only where the prompt shows an example or says "in brief"."""
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
@@ -39,16 +39,16 @@ class Obliging:
         asked = last[last.rfind("Respond with") :] if "Respond with" in last else ""
         fields = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", asked) if name != "completed"]
         if not fields:
-            return "```\nAnswer with the name of the sea, in brief.\n```"
+            return '{"new_instruction": "Answer with the name of the sea, in brief."}'
         return "\n\n".join(f"[[ ## {name} ## ]]\n{self.value(name, whole, last)}" for name in fields)
 
     def value(self, name: str, whole: str, last: str) -> str:
         if name in ("advice", "module_advice"):
-            return '{"answer": "Be brief."}'
+            return '{"answer": "Say it in brief."}'
         if name != "answer":
             return f"Some {name}, in brief."
         river = next((river for river in RIVERS if f"does the {river} flow" in last), "")
-        if river == "Volga" and "brief" not in whole and len(re.findall("flow into", whole)) < 2:
+        if river == "Volga" and "in brief" not in whole and len(re.findall("flow into", whole)) < 2:
             return "a sea"
         return RIVERS.get(river, "unknown")
 

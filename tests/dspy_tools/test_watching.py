@@ -23,9 +23,11 @@ def test_the_history_shows_prompt_and_reply(lm: Any, program: Any) -> None:
 
 
 def test_usage_is_tracked_around_a_call_and_in_the_prediction(lm: Any, program: Any) -> None:
-    with dspy.context(lm=lm, track_usage=True), dspy.track_usage() as tracker:
-        prediction = program(question=QUESTION)
+    with dspy.context(lm=lm), dspy.track_usage() as tracker:
+        program(question=QUESTION)
     assert tracker.get_total_tokens()["obliging/model"]["prompt_tokens"] > 0
+    with dspy.context(lm=lm, track_usage=True):
+        prediction = program(question=QUESTION)
     assert prediction.get_lm_usage()["obliging/model"]["completion_tokens"] > 0
 
 
