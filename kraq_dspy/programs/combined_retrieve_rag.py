@@ -13,6 +13,7 @@ from kraq_dspy.programs.retrievers.combined import CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.validation import require_counts
 
 
 class CombinedRetrieveRAG(SavableModule):
@@ -36,8 +37,7 @@ class CombinedRetrieveRAG(SavableModule):
         strict: bool = False,
     ) -> None:
         super().__init__()
-        if k < 1:
-            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        require_counts("passages", k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")

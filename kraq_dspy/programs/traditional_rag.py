@@ -10,6 +10,7 @@ from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.validation import require_counts
 
 
 class TraditionalRAG(SavableModule):
@@ -21,8 +22,7 @@ class TraditionalRAG(SavableModule):
 
     def __init__(self, retrieve: RetrieverLike, k: int = 15) -> None:
         super().__init__()
-        if k < 1:
-            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")

@@ -14,6 +14,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
+from kraq_dspy.validation import require_counts
 
 UNKNOWN = "I do not know"
 AT_ONCE = 16  # map calls in flight
@@ -33,8 +34,7 @@ class GraphGlobalSearch(SavableModule):
 
     def __init__(self, retrieve: RetrieverLike, *, k: int = 100, tokens: int = 8000) -> None:
         super().__init__()
-        if k < 1 or tokens < 1:
-            raise ValueError(f"k is {k} and tokens {tokens}; expected 1 or more of each.")
+        require_counts(k=k, tokens=tokens)
         self.retrieve = as_retriever(retrieve)
         self.k = k
         self.tokens = tokens

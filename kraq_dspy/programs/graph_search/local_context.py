@@ -10,6 +10,7 @@ from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
+from kraq_dspy.validation import require_counts
 
 T = TypeVar("T")
 
@@ -43,9 +44,7 @@ class KnowledgeGraph(SharedByCopies):
         level: int = 2,
         tokens: int = 8000,
     ) -> None:
-        for name, value in (("k", k), ("n_entities", n_entities), ("tokens", tokens)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}; expected 1 or more.")
+        require_counts(k=k, n_entities=n_entities, tokens=tokens)
         self.nearest = nearest
         self.graph = graph
         self.reports = EntityReportRetriever(nearest, graph, n_entities=n_entities, level=level)

@@ -20,6 +20,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
+from kraq_dspy.validation import require_counts
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +64,7 @@ class K2RAG(SavableModule):
 
     def __init__(self, knowledge: GraphContext | None, retrieve: RetrieverLike, shorten: Shorten, k: int = 10) -> None:
         super().__init__()
-        if k < 1:
-            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        require_counts("passages", k=k)
         self.knowledge = knowledge
         self.retrieve = as_retriever(retrieve)
         self.k = k

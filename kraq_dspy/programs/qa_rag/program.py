@@ -18,6 +18,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
+from kraq_dspy.validation import require_counts
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +60,7 @@ class QARAG(SavableModule):
         self, retrieve: RetrieverLike, stored: QAPairSource | None = None, k: int = 10, variant: str = "type2"
     ) -> None:
         super().__init__()
-        if k < 1:
-            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        require_counts("passages", k=k)
         if variant not in VARIANTS:
             raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
         self.retrieve = as_retriever(retrieve)

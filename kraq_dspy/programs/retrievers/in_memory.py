@@ -87,8 +87,9 @@ class Corpus(SharedByCopies):
 
         A text is a document of its own, with its hash as id. Raises TypeError for anything else.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts is one text; expected a list of texts or documents.")
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            what = "one text" if isinstance(texts, str) else f"{texts!r:.60}"
+            raise TypeError(f"texts is {what}; expected a list of texts or documents.")
         documents = [_document(text) for text in texts]
         return cls(documents, _encoder(embedder), settings or ChunkSettings())
 

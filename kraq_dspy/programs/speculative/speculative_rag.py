@@ -20,6 +20,7 @@ from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import DraftAnswer
+from kraq_dspy.validation import require_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ class SpeculativeRAG(SavableModule):
         n_init: int = N_INIT,
     ) -> None:
         super().__init__()
-        if min(n, k, m) < 1:
-            raise ValueError(f"n={n}, k={k}, m={m}: each must be 1 or more.")
+        require_counts(n=n, k=k, m=m)
         kmeans_class()  # so that the first question does not wait for the import
         self.retrieve = as_retriever(retrieve)
         self.embedder = embedder
