@@ -81,7 +81,7 @@ class KraqAdapter(dspy.ChatAdapter):
         self._fault: AdapterParseError | None = None
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """DSPy's StreamListener takes the markers of a reply from the name of its adapter's class: they are these."""
         return dspy.ChatAdapter
