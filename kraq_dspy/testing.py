@@ -22,6 +22,7 @@ from typing import Any
 import dspy
 import numpy as np
 
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.programs.both_ways import call
@@ -54,7 +55,7 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     with ThreadPoolExecutor(THREADS) as pool:
         at_once = [pool.submit(copy_context().run, retriever, question, k) for question in asked]
         _require([each.result() for each in at_once] == expected * (2 * THREADS), "is safe for threads")
-    _require(asyncio.run(_awaited(retriever, questions, k)) == expected, "finds the same asynchronously")
+    _require(run_coroutine(_awaited(retriever, questions, k)) == expected, "finds the same asynchronously")
 
 
 def check_store(store: VectorStore) -> None:
@@ -106,7 +107,7 @@ def check_engine(lm: dspy.BaseLM) -> None:
     expected = [ask(question) for question in questions]
     _require(all(expected), "answers every question")
     _require([ask(question) for question in questions] == expected, "answers the same request alike")
-    _require(asyncio.run(awaited(questions)) == expected, "answers alike asynchronously")
+    _require(run_coroutine(awaited(questions)) == expected, "answers alike asynchronously")
     with ThreadPoolExecutor(THREADS) as pool:
         at_once = list(pool.map(lambda one: copy_context().run(ask, one), questions * THREADS))
     _require(at_once == expected * THREADS, "keeps the requests of threads apart")
@@ -135,7 +136,7 @@ def check_program(program: dspy.Module, question: str) -> None:
     async def awaited() -> Any:
         return await program.acall(question=question)
 
-    _require(asyncio.run(awaited()).answer == prediction.answer, "answers alike asynchronously")
+    _require(run_coroutine(awaited()).answer == prediction.answer, "answers alike asynchronously")
     _require(program.deepcopy()(question=question).answer == prediction.answer, "answers alike in a copy")
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.json"

@@ -1,7 +1,7 @@
 """Answers stream as they are written, with a message for each stage, through DSPy's own `streamify`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import dspy
@@ -141,7 +141,7 @@ def test_two_streams_at_once_do_not_mix_and_a_listener_serves_a_second_call(quic
         return answers
 
     async def both() -> list[list[str]]:
-        return await asyncio.gather(told("abcdefgh"), told("ijklmnop"))
+        return list(await asyncio.gather(told("abcdefgh"), told("ijklmnop")))
 
     assert asyncio.run(both()) == [["abcdefgh"] * 2, ["ijklmnop"] * 2]
 
@@ -158,7 +158,7 @@ def test_a_model_of_somebody_else_streams_through_ours(quick: Any) -> None:
 class OneAxis:
     name, dimension = "one axis", 2
 
-    def encode(self, question: str, passages: list[str]) -> Any:
+    def encode(self, question: str, passages: Sequence[str]) -> Any:
         return np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]][: len(passages)], np.float32)
 
 
