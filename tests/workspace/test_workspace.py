@@ -138,6 +138,13 @@ def test_an_encoder_that_fails_leaves_no_lock_behind(built: Path) -> None:
         assert space.index.manifest.complete
 
 
+def test_an_answer_that_streams_ends_with_the_prediction_of_ask(built: Path) -> None:
+    with Workspace.open(built) as space:
+        *before, prediction = space.stream("traditional", "Who lived in London?")
+        assert [getattr(value, "message", "") for value in before][:2] == ["retrieving", "answering"]
+        assert prediction.answer == space.ask("traditional", "Who lived in London?").answer
+
+
 def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retriever(built: Path) -> None:
     with Workspace.open(built) as space:
         prediction = space.ask(QUESTION)
