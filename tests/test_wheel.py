@@ -35,7 +35,7 @@ def test_the_wheel_runs_from_elsewhere_and_takes_its_example_along(wheel: Path, 
     package = tmp_path / "installed"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(package)
-    find = "import kraq_dspy.cli.start.demo as demo; print(demo._example_folder())"
+    find = "import kraq_dspy as kraq; print(kraq.bundled_example())"
     environment = {**os.environ, "PYTHONPATH": str(package)}
     for words, expected in (
         (["-c", find], str(package / EXAMPLE)),

@@ -293,9 +293,20 @@ def test_the_settings_reach_the_server(scripted: Any, quick: Backoff) -> None:
     assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("m", 0.3, 77)
 
 
-def test_an_answer_can_be_streamed(scripted: Any, quick: Backoff) -> None:
+def test_an_answer_streams_from_its_server(scripted: Any, reply: Any, quick: Backoff) -> None:
+    def line(delta: dict[str, str], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return f"data: {json.dumps({'id': '1', 'model': 'm', 'choices': [choice]})}\n\n"
+
+    texts = ["[[ ## answer ## ]]\n", "Par", "is"]
+    body = "".join(line({"content": text}) for text in texts) + line({}, "stop") + "data: [DONE]\n\n"
+    scripted.replies = [reply(body=body.encode(), headers={"Content-Type": "text/event-stream"})]
+
     async def pieces() -> list[Any]:
         with dspy.context(lm=model(scripted.url, quick), adapter=KraqAdapter()):
             return [piece async for piece in dspy.streamify(dspy.Predict("question -> answer"))(question="Where?")]
 
-    assert asyncio.run(pieces())[-1].answer == "Paris"
+    *streamed, prediction = asyncio.run(pieces())
+    assert prediction.answer == "Paris"
+    assert [piece.choices[0].delta.content for piece in streamed][:3] == texts
+    assert scripted.requests[0]["stream"] is True

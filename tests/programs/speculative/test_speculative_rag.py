@@ -295,5 +295,5 @@ def test_the_embedded_model_and_the_packaged_encoder_draft_verify_and_choose(how
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"k": 0}, {"m": -1}])
 def test_settings_below_one_are_refused(wrong: dict[str, int], embedder: QuestionIgnored) -> None:
-    with pytest.raises(ValueError, match="must be 1 or more"):
+    with pytest.raises(ValueError, match="expected 1 or more"):
         SpeculativeRAG(retrieve, embedder, **wrong)  # type: ignore[arg-type]
