@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from kraq_dspy.ports import Vectors
 
@@ -21,6 +22,8 @@ BENCHMARKS = ROOT / "benchmarks"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
 SHARED_DATA = ROOT.parent / "shared" / "data"
+settings.register_profile("untimed", deadline=None)  # a busy machine must fail no property
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,7 @@ any_text = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(text=any_text, tokens=st.integers(4, 60), share=st.floats(0, 0.9))
 def test_spans_reassemble_any_text_and_no_chunk_is_over_the_limit(text: str, tokens: int, share: float) -> None:
     chunks = chunks_of(text, tokens, int(tokens * share))

@@ -165,7 +165,7 @@ def test_parquet_is_read_in_batches_so_damage_further_on_costs_only_what_follows
     assert "damaged after row 3072" in failures[0].reason
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     data=st.one_of(
         st.binary(max_size=300),

@@ -162,7 +162,7 @@ extractions = st.lists(
 
 
 @given(extractions, st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_of_chunks(
     found: list[Extraction], rng: random.Random
 ) -> None:

@@ -142,7 +142,7 @@ graphs = st.integers(1, 30).flatmap(
 
 
 @given(graphs, st.integers(1, 8), st.integers(1, 4), st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
     graph: tuple[list[Entity], list[Relationship]], max_size: int, max_depth: int, rng: random.Random
 ) -> None:

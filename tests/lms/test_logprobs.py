@@ -113,7 +113,7 @@ def test_objects_lists_and_missing_bytes_are_read_like_dictionaries() -> None:
         assert field_logprobs(logprobs, {"response": "Paris"}) == {"response": (-2, -3)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40),

@@ -57,7 +57,7 @@ def test_an_unknown_method_is_refused() -> None:
         soft_clusters(blobs(2), [1, 1], limit=1, method="dbscan")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=25),
     st.integers(1, 60),

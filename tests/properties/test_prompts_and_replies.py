@@ -48,7 +48,6 @@ def test_no_text_holds_a_marker_a_turn_or_the_request_once_it_is_harmless_and_it
     assert len(safe) <= 2 * len(text)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(signatures.__all__), HOSTILE)
 def test_a_prompt_has_each_input_field_once_whatever_the_texts_are(name: str, text: str) -> None:
     signature = getattr(signatures, name)
@@ -61,7 +60,7 @@ def test_a_prompt_has_each_input_field_once_whatever_the_texts_are(name: str, te
     assert re.findall(r"^\[\[ ## (\w+) ## \]\]$", user, re.MULTILINE) == list(values)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sampled_from(signatures.__all__), HOSTILE)
 def test_any_reply_is_read_in_full_or_refused_by_one_kind_of_error(name: str, reply: str) -> None:
     signature = getattr(signatures, name)
@@ -72,7 +71,6 @@ def test_any_reply_is_read_in_full_or_refused_by_one_kind_of_error(name: str, re
     assert values.keys() == signature.output_fields.keys()
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1), max_size=6, unique=True),
     st.data(),

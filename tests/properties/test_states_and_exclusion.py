@@ -41,7 +41,7 @@ def retrievers(keyword_embedder: type[KeywordEmbedder]) -> Iterator[list[Any]]:
         store.close()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     excluded=st.sets(st.sampled_from(sorted(CHUNKS))),
     k=st.integers(1, 20),
@@ -59,7 +59,7 @@ def test_what_is_excluded_is_never_found_and_the_next_best_take_its_place(
             assert found == [chunk_id for chunk_id in everything if chunk_id not in excluded][:k]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(instructions=ANY_TEXT.filter(str.strip), passage=ANY_TEXT, names=st.lists(ANY_TEXT, max_size=3))
 def test_a_programs_state_comes_back_from_json_as_it_was(instructions: str, passage: str, names: list[str]) -> None:
     program = ExtractGraph()

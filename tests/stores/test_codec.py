@@ -36,7 +36,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", list(TABLES), ids=lambda kind: kind.__name__)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_every_record_comes_back_from_sqlite_as_it_was(kind: type, data: st.DataObject) -> None:
     record = data.draw(values_of(kind))
