@@ -16,7 +16,7 @@ from dspy.utils.exceptions import LMUnexpectedError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.dspy_internals import CLIENT_KEYS
-from kraq_dspy.lms.engines.engine import AsyncEngine, Dealings, Engine
+from kraq_dspy.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.lms.kraq_lm import KraqLM, raise_own
 from kraq_dspy.lms.meter import Meter
 
@@ -33,13 +33,13 @@ class AdoptedLM(KraqLM):
 
     def __init__(self, lm: dspy.BaseLM, meter: Meter) -> None:
         settings = RoleSettings(model=lm.model, api_base=lm.kwargs.get("api_base") or lm.kwargs.get("base_url"))
-        dealings = Dealings(settings, f"the model {lm.model!r}", meter)
+        ledger = CallLedger(settings, f"the model {lm.model!r}", meter)
         super().__init__(
             lm.model,
             cache=False,
             num_retries=0,
-            engine=Engine(WholeModel(lm), dealings),
-            async_engine=AsyncEngine(AsyncWholeModel(lm), dealings),
+            engine=Engine(WholeModel(lm), ledger),
+            async_engine=AsyncEngine(AsyncWholeModel(lm), ledger),
         )
         self.kwargs = {name: value for name, value in lm.kwargs.items() if name not in CLIENT_KEYS}
         self.history = lm.history

@@ -156,7 +156,7 @@ def inputs_of(signature: Any, trial: int) -> dict[str, Any]:
 
 
 def _check_step(lm: KraqLM, signature: Any, trials: int) -> StepCheck:
-    name, meter = signature.__name__, lm.engine.dealings.meter
+    name, meter = signature.__name__, lm.engine.ledger.meter
     before, start = _used(meter, name), time.monotonic()
     outcomes: Counter[str] = Counter()
     reason = ""

@@ -215,5 +215,5 @@ def kept_model(lm: dspy.BaseLM, answers: KeptAnswers, spending: Spending) -> dsp
         return lm
     address = ""
     with suppress(AttributeError):
-        address = engine.dealings.settings.api_base or ""
+        address = engine.ledger.settings.api_base or ""
     return lm.copy(engine=KeptEngine(engine, address, answers, spending), cache=False, num_retries=0)

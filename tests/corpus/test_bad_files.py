@@ -112,7 +112,8 @@ def test_rows_without_a_usable_text_fail_alone(tmp_path: Path) -> None:
     documents, failures = load_all(tmp_path)
     assert len(documents) == 1
     assert [failure.reason for failure in failures] == [
-        "Line 2: There is no column 'text'; found: 'body'. Name the right one with the column settings.",
+        "Line 2: There is no column 'text'; found: 'body'. Rename it, or read the file with "
+        "kraq_dspy.corpus.load_documents(PATH, text_column=NAME).",
         "Line 3: The column 'text' is empty.",
         "Line 4: The column 'text' holds a value of type int; expected a string.",
         "Line 5: The column 'text' is empty.",

@@ -23,7 +23,7 @@ def test_equal_settings_share_a_model_and_all_share_a_meter() -> None:
     models = LanguageModels(settings)
     assert models["answerer"] is models["judge"]
     assert models["answerer"] is not models["extractor"]
-    assert models["answerer"].engine.dealings.meter is models.meter is models["extractor"].engine.dealings.meter
+    assert models["answerer"].engine.ledger.meter is models.meter is models["extractor"].engine.ledger.meter
 
 
 def test_names_are_of_all_roles() -> None:

@@ -85,7 +85,8 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
 
 def missing_column(column: str, columns: Mapping[str, Any] | list[str]) -> str:
     names = ", ".join(repr(name) for name in list(columns)[:20]) or "none"
-    return f"There is no column {column!r}; found: {names}. Name the right one with the column settings."
+    way_out = "Rename it, or read the file with kraq_dspy.corpus.load_documents(PATH, text_column=NAME)."
+    return f"There is no column {column!r}; found: {names}. {way_out}"
 
 
 def clean(text: str) -> str:

@@ -46,7 +46,7 @@ class AsyncInner(Protocol):
     async def complete(self, request: Request) -> Response: ...
 
 
-class Dealings:
+class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health, the meter."""
 
     def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
@@ -56,24 +56,24 @@ class Dealings:
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
 
-    def open(self, request: Request) -> "_Errand":
-        """The request as an errand of the item at work, with the answer if the item's journal has it."""
+    def open(self, request: Request) -> "_JournalledCall":
+        """The request as an entry of the item at work, with the answer if the item's journal has it."""
         item = current_item.get()
         if item is None or item.journal is None:
-            return _Errand(item)
+            return _JournalledCall(item)
         body = json.dumps([self.settings.api_base, request_to_dict(request)], sort_keys=True, ensure_ascii=False)
         base = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         turn = item.turn(base)
         key = f"{base}-{turn}" if turn else base
         stored = item.journal.recall(item.stage, item.item_id, key)
         if stored is None:
-            return _Errand(item, key)
+            return _JournalledCall(item, key)
         self.meter.count_replay()
-        return _Errand(item, key, response_from_dict(json.loads(stored)))
+        return _JournalledCall(item, key, response_from_dict(json.loads(stored)))
 
     @contextmanager
-    def paying(self, errand: "_Errand", request: Request) -> Iterator[Call]:
-        stage, item_id = (errand.item.stage, errand.item.item_id) if errand.item else ("", "")
+    def paying(self, entry: "_JournalledCall", request: Request) -> Iterator[Call]:
+        stage, item_id = (entry.item.stage, entry.item.item_id) if entry.item else ("", "")
         facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
         with (
             spans.within(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
@@ -83,15 +83,15 @@ class Dealings:
             if call.usage is not None:
                 span.note_usage(call.usage)
 
-    def settle(self, errand: "_Errand", call: Call, request: Request, response: Response) -> Response:
+    def settle(self, entry: "_JournalledCall", call: Call, request: Request, response: Response) -> Response:
         """Count the answer and write it down."""
         self.health.answered()
         call.usage = _usage(request, response)
-        item = errand.item
+        item = entry.item
         if item is not None and item.journal is not None:
             stored = json.dumps(response_to_dict(response), ensure_ascii=False)
             item.journal.remember(
-                item.stage, item.item_id, errand.key, stored, model=self.settings.model, usage=call.usage
+                item.stage, item.item_id, entry.key, stored, model=self.settings.model, usage=call.usage
             )
         return response
 
@@ -114,7 +114,7 @@ class Dealings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Errand:
+class _JournalledCall:
     item: Item | None
     key: str = ""
     answer: Response | None = None
@@ -127,41 +127,41 @@ class _SavedByRole(SharedByCopies):
     supports_reasoning = False
     supports_response_schema = False
     supported_params = SUPPORTED_PARAMS
-    dealings: Dealings
+    ledger: CallLedger
 
     def dump_state(self) -> dict[str, Any]:
-        return dataclasses.asdict(self.dealings.settings)
+        return dataclasses.asdict(self.ledger.settings)
 
 
 class Engine(_SavedByRole):
     """For `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
 
-    def __init__(self, inner: Inner, dealings: Dealings) -> None:
+    def __init__(self, inner: Inner, ledger: CallLedger) -> None:
         self.inner = inner
-        self.dealings = dealings
+        self.ledger = ledger
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "Engine":
         return engines(RoleSettings(**state))[0]
 
     def complete(self, request: Request) -> Response:
-        return self._complete(self.dealings.open(request), request)
+        return self._complete(self.ledger.open(request), request)
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Events as the model writes them; the whole answer as one stream where it is known, or `inner` cannot stream.
 
         An answer is kept and counted once it is complete.
         """
-        errand = self.dealings.open(request)
-        if errand.answer is not None or not hasattr(self.inner, "stream"):
-            yield from response_to_events(self._complete(errand, request))
+        entry = self.ledger.open(request)
+        if entry.answer is not None or not hasattr(self.inner, "stream"):
+            yield from response_to_events(self._complete(entry, request))
             return
-        with self.dealings.paying(errand, request) as call:
+        with self.ledger.paying(entry, request) as call:
             written = StreamAccumulator(request)
             for event in self._events(request):
                 written.push(event := _named(event, request))
                 if event.type == "end":
-                    self.dealings.settle(errand, call, request, written.response())
+                    self.ledger.settle(entry, call, request, written.response())
                 yield event
 
     def close(self) -> None:
@@ -169,25 +169,25 @@ class Engine(_SavedByRole):
         if close is not None:
             close()
 
-    def _complete(self, errand: "_Errand", request: Request) -> Response:
-        if errand.answer is not None:
-            return errand.answer
-        with self.dealings.paying(errand, request) as call:
-            return self.dealings.settle(errand, call, request, self._ask(request))
+    def _complete(self, entry: "_JournalledCall", request: Request) -> Response:
+        if entry.answer is not None:
+            return entry.answer
+        with self.ledger.paying(entry, request) as call:
+            return self.ledger.settle(entry, call, request, self._ask(request))
 
     def _ask(self, request: Request) -> Response:
-        for attempt in range(self.dealings.backoff.retries + 1):
-            self.dealings.health.check()
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
             try:
                 return self.inner.complete(request)
             except LM15Error as error:
-                time.sleep(self.dealings.wait_after(error, attempt))
+                time.sleep(self.ledger.wait_after(error, attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _events(self, request: Request) -> Iterator[Any]:
         """Once a part of an answer went out it cannot be taken back: from there on a fault is final."""
-        for attempt in range(self.dealings.backoff.retries + 1):
-            self.dealings.health.check()
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
             begun = False
             try:
                 for event in self.inner.stream(request):  # type: ignore[attr-defined]
@@ -196,37 +196,37 @@ class Engine(_SavedByRole):
                 return
             except LM15Error as error:
                 if begun:
-                    raise self.dealings.final(error) from error
-                time.sleep(self.dealings.wait_after(error, attempt))
+                    raise self.ledger.final(error) from error
+                time.sleep(self.ledger.wait_after(error, attempt))
 
 
 class AsyncEngine(_SavedByRole):
     """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
 
-    def __init__(self, inner: AsyncInner, dealings: Dealings) -> None:
+    def __init__(self, inner: AsyncInner, ledger: CallLedger) -> None:
         self.inner = inner
-        self.dealings = dealings
+        self.ledger = ledger
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "AsyncEngine":
         return engines(RoleSettings(**state))[1]
 
     async def complete(self, request: Request) -> Response:
-        return await self._complete(self.dealings.open(request), request)
+        return await self._complete(self.ledger.open(request), request)
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """As `Engine.stream`."""
-        errand = self.dealings.open(request)
-        if errand.answer is not None or not hasattr(self.inner, "stream"):
-            for event in response_to_events(await self._complete(errand, request)):
+        entry = self.ledger.open(request)
+        if entry.answer is not None or not hasattr(self.inner, "stream"):
+            for event in response_to_events(await self._complete(entry, request)):
                 yield event
             return
-        with self.dealings.paying(errand, request) as call:
+        with self.ledger.paying(entry, request) as call:
             written = StreamAccumulator(request)
             async for event in self._events(request):
                 written.push(event := _named(event, request))
                 if event.type == "end":
-                    self.dealings.settle(errand, call, request, written.response())
+                    self.ledger.settle(entry, call, request, written.response())
                 yield event
 
     async def aclose(self) -> None:
@@ -235,16 +235,16 @@ class AsyncEngine(_SavedByRole):
         if close is not None:
             await close()
 
-    async def _complete(self, errand: "_Errand", request: Request) -> Response:
-        if errand.answer is not None:
-            return errand.answer
-        with self.dealings.paying(errand, request) as call:
-            return self.dealings.settle(errand, call, request, await self._ask(request))
+    async def _complete(self, entry: "_JournalledCall", request: Request) -> Response:
+        if entry.answer is not None:
+            return entry.answer
+        with self.ledger.paying(entry, request) as call:
+            return self.ledger.settle(entry, call, request, await self._ask(request))
 
     async def _events(self, request: Request) -> AsyncIterator[Any]:
         """As `Engine._events`."""
-        for attempt in range(self.dealings.backoff.retries + 1):
-            self.dealings.health.check()
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
             begun = False
             try:
                 async with place_for_call.get()():
@@ -254,17 +254,17 @@ class AsyncEngine(_SavedByRole):
                 return
             except LM15Error as error:
                 if begun:
-                    raise self.dealings.final(error) from error
-                await asyncio.sleep(self.dealings.wait_after(error, attempt))
+                    raise self.ledger.final(error) from error
+                await asyncio.sleep(self.ledger.wait_after(error, attempt))
 
     async def _ask(self, request: Request) -> Response:
-        for attempt in range(self.dealings.backoff.retries + 1):
-            self.dealings.health.check()
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
             try:
                 async with place_for_call.get()():
                     return await self.inner.complete(request)
             except LM15Error as error:
-                await asyncio.sleep(self.dealings.wait_after(error, attempt))
+                await asyncio.sleep(self.ledger.wait_after(error, attempt))
         raise AssertionError("the last attempt returns or raises")
 
 
@@ -291,23 +291,23 @@ def engines(
         from kraq_dspy.lms.engines.embedded import EmbeddedEngine
 
         embedded = EmbeddedEngine(embedder)
-        dealings = Dealings(settings, "the embedded model", meter, backoff)
-        return Engine(embedded, dealings), AsyncEngine(InThread(embedded), dealings)
+        ledger = CallLedger(settings, "the embedded model", meter, backoff)
+        return Engine(embedded, ledger), AsyncEngine(InThread(embedded), ledger)
     if settings.model.startswith("transformers/"):
         from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, shared_engine
 
         local = shared_engine(settings.model.removeprefix("transformers/").partition("#")[0])
-        dealings = Dealings(settings, "this process", meter, backoff)
-        return Engine(local, dealings), AsyncEngine(AsyncTransformersEngine(local), dealings)
+        ledger = CallLedger(settings, "this process", meter, backoff)
+        return Engine(local, ledger), AsyncEngine(AsyncTransformersEngine(local), ledger)
     if settings.model.startswith(GGUF):
         from kraq_dspy.lms.engines.llama_cpp import llama_engines
 
         called, awaited = llama_engines(settings)
-        dealings = Dealings(settings, "this process", meter, backoff)
-        return Engine(called, dealings), AsyncEngine(awaited, dealings)
+        ledger = CallLedger(settings, "this process", meter, backoff)
+        return Engine(called, ledger), AsyncEngine(awaited, ledger)
     way = route(settings)
-    dealings = Dealings(settings, way.where, meter, backoff)
-    return Engine(way.sync(), dealings), AsyncEngine(PooledAsync(way.asynchronous), dealings)
+    ledger = CallLedger(settings, way.where, meter, backoff)
+    return Engine(way.sync(), ledger), AsyncEngine(PooledAsync(way.asynchronous), ledger)
 
 
 def _named(event: Any, request: Request) -> Any:

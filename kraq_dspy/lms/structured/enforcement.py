@@ -40,7 +40,7 @@ def enforces_schema(lm: Any) -> bool:
     known = known_enforcement(lm)
     if known is not None:
         return known
-    key = _key(lm.engine.dealings.settings)
+    key = _key(lm.engine.ledger.settings)
     with _guard:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
@@ -73,8 +73,8 @@ def needs_bounds(lm: Any) -> bool:
 
 
 def _settings(lm: Any) -> RoleSettings | None:
-    dealings = getattr(getattr(lm, "engine", None), "dealings", None)
-    return None if dealings is None else dealings.settings
+    ledger = getattr(getattr(lm, "engine", None), "ledger", None)
+    return None if ledger is None else ledger.settings
 
 
 def _key(settings: RoleSettings) -> tuple[str, str | None]:

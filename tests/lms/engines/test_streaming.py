@@ -12,7 +12,7 @@ from dspy.streaming import StatusMessage, StreamListener, StreamResponse
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.adopted import adopted
-from kraq_dspy.lms.engines.engine import AsyncEngine, Dealings, Engine
+from kraq_dspy.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
@@ -64,11 +64,11 @@ class AsyncWriting(Writing):
 
 def model(quick: Any, pieces: list[str] | None = None, **options: Any) -> KraqLM:
     pieces = [*PIECES, *END] if pieces is None else pieces
-    dealings = Dealings(RoleSettings(model="some/model"), "nowhere", Meter(), quick)
+    ledger = CallLedger(RoleSettings(model="some/model"), "nowhere", Meter(), quick)
     return KraqLM(
         "some/model", cache=False, num_retries=0,
-        engine=Engine(Writing(pieces, **options), dealings),
-        async_engine=AsyncEngine(AsyncWriting(pieces, **options), dealings),
+        engine=Engine(Writing(pieces, **options), ledger),
+        async_engine=AsyncEngine(AsyncWriting(pieces, **options), ledger),
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_a_streamed_answer_is_counted_once_under_the_name_that_was_asked_for(qui
     lm = model(quick)
     with working_on("ask", "item", journal):
         streamed(TraditionalRAG(retrieve), lm)
-    assert lm.engine.dealings.meter.usage() == {("ask", "some/model"): Paid(1, 9, 5)}
+    assert lm.engine.ledger.meter.usage() == {("ask", "some/model"): Paid(1, 9, 5)}
     assert journal.paid == [Paid(1, 9, 5)]
 
 
