@@ -1,9 +1,12 @@
 """What DSPy tells of calls: history, usage, callbacks, traces."""
 
 import io
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dspy
+import pytest
 from dspy.utils.callback import BaseCallback
 
 QUESTION = "Where does the Rhine flow into?"
@@ -55,3 +58,24 @@ def test_a_trace_names_the_step_with_its_inputs_and_outputs(lm: Any, program: An
     assert step is program.answer
     assert inputs["question"] == QUESTION
     assert outputs.answer == "North Sea"
+
+
+@pytest.fixture
+def mlflow(tmp_path: Path) -> Iterator[Any]:
+    """Traces DSPy into a file of this test; for whoever installed mlflow or mlflow-skinny."""
+    mlflow = pytest.importorskip("mlflow")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'traces.db'}")
+    mlflow.dspy.autolog()
+    yield mlflow
+    mlflow.dspy.autolog(disable=True)
+
+
+def test_mlflow_traces_the_program_the_adapter_and_the_model(mlflow: Any, lm: Any, program: Any) -> None:
+    with dspy.context(lm=lm):
+        program(question=QUESTION)
+    mlflow.flush_trace_async_logging()
+    trace = mlflow.get_trace(mlflow.get_last_active_trace_id())
+
+    names = {span.name.partition(".")[0] for span in trace.data.spans}
+    assert {type(program).__name__, "ChatAdapter"} <= names
+    assert len(names) > 2  # the model, by its class

@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Config, Message, Request
+from dspy.streaming import StreamResponse
 
 from kraq_dspy import signatures
 from kraq_dspy.config import RoleSettings
@@ -18,11 +19,13 @@ from kraq_dspy.lms.local_models import local_file
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.announce import answer_listeners
+from kraq_dspy.programs.traditional_rag import TraditionalRAG
 
 pytestmark = pytest.mark.lm
 
 PASSAGE = "Marie Curie was a physicist who worked in Paris. She won the Nobel Prize in 1903 with Pierre Curie."
-TYPED = ("ExtractElements", "ConfirmSameEntity", "RateGroundedness", "WriteFactoidPair")
+TYPED = ("ExtractElements", "NameElements", "ConfirmSameEntity", "RateGroundedness", "WriteFactoidPair")
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,17 @@ def test_many_at_once_are_answered_each_with_its_own(lm: KraqLM) -> None:
         return await asyncio.gather(*(lm.acall(f"Repeat this number: {n}", max_tokens=16) for n in range(6)))
 
     assert sum(str(n) in answer[0] for n, answer in enumerate(asyncio.run(all_of_them()))) >= 5
+
+
+def test_a_program_answers_while_it_streams(lm: KraqLM) -> None:
+    rag = TraditionalRAG(lambda question: [PASSAGE])
+    stream = dspy.streamify(rag, stream_listeners=answer_listeners(rag), async_streaming=False)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        values = list(stream(question="Where did Marie Curie work?"))
+
+    pieces = [value.chunk for value in values if isinstance(value, StreamResponse)]
+    assert "Paris" in values[-1].answer
+    assert not pieces or "".join(pieces).strip() == values[-1].answer.strip()  # small models leave the marker out
 
 
 def test_log_probabilities_agree_with_torch_on_the_same_weights(lm: KraqLM, file: Path) -> None:

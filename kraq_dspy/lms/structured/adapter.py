@@ -65,6 +65,7 @@ class KraqAdapter(dspy.ChatAdapter):
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
       and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
       without one, and text without its marker under one. Stock DSPy makes its second call with JSONAdapter's prompt.
+      What was streamed is not asked for again: text without its marker is then taken as it stands.
     """
 
     def __init__(
@@ -97,7 +98,9 @@ class KraqAdapter(dspy.ChatAdapter):
             try:
                 return _as_dspy_asks(first, lm, options, signature, demos, inputs)
             except AdapterParseError as error:
-                if progress.emitted or not self.use_json_adapter_fallback:
+                if progress.emitted:
+                    return [_as_it_stands(signature, error)]
+                if not self.use_json_adapter_fallback:
                     raise
                 second, options = first._second_call(lm, lm_kwargs, signature, error)
                 return _as_dspy_asks(second, lm, options, signature, demos, inputs)
@@ -112,7 +115,9 @@ class KraqAdapter(dspy.ChatAdapter):
             try:
                 return await _as_dspy_asks_later(first, lm, options, signature, demos, inputs)
             except AdapterParseError as error:
-                if progress.emitted or not self.use_json_adapter_fallback:
+                if progress.emitted:
+                    return [_as_it_stands(signature, error)]
+                if not self.use_json_adapter_fallback:
                     raise
                 second, options = first._second_call(lm, lm_kwargs, signature, error)
                 return await _as_dspy_asks_later(second, lm, options, signature, demos, inputs)
@@ -231,6 +236,18 @@ class KraqAdapter(dspy.ChatAdapter):
 
 ADAPTER = KraqAdapter()
 """The one that is used where nobody configured another."""
+
+
+def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
+    """A streamed reply without its marker, which cannot be asked for again: where one text is wanted, it is that text.
+
+    Raises the error for any other.
+    """
+    fields = _outputs(signature)
+    text = error.lm_response.strip()
+    if list(fields.values()) != [str] or not text or MARKER_START.search(text):
+        raise error
+    return dict.fromkeys(fields, text)
 
 
 def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:

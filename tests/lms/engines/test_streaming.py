@@ -129,6 +129,14 @@ def test_a_busy_server_is_asked_again_before_anything_was_shown(quick: Any) -> N
     assert text(values) == ANSWER
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_streamed_reply_without_its_marker_is_the_answer_as_it_stands(quick: Any, is_async: bool) -> None:
+    """SmolLM2 answers so."""
+    lm = model(quick, ["To the ", "North ", "Sea."])
+    values = streamed(TraditionalRAG(retrieve), lm, is_async=is_async, adapter=KraqAdapter())
+    assert values[-1].answer == "To the North Sea."
+
+
 def test_two_streams_at_once_do_not_mix_and_a_listener_serves_a_second_call(quick: Any) -> None:
     async def told(answer: str) -> list[str]:
         program = TraditionalRAG(retrieve)
