@@ -69,7 +69,7 @@ def do(job: dict[str, str]) -> None:
         else:  # the last one was taken out before the kill
             resume_index(job["out"])
     else:
-        build_index(documents, job["out"], settings=settings, random_questions=True)
+        build_index(documents, job["out"], settings=settings, random_questions=True, replace=True)
 
 
 def main() -> None:
