@@ -1,4 +1,4 @@
-"""How often the embedded model's answers hold a gold answer, and how long they are, from passages that hold it.
+"""Counts how often the embedded model's answers hold a gold answer, and how long they are, from passages that hold it.
 
     python benchmarks/embedded_answers.py --data ../shared/data
 

@@ -1,4 +1,4 @@
-"""What DSPy tells of calls: history, usage, callbacks, traces."""
+"""History, usage, callbacks and traces of DSPy show the calls of a program."""
 
 import io
 from collections.abc import Iterator

@@ -3,11 +3,14 @@
 import logging
 import re
 import unicodedata
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import dspy
+from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.programs.both_ways import call
 from kraq_dspy.programs.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
@@ -69,7 +72,25 @@ class ElementList:
         )
 
 
-def parts_to_read(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
+async def read_in_parts(
+    program: dspy.Module, passage: str, grounded: bool, read: Callable[[ElementList], Awaitable[None]]
+) -> dspy.Prediction:
+    """What `read` puts into an empty list; where the passage is too long for that, what `program` finds in its halves.
+
+    With `grounded`, names that the passage does not have are dropped.
+    """
+    elements = ElementList(passage if grounded else None)
+    try:
+        await read(elements)
+    except (ContextWindowExceededError, AdapterParseError) as error:
+        for half in _parts(passage, elements, error):
+            part = await call(program, passage=half)
+            elements.add(part)
+            elements.ungrounded += part.ungrounded
+    return elements.prediction()
+
+
+def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, ...]:
     """What is still to be read after a prompt was too long, or a reply could not be read: nothing where a first reading
     is there to keep, halves where length may be the reason."""
     if elements.entities:

@@ -3,11 +3,9 @@
 from typing import Any, ClassVar
 
 import dspy
-from dspy import ContextWindowExceededError
-from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.programs.both_ways import blocking, call
-from kraq_dspy.programs.kraq.element_list import ElementList, parts_to_read
+from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
@@ -45,17 +43,12 @@ class ExtractGraph(SavableModule):
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        elements = ElementList(passage if self.grounded_names else None)
-        try:
+        async def read(elements: ElementList) -> None:
             elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):
                 if not elements.add(await call(self.glean, passage=passage, found=elements.outline())):
                     break
-        except (ContextWindowExceededError, AdapterParseError) as error:
-            for half in parts_to_read(passage, elements, error):
-                part = await call(self, passage=half)
-                elements.add(part)
-                elements.ungrounded += part.ungrounded
-        return elements.prediction()
+
+        return await read_in_parts(self, passage, self.grounded_names, read)
 
     forward = blocking(aforward)

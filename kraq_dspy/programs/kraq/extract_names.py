@@ -3,12 +3,10 @@
 from typing import Any
 
 import dspy
-from dspy import ContextWindowExceededError
-from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.programs.both_ways import blocking, call
-from kraq_dspy.programs.kraq.element_list import ElementList, is_named, parts_to_read, plain_words
+from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
@@ -35,20 +33,16 @@ class ExtractNames(SavableModule):
         self.name = dspy.Predict(NameElements)
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        elements = ElementList(passage if self.grounded_names else None)
-        try:
+        async def read(elements: ElementList) -> None:
             elements.add(_described(await call(self.name, passage=passage), passage))
-        except (ContextWindowExceededError, AdapterParseError) as error:
-            for half in parts_to_read(passage, elements, error):
-                part = await call(self, passage=half)
-                elements.add(part)
-                elements.ungrounded += part.ungrounded
-        return elements.prediction()
+
+        return await read_in_parts(self, passage, self.grounded_names, read)
 
     forward = blocking(aforward)
 
 
 def _described(answer: Any, passage: str) -> dspy.Prediction:
+    """The names and links of an answer, with the sentences of the passage that say something of them."""
     sentences = [passage[start:end].strip() for start, end in sentence_spans(passage)]
     sentences = [text for text in sentences if text[-1:] in ENDS] or sentences  # headings say nothing
     words = [plain_words(sentence) for sentence in sentences]
