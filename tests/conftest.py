@@ -101,17 +101,17 @@ class WarmShell:
         files = {name: self.folder / name for name in ("stdout", "stderr")}
         for file in files.values():
             file.unlink(missing_ok=True)
-        asked = {
+        command = {
             "words": [*map(str, words)],
             "cwd": str(cwd or Path.cwd()),
             "env": {**os.environ, **self.settings},
             **{name: str(file) for name, file in files.items()},
         }
-        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         code = int(self.process.stdout.readline())
-        told = {name: file.read_text("utf-8") for name, file in files.items()}
-        return subprocess.CompletedProcess([*map(str, words)], code, told["stdout"], told["stderr"])
+        texts = {name: file.read_text("utf-8") for name, file in files.items()}
+        return subprocess.CompletedProcess([*map(str, words)], code, texts["stdout"], texts["stderr"])
 
     def close(self) -> None:
         self.process.communicate()  # it ends with its input

@@ -1,9 +1,13 @@
-"""Says where the sentences of a text begin and end."""
+"""Says where the sentences of a text begin and end, in any script."""
 
 import re
 
-_END = re.compile(r"[.!?…][\"”’')\]]*(?=\s)|[。！？][」』”]*|\n+")
-_NO_END = re.compile(r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|Gen|St|Jr|Sr|vs|cf|No|Inc|Ltd|Co|Fig|etc|e\.g|i\.e)\.$")
+ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st sr jr vs no vol fig gen col lt sgt capt rev hon gov sen rep pres dept univ approx "  # noqa: SIM905
+    "ca cf eg ie al jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k u.n d.c e.g i.e a.m p.m ph.d".split()
+)
+_BREAK = re.compile(r"(?<=[.!?…])[\"”’')\]]*\s+|(?<=[。！？؟।])[」』”\"]*\s*|\n+")
+_CLOSING = "\"”’')]"
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -13,7 +17,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """
     spans: list[tuple[int, int]] = []
     start = 0
-    for end in [*(place.end() for place in _END.finditer(text) if _ends(text, place)), len(text)]:
+    breaks = [place.end() for place in _BREAK.finditer(text) if "\n" in place[0] or _ends(text, place)]
+    for end in [*breaks, len(text)]:
         sentence = text[start:end]
         if sentence.strip():
             spans.append((start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())))
@@ -22,8 +27,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _ends(text: str, place: re.Match[str]) -> bool:
-    if not place[0].startswith("."):
+    before = text[max(0, place.start() - 40) : place.start()].rstrip(_CLOSING)
+    if not before.endswith("."):
         return True
-    if text[place.end() :].lstrip(" \t")[:1].islower():
+    last = before.rsplit(None, 1)[-1].rstrip(".!?…").lower()
+    if last in ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
         return False
-    return not _NO_END.search(text, max(0, place.start() - 8), place.start() + 1)
+    return not text[place.end() : place.end() + 1].islower()

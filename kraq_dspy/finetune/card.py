@@ -20,6 +20,7 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
     facts = {
         "step": kind,
         "base": trained.base,
+        "served": trained.served,
         "model": trained.model,
         "weights_hash": trained.weights_hash,
         "data": {
@@ -79,7 +80,7 @@ pipeline_tag: text-generation
 Trained by `kraq finetune {kind}` on the prompts that the step is asked with; the loss is on the {settings.loss_on}.
 
     [roles.{kind}]
-    model = "transformers/{trained.base}"
+    model = "{trained.served}"
     adapter = "{trained.folder}"
 
 | | |

@@ -9,6 +9,7 @@ from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
+from kraq_dspy.lms.engines.transformers_files import weights_place
 
 
 class TrainPackages:
@@ -53,9 +54,10 @@ def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
 
 
 def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
+    place, options = weights_place(name)
     try:
-        tokenizer = packages.transformers.AutoTokenizer.from_pretrained(name)
-        return tokenizer, packages.transformers.AutoConfig.from_pretrained(name)
+        tokenizer = packages.transformers.AutoTokenizer.from_pretrained(place, **options)
+        return tokenizer, packages.transformers.AutoConfig.from_pretrained(place, **options)
     except (OSError, ValueError) as error:
         raise ModelError(f"The base model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
 
@@ -86,7 +88,8 @@ def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
 def make_lora_model(packages: TrainPackages, name: str, start: str, settings: TrainSettings, *, four_bits: bool) -> Any:
     torch, peft = packages.torch, packages.peft
     cuda = torch.cuda.is_available()
-    options: dict[str, Any] = {"dtype": torch.bfloat16 if four_bits and cuda else torch.float32}
+    place, options = weights_place(name)
+    options["dtype"] = torch.bfloat16 if four_bits and cuda else torch.float32
     if four_bits:
         options["quantization_config"] = packages.transformers.BitsAndBytesConfig(
             load_in_4bit=True,
@@ -96,8 +99,10 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
         )
         options["device_map"] = {"": 0 if cuda else "cpu"}
     try:
-        model = packages.transformers.AutoModelForCausalLM.from_pretrained(name, **options)
+        model = packages.transformers.AutoModelForCausalLM.from_pretrained(place, **options)
         model.config.use_cache = False
+        if "gguf_file" in options:  # torch's weights were made of it, and transformers takes them for the file's
+            model.is_quantized = False
         if four_bits:
             model = peft.prepare_model_for_kbit_training(model, use_gradient_checkpointing=cuda)
         if start:

@@ -15,7 +15,8 @@ from kraq_dspy.finetune.memory import check_memory, free_memory
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import Chat, digest_of, fitting_rows, hold_out, token_row
 from kraq_dspy.finetune.trainer import STAGE, make_trainer
-from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
+from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS, adapter_folder, weights_hash
+from kraq_dspy.lms.local_models import local_file
 from kraq_dspy.ports import Progress, SilentProgress
 
 logger = logging.getLogger(__name__)
@@ -39,10 +40,12 @@ class LossPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An adapter that was trained. `model` names it for a role: "transformers/BASE#FOLDER@HASH"."""
+    """An adapter that was trained. `served` is the base's name for a role ("transformers/FOLDER", "gguf/NAME"), `model`
+    the adapter's: "transformers/FOLDER#ADAPTER@HASH"."""
 
     folder: Path
     base: str
+    served: str
     model: str
     weights_hash: str
     data_hash: str
@@ -67,9 +70,10 @@ def train_adapter(
 ) -> Trained:
     """Trains an adapter for `base` on the replies of `chats`, and writes it to the folder `out`.
 
-    `base` is a folder, a hub name, or "transformers/NAME#ADAPTER": then it goes on from that adapter. Interrupted, the
-    same call goes on from the last checkpoint; with other rows or settings it is refused. A finished one is trained
-    anew where something differs, and returned as it is where nothing does.
+    `base` is a folder, a hub name, "gguf/NAME" (its weights become torch's), or one of them with "#ADAPTER": then it
+    goes on from that adapter. Interrupted, the same call goes on from the last checkpoint; with other rows or
+    settings it is refused. A finished one is trained anew where something differs, and returned as it is where nothing
+    does.
 
     Raises TrainingError for too few rows, rows that are too long (unless `drop_long`), too little memory;
     MissingExtraError without peft; ModelError when the base does not load.
@@ -77,7 +81,9 @@ def train_adapter(
     settings = settings or TrainSettings()
     progress = progress or SilentProgress()
     packages = TrainPackages()
-    name, _, started = base.removeprefix(TRANSFORMERS).partition("#")
+    served, _, started = base.partition("#")
+    name = str(local_file(served.removeprefix(GGUF))) if served.startswith(GGUF) else served.removeprefix(TRANSFORMERS)
+    served = served if served.startswith(GGUF) else TRANSFORMERS + name
     start = adapter_folder(started)[0] if started else ""
     four_bits = in_four_bits(packages, settings)
     if not chats:
@@ -121,7 +127,8 @@ def train_adapter(
     return Trained(
         folder=out,
         base=name,
-        model=f"{TRANSFORMERS}{name}#{out}@{digest[:8]}",
+        served=served,
+        model=f"{served}#{out}@{digest[:8]}",
         weights_hash=digest,
         data_hash=data_hash,
         settings=settings,

@@ -1,5 +1,6 @@
 """One real training on a model of two layers: from rows to an adapter that answers otherwise than its base."""
 
+import dataclasses
 import json
 import math
 import re
@@ -159,3 +160,22 @@ def test_an_adapter_can_be_loaded_and_unloaded_while_the_model_answers(trained: 
     engine.load("second", str(trained.folder))
     assert engine.complete(request).message.text == first
     engine.unload("second")
+
+
+def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(
+    chats: list[Any], tiny_models: Any, tmp_path: Path
+) -> None:
+    for package in ("gguf", "peft", "accelerate", "xllamacpp"):
+        pytest.importorskip(package)
+    file = tiny_models.gguf(tiny_models.llama(tmp_path / "base", context=1024), tmp_path / "tiny.gguf")
+    short = [[{**message, "content": message["content"][-60:]} for message in chat] for chat in chats]
+    trained = train_adapter(short, f"gguf/{file}", tmp_path / "generator", dataclasses.replace(FAST, epochs=2))
+    assert trained.served == f"gguf/{file}"
+    assert trained.model == f"gguf/{file}#{tmp_path / 'generator'}@{trained.weights_hash[:8]}"
+    assert trained.curve[-1].held_out < 0.9 * trained.curve[0].held_out
+    questions = []
+    for model in (trained.served, trained.model):
+        lm = make_lm(RoleSettings(model=model, max_tokens=12, temperature=0.0, threads=1, structured="none"))
+        questions.append(lm(messages=short[0][:-1])[0])
+        lm.engine.close()
+    assert questions[0] != questions[1]

@@ -14,7 +14,9 @@ from kraq_dspy.cli.shared.terminal import grid, output, print_json, say, two_col
 from kraq_dspy.cli.shared.writable import require_writable
 
 Pairs = Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
-Base = Annotated[str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt.")]
+Base = Annotated[
+    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
+]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
 DropLong = Annotated[bool, typer.Option("--drop-long", help="Leave rows out that are too long.")]
 
@@ -91,4 +93,4 @@ def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
         "card, plot": f"{out / 'README.md'}, {out / 'loss.svg'}",
     }
     output.print(two_columns(f"{kind.value} in {out}", rows))
-    say(f'\n[roles.{kind.value}]\nmodel = "transformers/{facts["base"]}"\nadapter = "{out}"')
+    say(f'\n[roles.{kind.value}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

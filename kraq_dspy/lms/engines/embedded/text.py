@@ -3,24 +3,15 @@
 import re
 from collections.abc import Iterable
 
-from kraq_dspy.lms.engines.embedded.vocabulary import ABBREVIATIONS, STOP
+from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.lms.engines.embedded.vocabulary import STOP
 
 WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
-BREAK = re.compile(r"(?<=[.!?…])[\"”’')\]]*\s+|(?<=[。！？؟।])[」』”\"]*\s*|\n+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def sentences(text: str) -> list[str]:
-    """In order, without the empty ones; a line break ends a sentence, an abbreviation or an initial does not."""
-    parts: list[str] = []
-    start = 0
-    for place in BREAK.finditer(text):
-        if "\n" not in place[0] and not _ends(text[start : place.start()], text[place.end() : place.end() + 1]):
-            continue
-        parts.append(text[start : place.end()].strip())
-        start = place.end()
-    parts.append(text[start:].strip())
-    return [sentence for sentence in parts if sentence]
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def words(text: str) -> list[str]:
@@ -64,12 +55,3 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
         kept.append(text)
         bags.append(own)
     return kept
-
-
-def _ends(before: str, following: str) -> bool:
-    last = before.rstrip("\"”’')]").rsplit(None, 1)[-1].rstrip(".!?…").lower() if before.strip() else ""
-    if before.rstrip("\"”’')]").endswith("."):
-        if last in ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
-            return False
-        return not following.islower()
-    return True

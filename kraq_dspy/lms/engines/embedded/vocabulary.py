@@ -5,11 +5,6 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-ABBREVIATIONS = _set("""
-    mr mrs ms dr prof st sr jr vs no vol fig gen col lt sgt capt rev hon gov sen rep pres dept univ
-    approx ca cf eg ie al jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k u.n d.c e.g i.e a.m p.m ph.d
-""")
-
 STOP = _set("""
     a an the and or but nor so yet if then than that this these those there here it its he him his she her hers they
     them their theirs we us our ours you your yours i me my mine who whom whose which what when where why how is are was
