@@ -12,7 +12,7 @@ SOURCES := kraq_dspy tests benchmarks examples scripts
 .PHONY: help demo demo-lm test test-kill test-lm test-vllm check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
-	@echo "make demo-lm    the same on a few passages with a real language model in this process: 491 MB, up to 15 minutes"
+	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
 	@echo "make test       run the tests"
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
@@ -47,8 +47,8 @@ demo: $(READY)
 LM ?=
 demo-lm: $(READY)
 	@$(BIN)/python -c 'import xllamacpp' 2>/dev/null || $(PIP) install -e '.[local]'
-	@$(if $(LM),,$(BIN)/kraq lm get qwen2.5-coder-0.5b)
-	@$(BIN)/kraq demo --first 2 --lm $(if $(LM),$(LM),gguf/qwen2.5-coder-0.5b) --out demo-lm.kraq
+	@$(if $(LM),,$(BIN)/kraq lm get qwen2.5-coder-0.5b && $(BIN)/kraq lm get smollm2-135m)
+	@$(BIN)/kraq demo --first 2 $(if $(LM),--lm $(LM),--config examples/local-models.toml) --out demo-lm.kraq
 
 test: $(DEV)
 	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm" -n 2 --dist loadfile

@@ -31,6 +31,7 @@ from kraq_dspy.validation import AboveZero, NotNegative, OneOf, Positive, Share,
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
 )  # fmt: skip
+DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 @checked("chunks")
@@ -150,27 +151,36 @@ class EncoderSettings:
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(("auto", "fp32", "bf16"))] = "auto"
     """The number format: "bf16" is about three times faster on processors that have it, "auto" chooses it on those."""
+    device: Annotated[str, OneOf(DEVICES)] = "auto"
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
 
 
 @checked("instructed")
 class InstructedSettings:
     """The encoder of passages as seen from a question (Speculative RAG)."""
 
-    kind: str = "pair"
-    """One of "pair", "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
+    kind: str = "sentences"
+    """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
+    text), "decoder" (a language model's hidden state), "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
     name: str = "minilm"
-    """The packaged "minilm" (for "pair" only), a folder or a hub name."""
+    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
+    sharpness: Annotated[float, Field(ge=0)] = 10.0
+    """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
+    layers: Positive | None = None
+    """Of "decoder": how many layers are run; unset, a third of the model's."""
     max_tokens: Positive | None = None
-    """Most tokens of question and passage together; unset, the kind's own limit."""
+    """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
     batch_size: Positive = 32
     """Passages that are encoded at once."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
     """The number format of the weights."""
+    device: Annotated[str, OneOf(DEVICES)] = "auto"
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there."""
 
     def __post_init__(self) -> None:
-        if self.kind != "pair" and self.name == "minilm":
+        if self.kind not in ("sentences", "pair") and self.name == "minilm":
             raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
 
 
@@ -211,7 +221,8 @@ class RoleSettings:
     completion_price: NotNegative | None = None
     """The same for a million tokens of a reply."""
     adapter: str | None = None
-    """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, or its GGUF file."""
+    """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, its GGUF file, or the
+    packaged "kraq-questions" for "gguf/smollm2-135m" as generator."""
     structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
     """Whether the server holds replies with typed fields to a JSON schema ("json_schema") or not ("none"); "auto"
     finds out."""

@@ -35,6 +35,7 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
         precision=settings.precision,
         batch_size=settings.batch_size,
         threads=settings.threads,
+        device=settings.device,
     )
 
 

@@ -32,7 +32,7 @@ class Bert:
     With `dtype` bfloat16 the matrix products are made in it; sums, norms and the result stay in float32.
     """
 
-    def __init__(self, folder: Path, config: Any, dtype: torch.dtype) -> None:
+    def __init__(self, folder: Path, config: Any, dtype: torch.dtype, device: str = "cpu") -> None:
         from safetensors.torch import load_file
 
         self._heads: int = config["num_attention_heads"]
@@ -40,7 +40,8 @@ class Bert:
         self._epsilon: float = config.get("layer_norm_eps", 1e-12)
         self._dtype = dtype
         weights = {
-            name.removeprefix("bert."): tensor for name, tensor in load_file(folder / "model.safetensors").items()
+            name.removeprefix("bert."): tensor
+            for name, tensor in load_file(folder / "model.safetensors", device=device).items()
         }
         self._weights = {
             name: tensor.to(dtype if name.startswith("encoder.") and "LayerNorm" not in name else torch.float32)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.copies import SharedByCopies
+from kraq_dspy.embedders.device import device_named
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Hit
@@ -22,7 +23,7 @@ class CrossEncoderReranker(SharedByCopies):
     that a model brings is not run. Safe for threads, which take turns. Raises ModelError for a model that is not there.
     """
 
-    def __init__(self, model: str, *, max_tokens: int = 512, batch_size: int = 16) -> None:
+    def __init__(self, model: str, *, max_tokens: int = 512, batch_size: int = 16, device: str = "auto") -> None:
         try:
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -33,6 +34,7 @@ class CrossEncoderReranker(SharedByCopies):
         folder = Path(model).expanduser()
         if not folder.is_dir() and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
             raise ModelError(f"There is no folder {model!r} to load a cross-encoder from.")
+        self.device = device_named(device, torch)
         source = str(folder) if folder.is_dir() else model
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
@@ -40,7 +42,7 @@ class CrossEncoderReranker(SharedByCopies):
                 loaded: Any = AutoModelForSequenceClassification.from_pretrained(
                     source, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
                 )
-            self._model = loaded.eval()
+            self._model = loaded.to(self.device).eval()
         except Exception as error:  # tokenizers and safetensors raise nothing more precise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ModelError(
@@ -68,7 +70,7 @@ class CrossEncoderReranker(SharedByCopies):
                     padding=True,
                     return_tensors="pt",
                 )
-                scores += self._model(**batch).logits[:, -1].tolist()
+                scores += self._model(**batch.to(self.device)).logits[:, -1].tolist()
         return scores
 
 

@@ -9,6 +9,7 @@ A folder without modules.json is a plain transformer, which sentence-transformer
 """
 
 import hashlib
+import importlib
 import importlib.util
 import json
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import MissingExtraError, ModelError, needs
 
 _SAMPLE = 1 << 20  # bytes of each end of a weight file that go into the fingerprint
 
@@ -47,13 +48,35 @@ class ModelFolder:
             if file.suffix == ".json":
                 digest.update(file.read_bytes())
             elif file.suffix == ".safetensors":
-                size = file.stat().st_size
-                digest.update(str(size).encode())
-                with open(file, "rb") as weights:
-                    digest.update(weights.read(_SAMPLE))
-                    weights.seek(max(0, size - _SAMPLE))
-                    digest.update(weights.read(_SAMPLE))
+                _sample(file, digest)
         return digest.hexdigest()
+
+
+def weights_fingerprint(file: Path) -> str:
+    """8 hexadecimal digits of one file of weights: its size and both its ends."""
+    digest = hashlib.blake2b(digest_size=4)
+    _sample(file, digest)
+    return digest.hexdigest()
+
+
+def _sample(file: Path, digest: Any) -> None:
+    size = file.stat().st_size
+    digest.update(str(size).encode())
+    with open(file, "rb") as weights:
+        digest.update(weights.read(_SAMPLE))
+        weights.seek(max(0, size - _SAMPLE))
+        digest.update(weights.read(_SAMPLE))
+
+
+def weights_place(name: str) -> tuple[str, dict[str, Any]]:
+    """What transformers' `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's
+    again. Raises MissingExtraError without the package gguf."""
+    if not name.endswith(".gguf"):
+        return name, {}
+    with needs("gguf", "local", "A GGUF file in torch"):
+        importlib.import_module("gguf")
+    path = Path(name).expanduser()
+    return str(path.parent), {"gguf_file": path.name}
 
 
 def packaged_folder() -> Path:

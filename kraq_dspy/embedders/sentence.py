@@ -1,4 +1,4 @@
-"""Runs sentence encoders here, on the processor; for one on a GPU, serve it and use `EndpointEmbedder`."""
+"""Runs sentence encoders in this process, on a GPU where there is one."""
 
 import ctypes
 import logging
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders import bert
+from kraq_dspy.embedders.device import device_named
 from kraq_dspy.embedders.model_folder import ModelFolder, packaged_folder, read_model_folder
 from kraq_dspy.errors import ConfigError, MissingExtraError, ModelError, needs
 from kraq_dspy.ports import Vectors
@@ -40,8 +41,8 @@ class SentenceEmbedder(SharedByCopies):
     encoded with, so a build that was interrupted and resumed gives what an uninterrupted one gives.
 
     `max_tokens` cuts texts; None is the model's own limit. `threads` None takes every free core, and is a setting of
-    torch for the whole process. Safe for threads, which take turns. Raises ModelError when the model cannot be found or
-    loaded.
+    torch for the whole process. `device` is "auto", "cpu", "cuda" or "mps". Safe for threads, which take turns. Raises
+    ModelError when the model cannot be found or loaded, ConfigError for a device that is not there.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class SentenceEmbedder(SharedByCopies):
         max_tokens: int | None = None,
         batch_size: int = 64,
         threads: int | None = None,
+        device: str = "auto",
     ) -> None:
+        place = device_named(device, torch)
         folder = read_model_folder(_folder_of(model))
         self._query_prefix = query_prefix or folder.query_prompt
         self._passage_prefix = passage_prefix or folder.passage_prompt
@@ -66,7 +69,8 @@ class SentenceEmbedder(SharedByCopies):
         limit = max_tokens or folder.max_tokens
         torch.set_num_threads(threads or _free_cores())
         load = _through_library if folder.pooling is None else _PlainEncoder
-        self._encode: Encode = load(folder, limit, self.precision, batch_size, threading.Lock())
+        self.device = place
+        self._encode: Encode = load(folder, limit, self.precision, batch_size, threading.Lock(), place)
         self.name = _name(model, folder, self.precision, max_tokens, self._query_prefix, self._passage_prefix)
         self.dimension = self._encode(["dimension"], "").shape[1]
 
@@ -104,20 +108,27 @@ class _PlainEncoder:
     """A transformer, its mean or first token, and nothing else."""
 
     def __init__(
-        self, folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, lock: threading.Lock
+        self,
+        folder: ModelFolder,
+        max_tokens: int | None,
+        precision: str,
+        batch_size: int,
+        lock: threading.Lock,
+        device: str,
     ) -> None:
         self._pooling = folder.pooling
         self._lower_case = folder.lower_case
         self._max_tokens = max_tokens
         self._batch_size = batch_size
         self._lock = lock
+        self._device = device
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         with _clear_errors(folder.path):
             if bert.can_load(folder.path, folder.config):
-                self._forward: Callable[[Tensor, Tensor], Tensor] = bert.Bert(folder.path, folder.config, dtype)
+                self._forward: Callable[[Tensor, Tensor], Tensor] = bert.Bert(folder.path, folder.config, dtype, device)
                 self._tokenize, self._padding = _fast_tokenizer(folder.path, max_tokens)
             else:
-                self._forward = _through_transformers(folder.path, dtype)
+                self._forward = _through_transformers(folder.path, dtype, device)
                 self._tokenize, self._padding = _any_tokenizer(folder.path, max_tokens)
 
     def __call__(self, texts: Sequence[str], prefix: str) -> Vectors:
@@ -153,14 +164,15 @@ class _PlainEncoder:
         return vectors
 
     def _pooled(self, batch: list[list[int]], length: int) -> Tensor:
-        ids = torch.tensor([tokens + [self._padding] * (length - len(tokens)) for tokens in batch])
-        mask = torch.tensor([[1] * len(tokens) + [0] * (length - len(tokens)) for tokens in batch])
+        rows = [tokens + [self._padding] * (length - len(tokens)) for tokens in batch]
+        ids = torch.tensor(rows, device=self._device)
+        mask = torch.tensor([[1] * len(row) + [0] * (length - len(row)) for row in batch], device=self._device)
         hidden = self._forward(ids, mask).float()
         if self._pooling == "cls":
             pooled = hidden[:, 0]
         else:
             pooled = (hidden * mask.unsqueeze(2)).sum(1) / mask.sum(1, keepdim=True)
-        return torch.nn.functional.normalize(pooled, dim=1)
+        return torch.nn.functional.normalize(pooled, dim=1).cpu()
 
 
 def _give_back_memory() -> None:
@@ -194,16 +206,20 @@ def _any_tokenizer(path: Path, max_tokens: int | None) -> tuple[Callable[[list[s
     return tokenize, tokenizer.pad_token_id or 0
 
 
-def _through_transformers(path: Path, dtype: torch.dtype) -> Callable[[Tensor, Tensor], Tensor]:
+def _through_transformers(path: Path, dtype: torch.dtype, device: str) -> Callable[[Tensor, Tensor], Tensor]:
     from transformers import AutoModel
 
     with quiet_transformers():
-        model = AutoModel.from_pretrained(
-            str(path), local_files_only=True, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
-        ).eval()
+        model = (
+            AutoModel.from_pretrained(
+                str(path), local_files_only=True, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
+            )
+            .to(device)
+            .eval()
+        )
 
     def forward(ids: Tensor, mask: Tensor) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16):
             hidden: Tensor = model(input_ids=ids, attention_mask=mask).last_hidden_state
         return hidden
 
@@ -211,7 +227,7 @@ def _through_transformers(path: Path, dtype: torch.dtype) -> Callable[[Tensor, T
 
 
 def _through_library(
-    folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, lock: threading.Lock
+    folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, lock: threading.Lock, device: str
 ) -> Encode:
     """Models with other steps than a transformer and its mean or first token."""
     purpose = f"The encoder {folder.path.name!r}, with its own pooling or further layers,"
@@ -219,18 +235,18 @@ def _through_library(
         from sentence_transformers import SentenceTransformer
     with _clear_errors(folder.path), quiet_transformers():
         model = SentenceTransformer(
-            str(folder.path), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
+            str(folder.path), device=device, local_files_only=True, model_kwargs={"use_safetensors": True}
         )
     if max_tokens is not None:
         model.max_seq_length = max_tokens
 
     def encode(texts: Sequence[str], prefix: str) -> Vectors:
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        with lock, torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+        with lock, torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
             made: Any = model.encode(
                 clean, prompt=prefix, batch_size=batch_size, convert_to_tensor=True, show_progress_bar=False
             )
-        vectors: Vectors = torch.nn.functional.normalize(made.float(), dim=1).numpy()
+        vectors: Vectors = torch.nn.functional.normalize(made.float(), dim=1).cpu().numpy()
         return vectors
 
     return encode

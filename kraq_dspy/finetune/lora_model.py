@@ -9,7 +9,7 @@ from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
-from kraq_dspy.lms.engines.transformers_files import weights_place
+from kraq_dspy.lms.engines.transformers_files import checked_weights
 
 
 class TrainPackages:
@@ -54,7 +54,7 @@ def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
 
 
 def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
-    place, options = weights_place(name)
+    place, options = checked_weights(name)
     try:
         tokenizer = packages.transformers.AutoTokenizer.from_pretrained(place, **options)
         return tokenizer, packages.transformers.AutoConfig.from_pretrained(place, **options)
@@ -88,7 +88,7 @@ def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
 def make_lora_model(packages: TrainPackages, name: str, start: str, settings: TrainSettings, *, four_bits: bool) -> Any:
     torch, peft = packages.torch, packages.peft
     cuda = torch.cuda.is_available()
-    place, options = weights_place(name)
+    place, options = checked_weights(name)
     options["dtype"] = torch.bfloat16 if four_bits and cuda else torch.float32
     if four_bits:
         options["quantization_config"] = packages.transformers.BitsAndBytesConfig(

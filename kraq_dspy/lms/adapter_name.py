@@ -19,18 +19,23 @@ TRANSFORMERS = "transformers/"
 IN_PROCESS = (TRANSFORMERS, GGUF)
 SERVED = "hosted_vllm/"
 WEIGHTS = "adapter_model.safetensors"
+QUESTIONS = "kraq-questions"
+"""The adapter that comes with the package: it makes a question generator of `QUESTIONS_BASE`."""
+QUESTIONS_BASE = "smollm2-135m"
+_PACKAGED = Path(__file__).parent / "adapters" / QUESTIONS
 _HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
 
 
 def adapter_folder(named: str) -> tuple[str, str]:
     """ "FOLDER@HASH" as its folder and its hash; the hash is "" where none is said."""
     match = _HASH.fullmatch(named)
-    return (match["folder"], match["hash"]) if match else (named, "")
+    folder, known = (match["folder"], match["hash"]) if match else (named, "")
+    return str(_PACKAGED) if folder == QUESTIONS else folder, known
 
 
 def weights_hash(folder: Path | str) -> str:
     """32 hexadecimal digits that depend on the adapter's weights and its configuration alone. Raises ModelError."""
-    place = Path(folder)
+    place = Path(adapter_folder(str(folder))[0])
     try:
         if place.is_file():  # a GGUF file holds both
             return _hash((place,), place.stat().st_mtime_ns, place.stat().st_size)
@@ -60,7 +65,7 @@ def with_adapter(settings: RoleSettings) -> RoleSettings:
             base, _, named = settings.model.partition("#")
             folder, known = adapter_folder(named)
             if not known and (Path(folder).is_file() or (Path(folder) / WEIGHTS).is_file()):
-                return dataclasses.replace(settings, model=f"{base}#{folder}@{weights_hash(folder)[:8]}")
+                return dataclasses.replace(settings, model=f"{base}#{named}@{weights_hash(folder)[:8]}")
         return settings
     if settings.model.startswith(IN_PROCESS):
         name = f"{settings.model}#{settings.adapter}@{weights_hash(settings.adapter)[:8]}"

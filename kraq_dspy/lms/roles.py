@@ -3,6 +3,7 @@
 Programs do not choose models: they are run in `dspy.context(lm=models["answerer"])`, or given one with `set_lm`.
 """
 
+import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -13,7 +14,7 @@ from dspy.utils.exceptions import LMConfigurationError
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.lms.adapter_name import with_adapter
+from kraq_dspy.lms.adapter_name import GGUF, QUESTIONS, QUESTIONS_BASE, with_adapter
 from kraq_dspy.lms.adopted import adopted
 from kraq_dspy.lms.engines.engine import engines
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -104,7 +105,7 @@ class LanguageModels:
     def name(self, role: str) -> str:
         """The name of the role's model, without making it: its key may be elsewhere."""
         lm = self.given(role) or dspy.settings.lm
-        return with_adapter(self.settings.role(role)).model if lm is None else str(lm.model)
+        return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
 
     def close(self) -> None:
         """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
@@ -117,7 +118,7 @@ class LanguageModels:
         self.close()
 
     def _of_settings(self, role: str) -> KraqLM:
-        settings = self.settings.role(role)
+        settings = self._settings_of(role)
         if settings not in self._made:
             if settings == RoleSettings():
                 logger.info(
@@ -126,6 +127,14 @@ class LanguageModels:
                 )
             self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
         return self._made[settings]
+
+    def _settings_of(self, role: str) -> RoleSettings:
+        """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""
+        settings = self.settings.role(role)
+        small = settings.model == f"{GGUF}{QUESTIONS_BASE}" and settings.adapter is None
+        if role == "generator" and small and not self.has_own(role):
+            return dataclasses.replace(settings, adapter=QUESTIONS)
+        return settings
 
     def _adopt(self, lm: dspy.BaseLM) -> KraqLM:
         if id(lm) not in self._adopted:

@@ -12,6 +12,7 @@ from dspy.streaming import StreamResponse
 from kraq_dspy import signatures
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.adapter_name import QUESTIONS
 from kraq_dspy.lms.engines.llama_cpp import shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -20,6 +21,7 @@ from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.announce import answer_listeners
+from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 
 pytestmark = pytest.mark.lm
@@ -80,6 +82,22 @@ def test_a_program_answers_while_it_streams(lm: KraqLM) -> None:
     pieces = [value.chunk for value in values if isinstance(value, StreamResponse)]
     assert "Paris" in values[-1].answer
     assert not pieces or "".join(pieces).strip() == values[-1].answer.strip()  # small models leave the marker out
+
+
+def test_the_packaged_adapter_asks_questions_where_the_model_alone_does_not(file: Path) -> None:
+    summaries = [
+        "Kaiser Steel was founded by Henry J. Kaiser in 1942 in Fontana, California, to make plate for ships.",
+        "The Tagus is the longest river of the Iberian Peninsula. It flows into the Atlantic Ocean near Lisbon.",
+        "Marie Curie won the Nobel Prize in Physics in 1903 with Pierre Curie and Henri Becquerel.",
+    ]
+    settings = RoleSettings(model=f"gguf/{file}", adapter=QUESTIONS, context=2048, max_tokens=60, temperature=0.0)
+    lm = make_lm(settings)
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        questions = [AskQuestion()(summary=summary).question for summary in summaries]
+    lm.engine.close()
+    print("\n" + "\n".join(questions))
+    assert all(question.endswith("?") and len(question.split()) < 25 for question in questions)
+    assert len(set(questions)) == 3
 
 
 def test_log_probabilities_agree_with_torch_on_the_same_weights(lm: KraqLM, file: Path) -> None:

@@ -1,12 +1,16 @@
 """Roles, and the settings that cannot work."""
 
+import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kraq_dspy.config import ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash, with_adapter
 from kraq_dspy.lms.roles import LanguageModels, make_lm
 
 LOCAL = RoleSettings(model="hosted_vllm/m", api_base="http://localhost:8000/v1")
@@ -30,6 +34,26 @@ def test_names_are_of_all_roles() -> None:
     names = LanguageModels(Settings(roles={"default": RoleSettings(), "judge": LOCAL})).names()
     assert set(names) == set(ROLES)
     assert (names["judge"], names["extractor"]) == ("hosted_vllm/m", "embedded")
+
+
+def test_the_smallest_model_asks_questions_with_the_packaged_adapter_unless_the_role_has_its_own() -> None:
+    small = RoleSettings(model="gguf/smollm2-135m", max_tokens=60)
+    names = LanguageModels(Settings(roles={"default": small})).names()
+    assert re.fullmatch(r"gguf/smollm2-135m#kraq-questions@[0-9a-f]{8}", names["generator"])
+    assert names["summarizer"] == "gguf/smollm2-135m"
+    own = LanguageModels(Settings(roles={"default": small, "generator": small})).names()
+    assert own["generator"] == "gguf/smollm2-135m"
+    other = LanguageModels(Settings(roles={"default": RoleSettings(model="gguf/qwen2.5-coder-0.5b")})).names()
+    assert other["generator"] == "gguf/qwen2.5-coder-0.5b"
+
+
+def test_the_packaged_adapter_is_named_by_its_name_and_not_by_where_it_lies() -> None:
+    settings = with_adapter(RoleSettings(model="gguf/m.gguf", adapter=QUESTIONS))
+    assert re.fullmatch(r"gguf/m.gguf#kraq-questions@[0-9a-f]{8}", settings.model)
+    assert with_adapter(RoleSettings(model="gguf/m.gguf#kraq-questions")).model == settings.model
+    folder, known = adapter_folder(settings.model.partition("#")[2])
+    assert json.loads((Path(folder) / "adapter_config.json").read_text("utf-8"))["r"] == 8
+    assert weights_hash(folder).startswith(known)
 
 
 def test_an_unknown_role_is_named_with_the_known_ones() -> None:

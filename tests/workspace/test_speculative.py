@@ -110,6 +110,6 @@ def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
 
 
 def test_the_settings_choose_the_instructed_encoder() -> None:
-    settings = Settings(instructed=InstructedSettings(max_tokens=64))
+    settings = Settings(instructed=InstructedSettings(kind="pair", max_tokens=64))
     program = make_speculative(settings, retrieve)
     assert program.embedder.name == "pair:minilm@64"

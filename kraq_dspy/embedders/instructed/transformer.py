@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.model_folder import packaged_folder, read_model_folder
+from kraq_dspy.embedders.device import device_named
+from kraq_dspy.embedders.model_folder import packaged_folder, read_model_folder, weights_fingerprint, weights_place
 from kraq_dspy.errors import ModelError, needs
 from kraq_dspy.ports import Vectors
 
@@ -35,21 +36,25 @@ class Transformer(SharedByCopies):
         batch_size: int = 32,
         threads: int | None = None,
         dtype: str = "float32",
-        device: str = "cpu",
+        device: str = "auto",
+        layers: int | None = None,
         **tokenizer_options: Any,
     ) -> None:
         torch, transformers = _import("torch"), _import("transformers")
         console = _import("transformers.utils.logging")
         verbosity, talkative = console.get_verbosity(), console.is_progress_bar_enabled()
-        folder = str(packaged_folder()) if name == PACKAGED else name
+        folder, place = (str(packaged_folder()), {}) if name == PACKAGED else weights_place(name)
+        shallow = {} if layers is None else {"num_hidden_layers": layers}
         if threads is not None:
             torch.set_num_threads(threads)
         console.disable_progress_bar()
         console.set_verbosity_error()  # The load report lists heads that an encoder does without.
         try:
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_options)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
             loader = getattr(transformers, model_class)
-            model, report = loader.from_pretrained(folder, dtype=getattr(torch, dtype), output_loading_info=True)
+            model, report = loader.from_pretrained(
+                folder, dtype=getattr(torch, dtype), output_loading_info=True, **place, **shallow
+            )
         except (OSError, ValueError) as error:
             raise ModelError(
                 f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files, or 'minilm'."
@@ -61,13 +66,25 @@ class Transformer(SharedByCopies):
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
         if lacking:
             raise ModelError(f"{name!r} lacks weights of a {model_class}: {', '.join(lacking[:3])}. Is it an encoder?")
-        self.model = model.to(device).eval()
+        self.model = model.to(device_named(device, torch)).eval()
         self.torch = torch
+        if self.tokenizer.pad_token_id is None:
+            self.tokenizer.pad_token = self.tokenizer.eos_token
         self.folder = folder
         self.name = name_of(name, dtype)
         self.dimension: int = getattr(self.model.config, "hidden_size", None) or self.model.config.d_model
         self.batch_size = batch_size
         self._lock = threading.Lock()
+
+    @staticmethod
+    def depth(name: str) -> int:
+        """How many layers the model has. Raises ModelError as the constructor does."""
+        transformers = _import("transformers")
+        folder, place = weights_place(name)
+        try:
+            return int(transformers.AutoConfig.from_pretrained(folder, **place).num_hidden_layers)
+        except (OSError, ValueError, AttributeError) as error:
+            raise ModelError(f"The instructed encoder {name!r} cannot be loaded: {error}") from error
 
     def encode(self, rows: Sequence[dict[str, list[int]]], pool: Pool, side: str = "right") -> Vectors:
         """float32 `[n_rows, dim]`, L2-normalised, in the order of `rows` (the tokeniser's output for one text each).
@@ -91,7 +108,10 @@ class Transformer(SharedByCopies):
 def name_of(name: str, dtype: str) -> str:
     """Tells weights and precision apart; of a folder it has the last part and a fingerprint, wherever it lies."""
     path = Path(name)
-    known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}" if path.is_dir() else name
+    if path.is_dir():
+        known = f"{path.resolve().name}#{read_model_folder(path).fingerprint()}"
+    else:
+        known = f"{path.name}#{weights_fingerprint(path)}" if path.is_file() else name
     return known if dtype == "float32" else f"{known}[{dtype}]"
 
 

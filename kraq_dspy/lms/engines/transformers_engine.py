@@ -38,7 +38,7 @@ from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
 from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
-from kraq_dspy.lms.engines.transformers_files import end_tokens, import_extra, pad_token, weights_place
+from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, import_extra, pad_token
 
 PREFIX = "transformers/"
 _BASE = "__base__"  # peft's name for a row without an adapter
@@ -84,7 +84,7 @@ class TransformersEngine(SharedByCopies):
         talkative = console.is_progress_bar_enabled()
         console.disable_progress_bar()
         try:
-            where, options = weights_place(name)
+            where, options = checked_weights(name)
             self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
             model = self.transformers.AutoModelForCausalLM.from_pretrained(
                 where, dtype=getattr(self.torch, dtype), **options

@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.embedders.model_folder import weights_place
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.lms.engines.gguf_file import read_gguf
 
@@ -23,14 +24,12 @@ def pad_token(tokenizer: Any) -> int:
     return 0 if tokenizer.eos_token_id != 0 else 1
 
 
-def weights_place(name: str) -> tuple[str, dict[str, Any]]:
-    """What `from_pretrained` wants for a folder, a hub name, or a GGUF file, whose weights become torch's again."""
-    if not name.endswith(".gguf"):
-        return name, {}
-    import_extra("gguf", "local", "A GGUF file in torch")
-    path = Path(name).expanduser()
-    read_gguf(path)
-    return str(path.parent), {"gguf_file": path.name}
+def checked_weights(name: str) -> tuple[str, dict[str, Any]]:
+    """`weights_place`, after a look into a GGUF file. Raises ModelError for a file that is none."""
+    place = weights_place(name)
+    if place[1]:
+        read_gguf(Path(name).expanduser())
+    return place
 
 
 def import_extra(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:

@@ -239,10 +239,10 @@ def test_the_packaged_weights_are_not_loaded_before_the_first_passage() -> None:
 
 
 def test_settings_choose_the_encoder(roberta: str) -> None:
-    assert load_instructed_embedder(InstructedSettings()).name == "pair:minilm@256"
+    assert load_instructed_embedder(InstructedSettings(kind="pair")).name == "pair:minilm@256"
     settings = InstructedSettings(kind="inbedder", name=roberta, max_tokens=64)
     assert load_instructed_embedder(settings).dimension == 32
-    with pytest.raises(ConfigError, match=r"'inbeder'; known: pair, inbedder, qwen3"):
+    with pytest.raises(ConfigError, match=r"'inbeder'; known: sentences, pair, inbedder, decoder, qwen3"):
         load_instructed_embedder(InstructedSettings(kind="inbeder", name="x"))
 
 
