@@ -40,6 +40,7 @@ FLOORS = (
     "eval",
     "optimize",
     "finetune",
+    "serve",
     "cli",
 )
 """A package may import itself and every package named before it."""

@@ -9,6 +9,8 @@ from typer.core import TyperGroup
 
 from kraq_dspy.cli.ask.ask import ask
 from kraq_dspy.cli.ask.chat import chat
+from kraq_dspy.cli.ask.explore import explore
+from kraq_dspy.cli.ask.serve import serve
 from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export
@@ -32,7 +34,8 @@ from kraq_dspy.cli.research.eval.coverage import coverage
 from kraq_dspy.cli.research.eval.judges import judges
 from kraq_dspy.cli.research.eval.table import TABLES, table
 from kraq_dspy.cli.research.finetune import drafter, generator
-from kraq_dspy.cli.research.lm import load, serve, unload
+from kraq_dspy.cli.research.lm import load, unload
+from kraq_dspy.cli.research.lm import serve as lm_serve
 from kraq_dspy.cli.research.lm_check import check as lm_check
 from kraq_dspy.cli.research.lm_get import get
 from kraq_dspy.cli.research.optimize import optimize
@@ -93,7 +96,7 @@ CATALOGUE = (
 
 COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
-    "Ask": (ask, chat),
+    "Ask": (ask, chat, explore, serve),
     "Maintain": (
         add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
@@ -105,7 +108,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Research": (
         Group("eval", EVAL, (table, judges, coverage), TableGroup), report, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
-        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, serve, load, unload)),
+        Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
     ),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Opens an index for work: with its encoder and its models, and with retrievers and programs by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised
 from kraq_dspy.prepare.raptor import open_tree
 from kraq_dspy.prepare.sentences import sentence_vectors
 from kraq_dspy.programs.announce import answer_listeners
+from kraq_dspy.programs.both_ways import call
 from kraq_dspy.programs.retrievers import (
     KnownMetadata,
     NearestQuestions,
@@ -37,6 +39,9 @@ from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
 from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
+
+PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
+"""What a streamed answer consists of."""
 
 
 class Workspace:
@@ -215,8 +220,15 @@ class Workspace:
     def ask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
         """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one."""
         program, question = self._asked(program, question)
-        with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
+        with _asking(program):
             return program(question=question)
+
+    async def aask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
+        """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
+        program, question = self._asked(program, question)
+        with _asking(program):
+            prediction: dspy.Prediction = await call(program, question=question)
+            return prediction
 
     def stream(self, program: dspy.Module | str, question: str | None = None) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
@@ -225,11 +237,21 @@ class Workspace:
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         program, question = self._asked(program, question)
-        streamed = dspy.streamify(program, stream_listeners=answer_listeners(program), async_streaming=False)
-        with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
-            for value in streamed(question=question):
-                if isinstance(value, StatusMessage | StreamResponse | dspy.Prediction):
+        with _asking(program):
+            for value in _streamed(program, async_streaming=False)(question=question):
+                if isinstance(value, PARTS):
                     yield value
+
+    async def astream(self, program: dspy.Module | str, question: str | None = None) -> AsyncGenerator[Any, None]:
+        """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
+        the task ends the program, and cancels the model's calls in flight."""
+        program, question = self._asked(program, question)
+        streamed = _streamed(program, is_async_program=hasattr(program, "aforward"))
+        with _asking(program):
+            async with aclosing(streamed(question=question)) as values:
+                async for value in values:
+                    if isinstance(value, PARTS):
+                        yield value
 
     def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
         if question is None:
@@ -243,3 +265,14 @@ class Workspace:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
         return program, question
+
+
+@contextmanager
+def _asking(program: dspy.Module) -> Iterator[None]:
+    with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
+        yield
+
+
+def _streamed(program: dspy.Module, **how: bool) -> Callable[..., Any]:
+    streamed: Callable[..., Any] = dspy.streamify(program, stream_listeners=answer_listeners(program), **how)
+    return streamed

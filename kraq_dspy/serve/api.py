@@ -1,0 +1,252 @@
+"""Answers the requests of the JSON API; `endpoints` says under which address each stands.
+
+A function that waits for models is a coroutine; the others read the index and run in threads.
+"""
+
+from importlib.metadata import version
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from kraq_dspy.programs.options import options_of
+from kraq_dspy.serve import listing, openai, reviewing
+from kraq_dspy.serve.asking import Asked, Places, as_it_comes, ask, server_sent, stream, while_connected
+from kraq_dspy.serve.coverage import coverage_picture
+from kraq_dspy.serve.errors import RequestError, as_request_error
+from kraq_dspy.serve.metrics import CONTENT_TYPE, Metrics
+from kraq_dspy.serve.requests import (
+    AskRequest,
+    CatalogueQuery,
+    ChatRequest,
+    CommunitiesQuery,
+    DocumentsQuery,
+    EntitiesQuery,
+    GraphQuery,
+    PageQuery,
+    Query,
+    QuestionsQuery,
+    ReviewRequest,
+    SearchQuery,
+)
+from kraq_dspy.serve.search import KINDS, search
+from kraq_dspy.serve.served import Served, ServedIndex, shown_model
+from kraq_dspy.serve.settings import ServeSettings
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.retrievers import RETRIEVERS
+
+Json = dict[str, Any]
+GONE = 499
+"""The status under which a client that went away is counted."""
+
+
+class Api:
+    """What the answers are made of."""
+
+    def __init__(self, served: Served, settings: ServeSettings) -> None:
+        self.served = served
+        self.settings = settings
+        self.places = Places(settings.at_once, settings.waiting)
+        self.metrics = Metrics(served, self.places)
+
+    # What an index holds
+
+    def status(self, query: Query) -> Json:
+        return {**status_of(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
+
+    def questions(self, query: QuestionsQuery) -> Json:
+        listed = self.served[query.index].atlas.questions
+        if query.level is not None:
+            listed = [each for each in listed if each.level == query.level]
+        if query.q:
+            words = query.q.casefold().split()
+            listed = [each for each in listed if all(word in each.text.casefold() for word in words)]
+        page = listing.page_of(listed, query.offset, query.limit)
+        return {**page, "items": [listing.question_json(each) for each in page["items"]]}
+
+    def communities(self, query: CommunitiesQuery) -> Json:
+        atlas = self.served[query.index].atlas
+        listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
+        if query.level is not None:
+            listed = [each for each in listed if each.level == query.level]
+        if query.telling:
+            listed = [each for each in listed if each.question or each.child_ids]
+        page = listing.page_of(listed, query.offset, query.limit)
+        return {**page, "items": [listing.community_brief(each) for each in page["items"]]}
+
+    def community(self, query: Query, id: str) -> Json:
+        served = self.served[query.index]
+        return listing.community_json(served.index, served.atlas, id)
+
+    def community_passages(self, query: PageQuery, id: str) -> Json:
+        served = self.served[query.index]
+        community = listing.record(served.index, "community", id)
+        return listing.passages_json(served.index, served.atlas, community.chunk_ids, query.offset, query.limit)
+
+    def community_graph(self, query: GraphQuery, id: str) -> Json:
+        served = self.served[query.index]
+        return listing.community_graph(served.index, served.atlas, id, limit=query.limit)
+
+    def entities(self, query: EntitiesQuery) -> Json:
+        listed = list(self.served[query.index].atlas.entities.values())
+        if query.type is not None:
+            listed = [each for each in listed if each.type == query.type]
+        if query.q:
+            words = query.q.casefold().split()
+            listed = [each for each in listed if all(word in each.folded for word in words)]
+        page = listing.page_of(listed, query.offset, query.limit)
+        return {**page, "items": [listing.entity_brief(each) for each in page["items"]]}
+
+    def entity(self, query: Query, id: str) -> Json:
+        served = self.served[query.index]
+        return listing.entity_json(served.index, served.atlas, id)
+
+    def entity_passages(self, query: PageQuery, id: str) -> Json:
+        served = self.served[query.index]
+        entity = listing.record(served.index, "entity", id)
+        return listing.passages_json(served.index, served.atlas, entity.chunk_ids, query.offset, query.limit)
+
+    def entity_graph(self, query: GraphQuery, id: str) -> Json:
+        served = self.served[query.index]
+        return listing.entity_graph(served.index, served.atlas, id, limit=query.limit)
+
+    def documents(self, query: DocumentsQuery) -> Json:
+        words = query.q.casefold().split()
+        listed = [
+            {"id": each, "title": title}
+            for each, title in self.served[query.index].atlas.titles.items()
+            if all(word in f"{title} {each}".casefold() for word in words)
+        ]
+        return listing.page_of(listed, query.offset, query.limit)
+
+    def document(self, query: Query, id: str) -> Json:
+        served = self.served[query.index]
+        return listing.document_json(served.index, served.atlas, id)
+
+    def search(self, query: SearchQuery) -> Json:
+        kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise RequestError(422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(KINDS)}.")
+        served = self.served[query.index]
+        return search(served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
+
+    def coverage(self, query: Query) -> Json:
+        served = self.served[query.index]
+        picture: Json = served.kept(("coverage", served.version), lambda: coverage_picture(served))
+        return picture
+
+    # The catalogue
+
+    def entries(self, query: CatalogueQuery) -> Json:
+        return reviewing.entries(self.served[query.index], query)
+
+    def entry(self, query: Query, number: int) -> Json:
+        return reviewing.entry(self.served[query.index], number)
+
+    def review(self, body: ReviewRequest, number: int) -> Json:
+        return reviewing.review(self.served[body.index], number, body)
+
+    # Asking
+
+    async def ask(self, request: Request, body: AskRequest) -> Any:
+        """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
+        asked = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
+        self.places.require_room()
+        if body.stream:
+            return self._streaming(asked, (server_sent(*each) async for each in stream(asked, self.places)))
+        return await self._answered(request, asked)
+
+    async def chat(self, request: Request, body: ChatRequest) -> Any:
+        served, program, question = openai.asked_of(self.served, body)
+        asked = await self._asked(served, program, question)
+        self.places.require_room()
+        if body.stream:
+            return self._streaming(asked, openai.chunks(asked, self.places, body))
+        answer = await self._answered(request, asked)
+        return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
+
+    def models(self, query: Query) -> Json:
+        return openai.models(self.served)
+
+    async def _asked(
+        self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
+    ) -> Asked:
+        if not question.strip():
+            raise RequestError(422, "invalid_request", "The question is empty.")
+        choice, made = await run_in_threadpool(served.program, program, retriever, options)
+        return Asked(served, choice, made, question.strip())
+
+    async def _answered(self, request: Request, asked: Asked) -> Any:
+        outcome = "failed"
+        try:
+            answer = await while_connected(request, ask(asked, self.places))
+            outcome = "gone" if answer is None else "answered"
+        finally:
+            self.metrics.asked.labels(asked.choice.spec.name, outcome).inc()
+        return Response(status_code=GONE) if answer is None else answer
+
+    def _streaming(self, asked: Asked, events: Any) -> Response:
+        self.metrics.asked.labels(asked.choice.spec.name, "streamed").inc()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(as_it_comes(events), media_type="text/event-stream", headers=headers)
+
+    # How it is
+
+    def health(self, query: Query) -> Json:
+        return {"status": "ok"}
+
+    def ready(self, query: Query) -> Json:
+        """Raises RequestError where an index cannot be read or searched."""
+        for each in self.served:
+            try:
+                each.index.chunk_vectors.count()
+                each.index.deepest_level()
+            except Exception as error:
+                raise RequestError(503, "not_ready", as_request_error(error).message) from error
+        return {"status": "ready"}
+
+    def metrics_text(self, query: Query) -> Response:
+        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
+
+
+def status_of(served: ServedIndex) -> Json:
+    """What the index is, what it holds, and what can be asked; no setting, address or folder."""
+    manifest, atlas = served.index.manifest, served.atlas
+    models = {role: shown_model(name) for role, name in manifest.models.items()}
+    catalogue = served.catalogue
+    return {
+        "index": served.name,
+        "version": version("kraq-dspy"),
+        "complete": manifest.complete,
+        "updated_at": manifest.updated_at,
+        "encoder": shown_model(manifest.encoder_name),
+        "models": sorted(set(models.values())),
+        "counts": {name: count for name, count in served.index.counts().items() if name != "failures"},
+        "levels": atlas.levels,
+        "edit": served.edit,
+        "catalogue": catalogue.counts() if catalogue else None,
+        "default_program": DEFAULT_PROGRAM,
+        "default_retriever": served.space.default_retriever,
+        "programs": [
+            {
+                "name": spec.name,
+                "help": spec.help,
+                "takes_retriever": spec.takes != "nothing",
+                "prepared_by": [
+                    f"kraq precompute DIR {each.command}".strip() for each in spec.prepared if each.required
+                ],
+                "options": {
+                    option.name: {"default": plain_default(option.default), "help": option.help}
+                    for option in options_of(spec.options).values()
+                },
+            }
+            for spec in iter(PROGRAMS)
+        ],
+        "retrievers": [{"name": spec.name, "help": spec.help} for spec in iter(RETRIEVERS)],
+    }
+
+
+def plain_default(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) else None

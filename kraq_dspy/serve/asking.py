@@ -1,0 +1,201 @@
+"""Asks programs for clients: so many at once, as one answer or as it comes, and no longer than somebody listens."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from starlette.requests import Request
+from starlette.types import Receive
+
+from kraq_dspy.lms.journal import TappedJournal, working_on
+from kraq_dspy.records import Hit, Usage
+from kraq_dspy.serve.errors import as_request_error, body_of, busy
+from kraq_dspy.serve.listing import passage_json
+from kraq_dspy.serve.served import ServedIndex
+from kraq_dspy.workspace.specs import ProgramChoice
+
+if TYPE_CHECKING:
+    import dspy
+
+STAGE = "serve"
+SILENCE_S = 15.0
+"""After so long without news a stream says that it is alive, so that nobody between here and the client ends it."""
+UNREAD = 64
+"""Events that wait for a client that reads slowly; then the program waits too."""
+
+
+class Places:
+    """Bounds the questions that are answered at the same time, and those that wait for it."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self.at_once = at_once
+        self.most_waiting = waiting
+        self.in_use = 0
+        self.waiting = 0
+        self._free = asyncio.Semaphore(at_once)
+
+    def require_room(self) -> None:
+        """Raises RequestError where too many wait already."""
+        if self._free.locked() and self.waiting >= self.most_waiting:
+            raise busy(f"{self.in_use} questions are being answered and {self.waiting} wait.", 5)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        self.require_room()
+        self.waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self.waiting -= 1
+        self.in_use += 1
+        try:
+            yield
+        finally:
+            self.in_use -= 1
+            self._free.release()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to a program of an index; `choice` says which program with which options."""
+
+    served: ServedIndex
+    choice: ProgramChoice
+    program: "dspy.Module"
+    question: str
+
+
+class UsageCount:
+    """Adds up what the models took for one question."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.journal = TappedJournal(lambda answer: self._add(answer.usage))
+
+    def _add(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+async def ask(asked: Asked, places: Places) -> dict[str, Any]:
+    """The answer with its evidence, as JSON."""
+    count = UsageCount()
+    async with places.place():
+        with working_on(STAGE, uuid4().hex, count.journal):
+            started = time.perf_counter()
+            prediction = await asked.served.space.aask(asked.program, asked.question)
+            return await asyncio.to_thread(_answer_json, asked, prediction, count.usage, time.perf_counter() - started)
+
+
+async def stream(asked: Asked, places: Places) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+    """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
+    from dspy.streaming import StatusMessage, StreamResponse
+
+    count = UsageCount()
+    try:
+        if places.waiting or places.in_use >= places.at_once:
+            yield "stage", {"stage": "waiting for a place"}
+        async with places.place():
+            with working_on(STAGE, uuid4().hex, count.journal):
+                started = time.perf_counter()
+                async with aclosing(asked.served.space.astream(asked.program, asked.question)) as values:
+                    async for value in values:
+                        if isinstance(value, StatusMessage):
+                            yield "stage", {"stage": value.message}
+                        elif isinstance(value, StreamResponse):
+                            yield "text", {"text": value.chunk}
+                        else:
+                            seconds = time.perf_counter() - started
+                            answer = await asyncio.to_thread(_answer_json, asked, value, count.usage, seconds)
+                            yield "answer", answer
+    except Exception as error:  # noqa: BLE001 (the response has begun: the client is told in it)
+        yield "error", body_of(as_request_error(error))
+
+
+async def as_it_comes(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    """The events, worked out in one task, with a word where there is none for long. Closed, it ends that task."""
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue(UNREAD)
+
+    async def work() -> None:
+        async with aclosing(events):
+            async for event in events:
+                await queue.put(event)
+        await queue.put(None)
+
+    task = asyncio.create_task(work())
+    try:
+        while True:
+            try:
+                event = await asyncio.wait_for(queue.get(), SILENCE_S)
+            except TimeoutError:
+                event = b": still at work\n\n"
+            if event is None:
+                return
+            yield event
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def server_sent(event: str, data: Mapping[str, Any]) -> bytes:
+    return f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """What `work` returns. Cancels it, and returns None, when the client goes away. The body must have been read."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(request.receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for each in (task, gone):
+            each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _answer_json(asked: Asked, prediction: "dspy.Prediction", usage: Usage, seconds: float) -> dict[str, Any]:
+    choice, atlas = asked.choice, asked.served.atlas
+    timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
+    return {
+        "question": asked.question,
+        "index": asked.served.name,
+        "program": choice.spec.name,
+        "model": asked.served.model_of(choice),
+        "answer": str(prediction.get("answer") or ""),
+        "hits": [
+            {**passage_json(hit.chunk, atlas), "score": float(hit.score), "query": hit.query, "why": hit.why}
+            for hit in prediction.get("hits") or ()
+            if isinstance(hit, Hit)
+        ],
+        "notes": [line.plain for line in choice.lines(prediction)],
+        "details": {key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
+        "timings": {**timings, "wall": timings.get("wall", seconds)},
+        "usage": plain(usage),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Records, tuples, mappings and numbers of numpy as JSON values. Passages stay their ids."""
+    if isinstance(value, Hit):
+        return {"chunk_id": value.chunk.id, "score": float(value.score), "query": value.query, "why": value.why}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    return str(value)

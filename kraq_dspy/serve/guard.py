@@ -1,0 +1,174 @@
+"""Stands before the application: who may ask, how much, how often, and by which name the server is called.
+
+Plain ASGI: nothing is held back or buffered, so answers stream, and a client that goes away is noticed.
+"""
+
+import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from math import ceil
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kraq_dspy.serve.errors import RequestError, busy, response_of
+from kraq_dspy.serve.settings import ServeSettings
+
+OPEN = ("/health", "/ready", "/", "/favicon.ico")
+"""What is answered without a token: nothing of these says what an index holds."""
+OPEN_FOLDER = "/page/"
+
+BURST_S = 10
+CLIENTS = 4096
+"""Clients whose rates are remembered; the one that was longest silent is forgotten first."""
+
+_FIXED = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+}
+
+
+class Guard:
+    """The application, behind everything that a request must meet first."""
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.app = app
+        self.settings = settings
+        self.rates = Rates(settings.rate, clock)
+        self.under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        send = _with_headers(send, origin if origin in self.settings.origins else None)
+        try:
+            if preflight := self._checked(scope, headers):
+                await preflight(scope, receive, send)
+                return
+        except RequestError as error:
+            await response_of(error)(scope, receive, send)
+            return
+        self.under_way += 1
+        try:
+            await self.app(scope, _limited(receive, self.settings.body_bytes), send)
+        finally:
+            self.under_way -= 1
+
+    def _checked(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a browser that asks whether it may ask. Raises RequestError."""
+        settings = self.settings
+        if self.under_way >= settings.connections:
+            raise busy("The server is busy.", 1)
+        self._check_names(headers)
+        path = scope["path"]
+        if scope["method"] == "OPTIONS" and headers.get("origin") in settings.origins:
+            return Response(status_code=204)
+        is_open = path in OPEN or path.startswith(OPEN_FOLDER)
+        if settings.token and not is_open and not _bears(headers.get("authorization", ""), settings.token):
+            challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
+            raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
+        client = (scope.get("client") or ("",))[0]
+        if not is_open and (wait := self.rates.wait(client)):
+            raise busy("Too many requests.", wait, status=429)
+        length = headers.get("content-length", "0")
+        if not length.isdecimal():
+            raise RequestError(400, "bad_request", "Content-Length is no number.")
+        if int(length) > settings.body_bytes:
+            raise too_large(settings.body_bytes)
+        has_body = scope["method"] in ("POST", "PUT", "PATCH")
+        if has_body and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
+        return None
+
+    def _check_names(self, headers: Headers) -> None:
+        """A page of elsewhere must not reach the server by a name of its own (DNS rebinding), nor by the visitor's
+        browser."""
+        host = headers.get("host", "")
+        name = (urlsplit(f"//{host}").hostname or "") if "@" not in host and "/" not in host else ""
+        allowed = self.settings.allowed_hosts
+        if allowed is not None and name not in allowed:
+            raise RequestError(
+                421, "wrong_host", "The server is not called by this name. Names are allowed with --allow-host NAME."
+            )
+        origin = headers.get("origin")
+        if origin and origin not in self.settings.origins and urlsplit(origin).netloc.lower() != host.lower():
+            raise RequestError(403, "wrong_origin", "Pages of elsewhere may not ask here (--allow-origin ORIGIN).")
+
+
+class Rates:
+    """A bucket for each client that fills by `rate` a second, up to ten seconds' worth, and loses one a request."""
+
+    def __init__(self, rate: float, clock: Callable[[], float]) -> None:
+        self.rate = rate
+        self.most = max(1.0, rate * BURST_S)
+        self.clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str) -> int:
+        """0 where the client may ask now, else the whole seconds until it may."""
+        if not self.rate:
+            return 0
+        now = self.clock()
+        level, at = self._buckets.pop(client, (self.most, now))
+        level = min(self.most, level + (now - at) * self.rate)
+        may = level >= 1
+        self._buckets[client] = (level - may, now)
+        while len(self._buckets) > CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0 if may else ceil((1 - level) / self.rate)
+
+
+def too_large(limit: int) -> RequestError:
+    return RequestError(413, "too_large", f"The request is larger than {limit:,} bytes.")
+
+
+def _bears(authorization: str, token: str) -> bool:
+    scheme, _, borne = authorization.partition(" ")
+    right = hmac.compare_digest(borne.strip().encode(), token.encode())
+    return scheme.lower() == "bearer" and right
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Raises RequestError when more comes than was announced and allowed."""
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > limit:
+            raise too_large(limit)
+        return message
+
+    return counted
+
+
+def _with_headers(send: Send, origin: str | None) -> Send:
+    async def headed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _FIXED.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+            if origin:
+                headers["Access-Control-Allow-Origin"] = origin
+                headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type"
+                headers["Access-Control-Allow-Methods"] = "GET, POST"
+                headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+                headers["Vary"] = "Origin"
+        await send(message)
+
+    return headed

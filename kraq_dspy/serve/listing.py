@@ -1,0 +1,243 @@
+"""Turns records into the JSON of the API: communities, entities, documents, passages, and the graph around one."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
+from kraq_dspy.serve.atlas import Atlas, CommunityBrief, EntityBrief
+from kraq_dspy.serve.errors import not_found
+from kraq_dspy.stores.index import Index
+
+PAGE, MOST = 50, 200
+NODES = 1000
+"""A picture of more has no use."""
+
+Json = dict[str, Any]
+
+
+def page_of(items: Sequence[Any], offset: int, limit: int) -> Json:
+    """Some of a list, with how many there are in all."""
+    return {"total": len(items), "offset": offset, "items": list(items[offset : offset + limit])}
+
+
+def question_json(question: Question) -> Json:
+    return {
+        "id": question.id,
+        "text": question.text,
+        "level": question.level,
+        "community_id": question.community_id,
+        "n_passages": len(question.chunk_ids),
+        "n_documents": len(question.document_ids),
+    }
+
+
+def community_brief(brief: CommunityBrief) -> Json:
+    return {
+        "id": brief.id,
+        "level": brief.level,
+        "parent_id": brief.parent_id,
+        "n_children": len(brief.child_ids),
+        "n_entities": brief.n_entities,
+        "n_passages": brief.n_chunks,
+        "title": brief.title,
+        "question": brief.question,
+    }
+
+
+def entity_brief(brief: EntityBrief) -> Json:
+    return {
+        "id": brief.id,
+        "name": brief.name,
+        "type": brief.type,
+        "degree": brief.degree,
+        "n_passages": brief.n_chunks,
+    }
+
+
+def passage_json(chunk: Chunk, atlas: Atlas) -> Json:
+    """With where it names entities, in characters (Unicode code points)."""
+    return {
+        "id": chunk.id,
+        "document_id": chunk.document_id,
+        "title": chunk.title or atlas.titles.get(chunk.document_id, ""),
+        "position": chunk.position,
+        "text": chunk.text,
+        "mentions": atlas.mentions(chunk),
+    }
+
+
+def passages_json(index: Index, atlas: Atlas, chunk_ids: Sequence[str], offset: int, limit: int) -> Json:
+    """Those that are still there: an index may change while it is read."""
+    some = chunk_ids[offset : offset + limit]
+    chunks = existing(index, some)
+    return {"total": len(chunk_ids), "offset": offset, "items": [passage_json(chunk, atlas) for chunk in chunks]}
+
+
+def existing(index: Index, chunk_ids: Sequence[str]) -> list[Chunk]:
+    try:
+        return index.get(Chunk, chunk_ids)
+    except UnknownRecordError:  # changed since the ids were read
+        present = set(index.ids(Chunk))
+        return index.get(Chunk, [each for each in chunk_ids if each in present])
+
+
+def community_json(index: Index, atlas: Atlas, community_id: str, *, limit: int = 20) -> Json:
+    """Everything about a community: what stands above and below it, its summary, entities and first passages."""
+    community = record(index, "community", community_id)
+    if community_id not in atlas.communities:
+        raise not_found("community", community_id)
+    summaries = _some(index, Summary, [community_id])
+    return {
+        **community_brief(atlas.communities[community_id]),
+        "path": [community_brief(brief) for brief in atlas.path_to(community_id)],
+        "children": [community_brief(brief) for brief in atlas.children.get(community_id, [])],
+        "summary": summary_json(summaries[0]) if summaries else None,
+        "entities": [
+            entity_brief(atlas.entities[each])
+            for each in sorted(community.entity_ids, key=lambda each: -degree(atlas, each))
+            if each in atlas.entities
+        ][:MOST],
+        "passages": passages_json(index, atlas, community.chunk_ids, 0, limit),
+    }
+
+
+def summary_json(summary: Summary) -> Json:
+    return {
+        "title": summary.title,
+        "text": summary.text,
+        "findings": [{"summary": each.summary, "explanation": each.explanation} for each in summary.findings],
+    }
+
+
+def entity_json(index: Index, atlas: Atlas, entity_id: str, *, limit: int = 20) -> Json:
+    entity = record(index, "entity", entity_id)
+    communities = [atlas.communities[each] for each in atlas.communities_of.get(entity_id, ())]
+    return {
+        "id": entity.id,
+        "name": entity.name,
+        "type": entity.type,
+        "description": entity.description,
+        "names": list(entity.names),
+        "degree": entity.degree,
+        "n_passages": len(entity.chunk_ids),
+        "claims": [claim.statement for claim in index.all(Claim, entity_id=entity_id)],
+        "links": links_json(index, atlas, entity_id)[:MOST],
+        "communities": [community_brief(brief) for brief in communities],
+        "passages": passages_json(index, atlas, entity.chunk_ids, 0, limit),
+    }
+
+
+def links_json(index: Index, atlas: Atlas, entity_id: str) -> list[Json]:
+    """The strongest first. `to` is whether the link leads from this entity to the other."""
+    links = [(link, True) for link in index.all(Relationship, source_id=entity_id)]
+    links += [(link, False) for link in index.all(Relationship, target_id=entity_id)]
+    shown = []
+    for link, to in sorted(links, key=lambda pair: -pair[0].weight):
+        other = link.target_id if to else link.source_id
+        if other in atlas.entities:
+            shown.append(
+                {
+                    "to": to,
+                    "predicate": link.predicate,
+                    "description": link.description,
+                    "weight": link.weight,
+                    "entity": entity_brief(atlas.entities[other]),
+                }
+            )
+    return shown
+
+
+def document_json(index: Index, atlas: Atlas, document_id: str) -> Json:
+    """The whole text, with its passages and mentions as spans of it, and the narrowest questions that lead to it."""
+    document = record(index, "document", document_id)
+    chunks = sorted(index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position)
+    questions = [each for each in atlas.questions if document_id in each.document_ids]
+    return {
+        "id": document.id,
+        "title": document.title,
+        "metadata": dict(document.metadata),
+        "text": document.text,
+        "passages": [
+            {
+                "id": each.id,
+                "start": each.start,
+                "end": each.end,
+                "position": each.position,
+                "mentions": shifted(atlas.mentions(each), each.start),
+            }
+            for each in chunks
+        ],
+        "questions": [question_json(each) for each in sorted(questions, key=lambda each: -each.level)[:PAGE]],
+    }
+
+
+def shifted(mentions: list[Json], by: int) -> list[Json]:
+    """In characters of the document instead of the passage."""
+    return [{**each, "start": each["start"] + by, "end": each["end"] + by} for each in mentions]
+
+
+def community_graph(index: Index, atlas: Atlas, community_id: str, *, limit: int = NODES) -> Json:
+    """A community's entities with their links, and its best connected neighbours as far as there is room."""
+    community = record(index, "community", community_id)
+    inside = sorted(community.entity_ids, key=lambda each: -degree(atlas, each))[:limit]
+    return graph_json(index, atlas, inside, limit=limit)
+
+
+def entity_graph(index: Index, atlas: Atlas, entity_id: str, *, limit: int = 150) -> Json:
+    """An entity with its neighbours, and the links among them."""
+    record(index, "entity", entity_id)
+    return graph_json(index, atlas, [entity_id], limit=limit)
+
+
+def graph_json(index: Index, atlas: Atlas, inside: Sequence[str], *, limit: int) -> Json:
+    """`inside` and what is next to it, at most `limit` nodes; every link among them, strongest first."""
+    core = set(inside)
+    links = {link.id: link for each in inside for link in _links_of(index, each)}
+    around: dict[str, float] = {}
+    for link in links.values():
+        for end in {link.source_id, link.target_id} - core:
+            around[end] = around.get(end, 0.0) + link.weight
+    outside = sorted(around, key=lambda each: (-around[each], -degree(atlas, each), each))
+    nodes = [each for each in [*inside, *outside[: limit - len(inside)]] if each in atlas.entities]
+    if len(inside) == 1:  # the links among the neighbours of one entity show how they hang together
+        links |= {link.id: link for each in nodes[1:60] for link in _links_of(index, each)}
+    shown = set(nodes)
+    edges = [link for link in links.values() if {link.source_id, link.target_id} <= shown]
+    edges.sort(key=lambda link: -link.weight)
+    return {
+        "nodes": [{**entity_brief(atlas.entities[each]), "inside": each in core} for each in nodes],
+        "edges": [
+            {"source": link.source_id, "target": link.target_id, "predicate": link.predicate, "weight": link.weight}
+            for link in edges[: 4 * NODES]
+        ],
+        "n_left_out": max(0, len(outside) + len(inside) - len(nodes)),
+    }
+
+
+def _links_of(index: Index, entity_id: str) -> Iterable[Relationship]:
+    yield from index.all(Relationship, source_id=entity_id)
+    yield from index.all(Relationship, target_id=entity_id)
+
+
+def degree(atlas: Atlas, entity_id: str) -> int:
+    brief = atlas.entities.get(entity_id)
+    return brief.degree if brief else 0
+
+
+KINDS: dict[str, Any] = {"community": Community, "entity": Entity, "document": Document}
+
+
+def record(index: Index, what: str, record_id: str) -> Any:
+    """Raises RequestError for an id that is not there."""
+    try:
+        return index.get(KINDS[what], [record_id])[0]
+    except UnknownRecordError:
+        raise not_found(what, record_id) from None
+
+
+def _some(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:
+    try:
+        return index.get(kind, list(ids))
+    except UnknownRecordError:
+        return []

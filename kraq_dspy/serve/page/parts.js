@@ -1,0 +1,67 @@
+// What several views show: questions in a list, passages with their mentions, a head with facts.
+
+import { count, dot, h, link, marked } from "./dom.js";
+
+export function questionRow(each, more = null) {
+  return h("li", { class: "question-row" },
+    h("a", { class: "question", href: each.community_id ? link("community", each.community_id) : link("search", "", { q: each.text }), "data-stop": true }, each.text),
+    h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")}`, more));
+}
+
+export function communityRow(each) {
+  return h("li", { class: "question-row" },
+    h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, each.question || each.title || `${count(each.n_entities, "entity", "entities")} without a question`),
+    h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")} · ${count(each.n_entities, "entity", "entities")}`));
+}
+
+export function entityChip(each) {
+  return h("a", { class: "chip", href: link("entity", each.id), title: `${each.type || "entity"}, ${count(each.degree, "link")}` }, dot(each.type), each.name);
+}
+
+export function passage(each, { types = {}, note = null, open = true } = {}) {
+  const text = h("p", { class: open ? "text" : "text folded" }, marked(each.text, each.mentions, types));
+  const article = h("article", { class: "passage" },
+    h("header", {}, h("a", { href: link("document", each.document_id, { passage: each.id }), "data-stop": true }, each.title || each.document_id || "report"), note),
+    text);
+  if (!open) text.addEventListener("click", (event) => { if (!event.target.closest("a") && !String(getSelection())) text.classList.toggle("folded"); });
+  return article;
+}
+
+export function typesOf(entities) {
+  return Object.fromEntries(entities.map((each) => [each.id, each.type]));
+}
+
+export function trail(path, last) {
+  return h("nav", { class: "trail", "aria-label": "From broad to narrow" }, h("ol", {},
+    h("li", {}, h("a", { href: "#" }, "All questions")),
+    path.map((each) => h("li", {}, h("a", { href: link("community", each.id), title: each.question || each.title }, each.question || each.title || `level ${each.level}`))),
+    last ? h("li", { "aria-current": "page" }, last) : null));
+}
+
+export function section(title, ...content) {
+  return h("section", {}, h("h2", {}, title), content);
+}
+
+// A list that grows by a page at a time. `load(offset)` answers { total, items }.
+export function growing(first, load, row, tag = "ul", cls = "plain") {
+  const list = h(tag, { class: cls });
+  const more = h("button", { class: "more" });
+  const box = h("div", {}, list, more);
+  let shown = 0;
+  function add(page) {
+    page.items.forEach((each) => list.append(row(each)));
+    shown += page.items.length;
+    more.hidden = shown >= page.total || !page.items.length;
+    more.textContent = `Show more (${(page.total - shown).toLocaleString("en")} left)`;
+  }
+  more.addEventListener("click", async () => {
+    more.disabled = true;
+    try {
+      add(await load(shown));
+    } finally {
+      more.disabled = false;
+    }
+  });
+  add(first);
+  return box;
+}

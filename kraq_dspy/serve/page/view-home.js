@@ -1,0 +1,73 @@
+// The first view: the corpus's questions from broad to narrow, as a map and as a tree.
+
+import { count, h, link, number, replace } from "./dom.js";
+import { communityMap } from "./map.js";
+import { growing, questionRow } from "./parts.js";
+import { source } from "./source.js";
+
+const PAGE = 40;
+
+export async function viewHome({ query, status }) {
+  const level = query.get("level");
+  const { counts } = status;
+  const body = h("div", { class: "questions" });
+  const names = status.levels.map((each, place) => [String(place), place === 0 ? "Broadest" : place === status.levels.length - 1 ? "Narrowest" : `Level ${place}`, each.questions]);
+  const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Which questions" },
+    [["", "From broad to narrow", null], ...names].map(([value, name, questions]) => h("a", {
+      href: value ? link("", "", { level: value }) : "#", "aria-current": (level || "") === value ? "true" : null,
+    }, name, questions === null ? null : h("span", { class: "dim" }, ` ${number(questions)}`))));
+  if (level) {
+    const load = (offset) => source.get("questions", { level, offset, limit: PAGE });
+    const first = await load(0);
+    replace(body, first.total ? growing(first, load, (each) => questionRow(each)) : h("p", { class: "dim" }, "No questions on this level."));
+  } else {
+    const load = (offset) => source.get("communities", { level: 0, telling: true, offset, limit: PAGE });
+    const first = await load(0);
+    replace(body, first.total ? growing(first, load, branch, "ul", "tree") : nothing(status));
+  }
+  const map = !level && counts.communities > 2 ? await communityMap() : null;
+  return {
+    title: level ? `Questions of level ${level}` : "",
+    node: h("div", { class: "page home" },
+      h("header", { class: "hero" },
+        h("h1", {}, counts.questions ? h("span", {}, `What ${count(counts.documents, "document")} can answer`) : status.index),
+        h("p", { class: "lead" }, `${count(counts.questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.join(", ") || "no model"}.`,
+          status.complete ? null : h("strong", {}, " The index is unfinished: more will come."))),
+      map && map.node,
+      tabs,
+      body),
+    ready: map ? map.ready : null,
+    leave: map ? map.leave : null,
+  };
+}
+
+function nothing(status) {
+  return h("p", { class: "lead" }, status.counts.chunks
+    ? "This index has no communities, and so no questions. Its passages can be searched and asked about."
+    : "This index is empty.");
+}
+
+// A community as a line that opens to the ones within it.
+function branch(each) {
+  const inside = h("ul", { class: "tree", hidden: true });
+  const name = each.question || each.title || `${count(each.n_entities, "entity", "entities")} without a question`;
+  const toggle = each.n_children
+    ? h("button", { class: "toggle", "aria-expanded": "false", "aria-label": `What is inside: ${name}`, onclick: open })
+    : h("span", { class: "toggle leaf", "aria-hidden": "true" });
+
+  async function open() {
+    const isOpen = toggle.getAttribute("aria-expanded") === "true";
+    toggle.setAttribute("aria-expanded", String(!isOpen));
+    inside.hidden = isOpen;
+    if (!isOpen && !inside.childElementCount) {
+      const load = (offset) => source.get("communities", { parent: each.id, telling: true, offset, limit: PAGE });
+      inside.append(h("li", {}, growing(await load(0), load, branch, "ul", "tree")));
+    }
+  }
+
+  return h("li", {},
+    h("div", { class: "branch" }, toggle,
+      h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, name),
+      h("span", { class: "facts" }, count(each.n_passages, "passage"), each.n_children ? ` · ${each.n_children} inside` : "")),
+    each.n_children ? inside : null);
+}

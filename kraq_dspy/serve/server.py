@@ -1,0 +1,123 @@
+"""Runs the application on a port of this machine until somebody ends it."""
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.serve.settings import ServeSettings
+
+END_S = 0.4
+"""Answers under way have so long to end once somebody ends the server."""
+
+HEADERS_BYTES = 64 << 10
+TRIES = 20
+
+
+def bound(settings: ServeSettings, *, next_free: bool) -> socket.socket:
+    """A socket on the address of the settings; with `next_free`, on one of the next ports where that is taken.
+
+    Raises ConfigError.
+    """
+    ports = range(settings.port, settings.port + (TRIES if next_free and settings.port else 1))
+    for port in ports:
+        try:
+            return _bound(settings.host, port)
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise ConfigError(f"The address {settings.host}:{port} cannot be used: {error.strerror}.") from error
+            if error.errno == errno.EACCES:
+                raise ConfigError(f"The port {port} needs rights that you have not. Take one above 1023.") from error
+        except OverflowError as error:
+            raise ConfigError(f"--port is {port}; a port is a number from 0 to 65535.") from error
+    if next_free:
+        raise ConfigError(f"The ports {ports[0]} to {ports[-1]} are all in use. Choose another one: --port N")
+    raise ConfigError(f"The port {settings.port} is in use. Choose another one, or 0 for a free one: --port N")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise ConfigError(f"--host {host!r} is no address of this machine: {error.strerror}.") from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """Where a browser on this machine finds it."""
+    host, port = listening.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def run(app: ASGIApp, listening: socket.socket, *, started: Callable[[], None] = lambda: None) -> None:
+    """Until Ctrl-C or SIGTERM; `started` is called when requests are taken. Raises KeyboardInterrupt after Ctrl-C."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        http="h11",
+        ws="none",
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=HEADERS_BYTES,
+        timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
+    server = _Server(config, started)
+    loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
+    try:
+        loop.run_until_complete(server.serve([listening]))
+    finally:
+        loop.close()
+    if server.interrupted:
+        raise KeyboardInterrupt
+
+
+class _Server(uvicorn.Server):
+    """Says when it has started; ends on a signal without passing it on, which would count as another one."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell = started
+        self.interrupted = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._tell()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.interrupted = sig == signal.SIGINT
+        super().handle_exit(sig, frame)

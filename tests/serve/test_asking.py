@@ -1,0 +1,176 @@
+"""Questions under way: so many at once, while somebody listens, and errors that say nothing of this machine."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils import DummyLM
+from starlette.testclient import TestClient
+
+from kraq_dspy.errors import ModelError
+from kraq_dspy.serve.app import make_app
+from kraq_dspy.serve.asking import Places
+from kraq_dspy.serve.errors import RequestError
+from kraq_dspy.serve.settings import ServeSettings
+from tests.serve.conftest import open_all
+
+SECRET = "sk-0123456789abcdef"
+
+
+class HeldLM(DummyLM):
+    """Answers nobody; says that it was asked and that the call was cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__([{"answer": "never"}])
+        self.asked = asyncio.Event()
+        self.cancelled = False
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+class FailingLM(DummyLM):
+    def __init__(self, error: Exception) -> None:
+        super().__init__([{"answer": "never"}])
+        self.error = error
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.error
+
+
+@contextmanager
+def application(poets: Path, lm: DummyLM, **settings: Any) -> Iterator[Any]:
+    with open_all(poets, models={"default": lm}) as indexes:
+        yield make_app(indexes, ServeSettings(**settings))
+
+
+class Client:
+    """One request to the application, spoken as a server does, so that it can go away in the middle."""
+
+    def __init__(self, app: Any, body: dict[str, Any]) -> None:
+        self.sent: list[Any] = []
+        self.leaves = asyncio.Event()
+        content = json.dumps(body).encode()
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+            "method": "POST", "path": "/api/ask", "raw_path": b"/api/ask", "query_string": b"", "root_path": "",
+            "scheme": "http", "headers": headers, "client": ("127.0.0.1", 1), "server": ("localhost", 80),
+        }  # fmt: skip
+        messages = [{"type": "http.request", "body": content, "more_body": False}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await self.leaves.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            self.sent.append(message)
+
+        self.done = asyncio.ensure_future(app(scope, receive, send))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_goes_away_ends_its_answer_and_cancels_the_call(poets: Path, stream: bool) -> None:
+    async def leave() -> None:
+        lm = HeldLM()
+        with application(poets, lm) as app:
+            client = Client(app, {"question": "Who wrote Don Juan?", "program": "traditional", "stream": stream})
+            await asyncio.wait_for(lm.asked.wait(), 60)
+            client.leaves.set()
+            await asyncio.wait_for(client.done, 60)
+            assert lm.cancelled
+            places = api_of(app).places
+            assert (places.in_use, places.waiting) == (0, 0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            assert others == set()
+
+    asyncio.run(leave())
+
+
+def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path) -> None:
+    async def crowd() -> None:
+        lm = HeldLM()
+        with application(poets, lm, at_once=1, waiting=1) as app:
+            body = {"question": "Who wrote Don Juan?", "program": "traditional"}
+            first = Client(app, body)
+            await asyncio.wait_for(lm.asked.wait(), 60)
+            second = Client(app, body)
+            while not api_of(app).places.waiting:
+                await asyncio.sleep(0)
+            third = Client(app, body)
+            await asyncio.wait_for(third.done, 60)
+            assert third.status == 503
+            assert (b"retry-after", b"5") in third.sent[0]["headers"]
+            for client in (first, second):
+                client.leaves.set()
+                await asyncio.wait_for(client.done, 60)
+            assert api_of(app).places.in_use == 0
+
+    asyncio.run(crowd())
+
+
+def test_places_are_given_back_whatever_happens_in_them() -> None:
+    async def fail(places: Places) -> None:
+        async with places.place():
+            with pytest.raises(RequestError, match="being answered"):
+                places.require_room()
+            raise ValueError("torn")
+
+    async def crowd() -> None:
+        places = Places(1, 0)
+        with pytest.raises(ValueError, match="torn"):
+            await fail(places)
+        places.require_room()
+
+    asyncio.run(crowd())
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ModelError(f"The key {SECRET} of http://10.0.0.7/v1 in /home/ada/kraq.toml was refused."), 502),
+        (RuntimeError(f"{SECRET} at /home/ada/secret.py"), 502),  # DSPy wraps it as a failure of the call
+    ],
+)
+def test_a_failure_tells_the_client_neither_key_nor_path_nor_traceback_and_the_log_everything(
+    poets: Path, error: Exception, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with application(poets, FailingLM(error)) as app, TestClient(app, "http://localhost") as client:
+        body = {"question": "Who wrote Don Juan?", "program": "traditional"}
+        with caplog.at_level(logging.ERROR, "kraq_dspy.serve"):
+            answers = [client.post("/api/ask", json=body), client.post("/api/ask", json={**body, "stream": True})]
+    assert answers[0].status_code == status
+    assert '"error"' in answers[1].text
+    for answer in answers:
+        for secret in (SECRET, "/home/ada", "10.0.0.7", "Traceback", str(poets)):
+            assert secret not in answer.text
+    assert SECRET in caplog.text
+
+
+def test_an_error_that_nobody_expected_is_no_traceback(poets: Path, client_of: Callable[..., TestClient]) -> None:
+    client = client_of()
+    api_of(client.app).served[None].space.index.close()
+    answer = client.get("/api/entities")
+    assert answer.status_code == 503
+    assert str(poets) not in answer.text
+
+
+def api_of(app: Any) -> Any:
+    """The `Api` behind an application, for what it counts."""
+    return app.app.app.state.api
