@@ -37,10 +37,13 @@ FLOORS = (
     "prepare",
     "testing",
     "workspace",
+    "integrations",
     "eval",
     "optimize",
     "finetune",
     "serve",
+    "dataset",
+    "mcp",
     "cli",
 )
 """A package may import itself and every package named before it."""

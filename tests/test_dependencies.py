@@ -15,6 +15,7 @@ DISTRIBUTION = {  # where a package is imported by another name than it is insta
     "sklearn": "scikit-learn",
     "qdrant_edge": "qdrant-edge-py",
     "opentelemetry": "opentelemetry-api",
+    "llama_index": "llama-index-core",
     "pydantic_core": "pydantic",  # which requires it in exactly one version
 }
 

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from kraq_dspy.cli.ask.ask import ask
 from kraq_dspy.cli.ask.chat import chat
 from kraq_dspy.cli.ask.explore import explore
+from kraq_dspy.cli.ask.mcp import mcp
 from kraq_dspy.cli.ask.serve import serve
 from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
@@ -30,6 +31,7 @@ from kraq_dspy.cli.prepare.catalogue.seed import seed
 from kraq_dspy.cli.prepare.catalogue.show import show
 from kraq_dspy.cli.prepare.catalogue.synthesize import synthesize
 from kraq_dspy.cli.prepare.precompute import precompute
+from kraq_dspy.cli.research.eval.bias import bias
 from kraq_dspy.cli.research.eval.coverage import coverage
 from kraq_dspy.cli.research.eval.judges import judges
 from kraq_dspy.cli.research.eval.table import TABLES, table
@@ -84,7 +86,8 @@ kraq eval qa_rag: the same passages as they are, as question-answer pairs, and w
 
 kraq eval k2rag: K2RAG on its summarised corpus against its four naive baselines on the whole one.
 
-kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover.
+kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover;
+kraq eval bias: whether they ask about each theme as often as the corpus speaks of it.
 
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
@@ -96,7 +99,7 @@ CATALOGUE = (
 
 COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
-    "Ask": (ask, chat, explore, serve),
+    "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (
         add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
@@ -106,7 +109,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (table, judges, coverage), TableGroup), report, optimize, pairs,
+        Group("eval", EVAL, (table, judges, coverage, bias), TableGroup), report, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
     ),

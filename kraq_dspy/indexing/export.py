@@ -5,19 +5,7 @@ from pathlib import Path
 
 from kraq_dspy.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.records import (
-    CatalogueEntry,
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Failure,
-    Question,
-    Relationship,
-    Summary,
-)
+from kraq_dspy.records import CatalogueEntry, Community, Entity, Extraction, Failure, Relationship
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.tables import TABLES
 
@@ -38,19 +26,9 @@ def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet"
 
 
 def _parquet(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag  # brings pyarrow
+    from kraq_dspy.graph.exchange.graphrag_out import write_graphrag  # brings pyarrow
 
-    records = GraphTables(
-        documents=list(index.all(Document)),
-        chunks=list(index.all(Chunk)),
-        entities=list(index.all(Entity)),
-        relationships=list(index.all(Relationship)),
-        claims=list(index.all(Claim)),
-        communities=list(index.all(Community)),
-        summaries=list(index.all(Summary)),
-        questions=list(index.all(Question)),
-    )
-    return write_graphrag(out, records)
+    return write_graphrag(out, index)
 
 
 def _graphml(index: Index, out: Path) -> list[Path]:

@@ -2,64 +2,63 @@
 
 Beyond GraphRAG's columns: `predicate` of relationships and `names` of entities. Columns that GraphRAG fills and we do
 not know (period, rating, status) are empty: nothing is made up.
+
+Records are read as they are written, some thousand rows at a time. What stays in memory is what one table needs of
+another: names and degrees of entities, places of communities, and which records mention a chunk.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kraq_dspy.files import replaced
+from kraq_dspy.graph.exchange.mentions import Mentions
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
 
 if TYPE_CHECKING:
     import pyarrow
 
 Row = dict[str, Any]
+R = TypeVar("R", bound=Document | Chunk | Entity | Relationship | Claim | Community | Summary | Question)
+ROWS, CHARACTERS = 4096, 4_000_000
+"""A part of a table is written when it has so many rows, or so much text."""
 
 
-@dataclass(frozen=True)
-class GraphTables:
-    """The records that GraphRAG has tables for, and the questions, which get one of their own."""
+class RecordSource(Protocol):
+    """Reads all records of a kind, as often as they are wanted; an index is one."""
 
-    documents: Sequence[Document]
-    chunks: Sequence[Chunk]
-    entities: Sequence[Entity]
-    relationships: Sequence[Relationship]
-    claims: Sequence[Claim] = ()
-    communities: Sequence[Community] = ()
-    summaries: Sequence[Summary] = ()
-    questions: Sequence[Question] = ()
+    def all(self, kind: type[R], /) -> Iterable[R]: ...
 
 
-def write_graphrag(folder: Path, records: GraphTables) -> list[Path]:
+def write_graphrag(folder: Path, records: RecordSource) -> list[Path]:
     """The paths of the tables written into `folder`, which is made; each table that is there is replaced at once."""
-    numbers = {community.id: number for number, community in enumerate(records.communities)}
-    names = {entity.id: entity.name for entity in records.entities}
-    degrees = {entity.id: entity.degree for entity in records.entities}
-    titles = {summary.community_id: summary.title for summary in records.summaries}
-    chunks_of: dict[str, list[str]] = defaultdict(list)
-    for chunk in records.chunks:
-        chunks_of[chunk.document_id].append(chunk.id)
-    places = {community.id: _place(community, numbers) for community in records.communities}
-    tables = {
-        "documents": [_document(document, chunks_of[document.id]) for document in records.documents],
-        "text_units": _text_units(records.chunks, records.entities, records.relationships, records.claims),
-        "entities": [_entity(entity) for entity in records.entities],
-        "relationships": [_relationship(link, names, degrees) for link in records.relationships],
-        "covariates": [_covariate(claim, names) for claim in records.claims],
-        "communities": [_community(community, places, titles) for community in records.communities],
-        "community_reports": [
-            _report(summary, places[summary.community_id])
-            for summary in records.summaries
-            if summary.community_id in places
-        ],
-        "kraq_questions": [_question(question, numbers) for question in records.questions],
-    }
     folder.mkdir(parents=True, exist_ok=True)
-    return [_write(folder / f"{name}.parquet", _schema(name), rows) for name, rows in tables.items()]
+    return [_write(folder / f"{name}.parquet", _schema(name), rows) for name, rows in _tables(records)]
+
+
+def _tables(records: RecordSource) -> Iterator[tuple[str, Iterable[Row]]]:
+    """(name, rows) of a table after the other; rows are to be used up before the next table is taken."""
+    chunks_of: dict[str, list[str]] = defaultdict(list)
+    for chunk in records.all(Chunk):
+        chunks_of[chunk.document_id].append(chunk.id)
+    yield "documents", (_document(document, chunks_of.get(document.id, ())) for document in records.all(Document))
+    del chunks_of
+    yield "text_units", _text_units(records)
+    yield "entities", map(_entity, records.all(Entity))
+    nodes = {entity.id: (entity.name, entity.degree) for entity in records.all(Entity)}
+    yield "relationships", (_relationship(link, nodes) for link in records.all(Relationship))
+    yield "covariates", (_covariate(claim, nodes) for claim in records.all(Claim))
+    del nodes
+    numbers = {community.id: number for number, community in enumerate(records.all(Community))}
+    titles = {summary.community_id: summary.title for summary in records.all(Summary)}
+    yield "communities", (_community(each, _place(each, numbers), titles) for each in records.all(Community))
+    del titles
+    places = {community.id: _place(community, numbers) for community in records.all(Community)}
+    reported = (summary for summary in records.all(Summary) if summary.community_id in places)
+    yield "community_reports", (_report(summary, places[summary.community_id]) for summary in reported)
+    yield "kraq_questions", (_question(question, numbers) for question in records.all(Question))
 
 
 def _document(document: Document, chunk_ids: Sequence[str]) -> Row:
@@ -73,30 +72,22 @@ def _document(document: Document, chunk_ids: Sequence[str]) -> Row:
     }
 
 
-def _text_units(
-    chunks: Sequence[Chunk], entities: Iterable[Entity], relationships: Iterable[Relationship], claims: Iterable[Claim]
-) -> list[Row]:
-    entities_of, links_of, claims_of = (defaultdict(list) for _ in range(3))
-    for entity in entities:
-        for chunk_id in entity.chunk_ids:
-            entities_of[chunk_id].append(entity.id)
-    for link in relationships:
-        for chunk_id in link.chunk_ids:
-            links_of[chunk_id].append(link.id)
-    for claim in claims:
-        claims_of[claim.chunk_id].append(claim.id)
-    return [
-        {
+def _text_units(records: RecordSource) -> Iterator[Row]:
+    numbers = {chunk.id: number for number, chunk in enumerate(records.all(Chunk))}
+    entities = Mentions(((entity.id, entity.chunk_ids) for entity in records.all(Entity)), numbers)
+    links = Mentions(((link.id, link.chunk_ids) for link in records.all(Relationship)), numbers)
+    claims = Mentions(((claim.id, (claim.chunk_id,)) for claim in records.all(Claim)), numbers)
+    for chunk in records.all(Chunk):
+        number = numbers[chunk.id]
+        yield {
             "id": chunk.id,
             "text": chunk.text,
             "n_tokens": chunk.n_tokens,
             "document_id": chunk.document_id,
-            "entity_ids": entities_of[chunk.id],
-            "relationship_ids": links_of[chunk.id],
-            "covariate_ids": claims_of[chunk.id],
+            "entity_ids": entities[number],
+            "relationship_ids": links[number],
+            "covariate_ids": claims[number],
         }
-        for chunk in chunks
-    ]
 
 
 def _entity(entity: Entity) -> Row:
@@ -112,26 +103,27 @@ def _entity(entity: Entity) -> Row:
     }
 
 
-def _relationship(link: Relationship, names: Mapping[str, str], degrees: Mapping[str, int]) -> Row:
+def _relationship(link: Relationship, nodes: Mapping[str, tuple[str, int]]) -> Row:
+    (source, source_degree), (target, target_degree) = nodes[link.source_id], nodes[link.target_id]
     return {
         "id": link.id,
-        "source": names[link.source_id],
-        "target": names[link.target_id],
+        "source": source,
+        "target": target,
         "description": link.description,
         "weight": link.weight,
-        "combined_degree": degrees[link.source_id] + degrees[link.target_id],
+        "combined_degree": source_degree + target_degree,
         "text_unit_ids": list(link.chunk_ids),
         "predicate": link.predicate,
     }
 
 
-def _covariate(claim: Claim, names: Mapping[str, str]) -> Row:
+def _covariate(claim: Claim, nodes: Mapping[str, tuple[str, int]]) -> Row:
     return {
         "id": claim.id,
         "covariate_type": "claim",
         "type": None,
         "description": claim.statement,
-        "subject_id": names[claim.entity_id],
+        "subject_id": nodes[claim.entity_id][0],
         "object_id": "NONE",
         "status": None,
         "start_date": None,
@@ -153,8 +145,7 @@ def _place(community: Community, numbers: Mapping[str, int]) -> Row:
     }
 
 
-def _community(community: Community, places: Mapping[str, Row], titles: Mapping[str, str]) -> Row:
-    place = places[community.id]
+def _community(community: Community, place: Row, titles: Mapping[str, str]) -> Row:
     return {
         "id": community.id,
         **place,
@@ -240,14 +231,30 @@ def _schema(table: str) -> "pyarrow.Schema":
     return pa.schema({"id": text, "human_readable_id": whole, **columns[table]})
 
 
-def _write(path: Path, schema: "pyarrow.Schema", rows: Sequence[Row]) -> Path:
+def _write(path: Path, schema: "pyarrow.Schema", rows: Iterable[Row]) -> Path:
     import pyarrow.parquet
 
     with replaced(path) as draft, pyarrow.parquet.ParquetWriter(draft, schema) as writer:
-        for start in range(0, len(rows), 4096):
-            part = [{**row, "human_readable_id": start + n} for n, row in enumerate(rows[start : start + 4096])]
-            writer.write_table(_table(part, schema))
+        start = 0
+        for part in _parts(rows):
+            numbered = [{**row, "human_readable_id": start + number} for number, row in enumerate(part)]
+            writer.write_table(_table(numbered, schema))
+            start += len(part)
     return path
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """At most ROWS rows, and fewer where they hold CHARACTERS of text or more."""
+    part: list[Row] = []
+    characters = 0
+    for row in rows:
+        part.append(row)
+        characters += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(part) == ROWS or characters >= CHARACTERS:
+            yield part
+            part, characters = [], 0
+    if part:
+        yield part
 
 
 def _table(rows: Sequence[Row], schema: "pyarrow.Schema") -> "pyarrow.Table":

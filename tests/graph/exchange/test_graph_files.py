@@ -9,10 +9,11 @@ import pyarrow.parquet
 import pytest
 
 from kraq_dspy.graph.exchange.graphml_out import write_graphml
-from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag
+from kraq_dspy.graph.exchange.graphrag_out import write_graphrag
 from kraq_dspy.graph.exchange.jsonl_out import write_jsonl
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
+from tests.graph.exchange.given import Given
 
 ENTITIES = [
     Entity("a", "Ann & <Bob>", "person", 'Says "hi"\x00\x0b 🎻', ("Ann & <Bob>", "Ann"), ("c1", "c2"), 1),
@@ -105,6 +106,6 @@ def test_half_characters_do_not_stop_an_export(tmp_path: Path) -> None:
     assert nx.read_graphml(tmp_path / "graph.graphml").nodes["a"]["description"] == "half  here"
     path = write_jsonl(tmp_path / "entities.jsonl", Entity, [half])
     assert json.loads(path.read_text("utf-8"))["description"] == "half ? here"
-    write_graphrag(tmp_path, GraphTables(documents=[], chunks=[], entities=[half], relationships=[]))
+    write_graphrag(tmp_path, Given({Entity: [half]}))
     (row,) = pyarrow.parquet.read_table(tmp_path / "entities.parquet").to_pylist()
     assert (row["description"], row["names"]) == ("half ? here", ["Ann", "?"])

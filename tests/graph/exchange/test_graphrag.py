@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 
 from kraq_dspy.errors import ExchangeError
 from kraq_dspy.graph.communities import communities_at
+from kraq_dspy.graph.exchange import graphrag_out
 from kraq_dspy.graph.exchange.graphrag_in import ImportedGraphRAG, read_graphrag
-from kraq_dspy.graph.exchange.graphrag_out import GraphTables, write_graphrag
+from kraq_dspy.graph.exchange.graphrag_out import write_graphrag
 from kraq_dspy.graph.resolve import entity_id_of
-from kraq_dspy.records import Finding, Question, content_id
+from kraq_dspy.records import Document, Finding, Question, content_id
+from tests.graph.exchange.given import Given
 
 Tables = dict[str, list[dict[str, Any]]]
 
@@ -77,6 +80,11 @@ def save_parquet(folder: Path, tables: Tables, prefix: str = "") -> Path:
 def records(found: ImportedGraphRAG) -> dict[str, Any]:
     kinds = ("documents", "chunks", "entities", "relationships", "claims", "communities", "summaries")
     return {kind: getattr(found, kind) for kind in kinds}
+
+
+def given(found: ImportedGraphRAG, questions: Sequence[Question] = ()) -> Given:
+    by_kind = {type(each[0]): each for each in records(found).values() if each}
+    return Given({**by_kind, Question: questions})
 
 
 def test_tables_become_records_with_our_ids(tmp_path: Path) -> None:
@@ -269,7 +277,7 @@ def test_a_bad_line_is_named_by_file_and_number(tmp_path: Path) -> None:
 
 def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
     first = read_graphrag(save_parquet(tmp_path / "in", small()))
-    written = write_graphrag(tmp_path / "out", GraphTables(**records(first)))
+    written = write_graphrag(tmp_path / "out", given(first))
     assert sorted(path.name for path in tmp_path.joinpath("out").iterdir()) == sorted(path.name for path in written)
     again = read_graphrag(tmp_path / "out")
     assert records(again) == records(first)
@@ -279,7 +287,7 @@ def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
     found = read_graphrag(save_parquet(tmp_path / "in", small()))
     top = found.communities[0]
     question = Question("q", "Who knows Bob?", "kraq", top.id, 0, ("a", "b"), ("d",), "embedded")
-    write_graphrag(tmp_path / "out", GraphTables(**records(found), questions=[question]))
+    write_graphrag(tmp_path / "out", given(found, [question]))
 
     def table(name: str) -> pa.Table:
         return pa.parquet.read_table(tmp_path / "out" / f"{name}.parquet")
@@ -305,6 +313,20 @@ def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
     assert {row["combined_degree"] for row in table("relationships").to_pylist()} == {3}
     (row,) = table("kraq_questions").to_pylist()
     assert (row["text"], row["community"], row["text_unit_ids"]) == ("Who knows Bob?", 0, ["a", "b"])
+
+
+def test_parts_of_a_table_are_small_in_rows_and_in_text_and_number_its_rows_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graphrag_out, "ROWS", 3)
+    monkeypatch.setattr(graphrag_out, "CHARACTERS", 100)
+    texts = ["a", "b", "c", "d", "x" * 200, "e"]
+    documents = [Document(f"d{number}", "", text) for number, text in enumerate(texts)]
+    write_graphrag(tmp_path, Given({Document: documents}))
+    file = pa.parquet.ParquetFile(tmp_path / "documents.parquet")
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 2, 1]
+    assert file.read().column("human_readable_id").to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert file.read().column("text").to_pylist() == texts
 
 
 @pytest.mark.parametrize(
@@ -334,7 +356,7 @@ def test_real_runs_are_read_whole_and_survive_the_way_through_parquet(
         here = [id for community in communities_at(found.communities, level) for id in community.entity_ids]
         assert len(here) == len(set(here))
         assert set(here) <= set(widest)
-    write_graphrag(tmp_path, GraphTables(**records(found)))
+    write_graphrag(tmp_path, given(found))
     assert records(read_graphrag(tmp_path)) == records(found)
 
 

@@ -1,0 +1,75 @@
+"""`kraq mcp`: an index as tools for agents."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import IndexDir, Models
+from kraq_dspy.cli.shared.terminal import note
+from kraq_dspy.errors import ConfigError
+
+
+def mcp(
+    index_dir: IndexDir,
+    chosen: Chosen,
+    flags: Annotated[Any, PROGRAM_FLAGS],
+    models: Models,
+    http: Annotated[bool, typer.Option("--http", help="Over HTTP instead of standard input and output.")] = False,
+    host: Annotated[str, typer.Option("--host", help="Where to listen; all but this machine needs a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765,
+    token_env: Annotated[
+        str, typer.Option("--token-env", metavar="VARIABLE", help="Of the environment: holds the token for HTTP.")
+    ] = "KRAQ_TOKEN",
+) -> None:
+    """Offer the index to agents by the Model Context Protocol: ask, search, questions_about, community, neighbours_of,
+    read_document.
+
+    A client starts this command and speaks to it over standard input and output; with --http it runs by itself. The
+    program and the models chosen here are those of the tool `ask`.
+    """
+    import anyio
+
+    from kraq_dspy.mcp.http import LOCAL, address, bound, serve_http
+    from kraq_dspy.mcp.server import make_server
+    from kraq_dspy.mcp.tools import IndexTools
+
+    token = os.environ.get(token_env) or None
+    if http and host not in LOCAL and token is None:
+        raise ConfigError(
+            f"{host} can be reached from other machines: put a token into the variable {token_env}, which clients send "
+            "as `Authorization: Bearer TOKEN`, or stay on this machine (--host 127.0.0.1)."
+        )
+    listening = bound(host, port) if http else None
+    with ExitStack() as stack:
+        with stdout_on_stderr():  # what loading prints would be taken for protocol
+            choice = chosen.choice(flags)
+            space = stack.enter_context(opened(index_dir, models))
+            server = make_server(IndexTools(space, choice))
+        if listening is None:
+            anyio.run(server.run_stdio_async)  # in which the SDK itself sends everybody else's output to standard error
+            os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
+        else:
+            note(address(listening), ", with a token" if token else "", label="MCP: ")
+            anyio.run(serve_http, server, listening, host, token)
+
+
+@contextmanager
+def stdout_on_stderr() -> Iterator[None]:
+    """Whatever writes to standard output, C code too, writes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,1 @@
+"""Offers an index to agents by the Model Context Protocol."""
