@@ -85,9 +85,11 @@ class QASearch(SavableModule):
     A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
     which one means the same, or -1. `scan` "full" shows it the whole catalogue, `block` questions at a time and until
     one is found, as the paper does; "narrow" shows it the `block` nearest by embedding alone, one call however long the
-    catalogue is. What it names is looked at again (`check`), since an answer to the opposite question is worse than
-    none: by "rules" that see contradictions (a negation, another number, name or time), by the rules and the "model",
-    or not ("none"). What does not pass is taken out, and the rest of its block asked once more.
+    catalogue is. Without `stop_early` every block is asked about, and the first that named an entry counts (the paper's
+    way with models whose replies are not a number alone). What it names is looked at again (`check`), since an answer
+    to the opposite question is worse than none: by "rules" that see contradictions (a negation, another number, name
+    or time), by the rules and the "model", or not ("none"). What does not pass is taken out, and the rest of its block
+    asked once more.
 
     With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
     itself, an exception) is noted in the catalogue with what it said and saw, for review.
@@ -107,6 +109,7 @@ class QASearch(SavableModule):
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,
+        stop_early: bool = True,
     ) -> None:
         super().__init__()
         if block < 1:
@@ -123,6 +126,7 @@ class QASearch(SavableModule):
         self.scan = scan
         self.check = check
         self.collect = collect
+        self.stop_early = stop_early
         self.find = dspy.Predict(FindSameQuestion)
         self.confirm = dspy.Predict(ConfirmSameQuestion)
 
@@ -163,6 +167,7 @@ class QASearch(SavableModule):
         if search.exact:
             entry: CatalogueEntry = blocks[0][0]
             return entry
+        first: CatalogueEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
             block = blocks.pop(0)
@@ -178,15 +183,19 @@ class QASearch(SavableModule):
             named = _named(reply, block, search)
             if named is not None:
                 objection = await self._objection(question, named, search)
-                if objection is None:
+                if objection is None and self.stop_early:
                     return named
+                if objection is None:
+                    first = first or named
+                    again = False
+                    continue
                 search.rejected.append(Rejected(named, objection))
                 logger.info("Entry %d is no match: %s", named.number, objection)
             left = [other for other in block if other is not named]
             again = named is not None and not again and bool(left)
             if again:
                 blocks.insert(0, left)
-        return None
+        return first
 
     def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
         """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""

@@ -34,6 +34,7 @@ from kraq_dspy.cli.prepare.precompute import precompute
 from kraq_dspy.cli.research.eval.bias import bias
 from kraq_dspy.cli.research.eval.coverage import coverage
 from kraq_dspy.cli.research.eval.judges import judges
+from kraq_dspy.cli.research.eval.list import list_ as list_tables
 from kraq_dspy.cli.research.eval.table import TABLES, table
 from kraq_dspy.cli.research.finetune import drafter, generator
 from kraq_dspy.cli.research.lm import load, unload
@@ -49,15 +50,16 @@ from kraq_dspy.cli.start.estimate import estimate
 from kraq_dspy.cli.start.index import index
 from kraq_dspy.cli.start.questions import questions
 from kraq_dspy.cli.start.status import status
+from kraq_dspy.eval.papers.catalogue import papers_tables
 
 Command = Callable[..., Any]
 
 
 class TableGroup(TyperGroup):
-    """`kraq eval questions` and `kraq eval my.toml` are `kraq eval table questions` and `kraq eval table my.toml`."""
+    """`kraq eval kraq-2` and `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
-        if args and (args[0] in TABLES or args[0].endswith(".toml")):
+        if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
             args = ["table", *args]
         return super().resolve_command(ctx, args)
 
@@ -72,19 +74,12 @@ class Group:
     cls: type[TyperGroup] = TyperGroup
 
 
-EVAL = """Measure, with intervals and paired tests. Interrupted? The same command goes on.
+EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same command goes on.
 
-kraq eval questions: are the questions like those that people ask? KRAQ, instruct, Random (KRAQ paper, Table 1).
+kraq eval list: every table and figure of the five papers, what it needs, and whether it was run. kraq eval kraq-2, or
+another id of that list, runs it; --paper takes the paper's own settings.
 
-kraq eval combined: Combined against Traditional RAG at the same budget (Tables 2 to 4).
-
-kraq eval speculative: Efficient against plain Speculative RAG, answers and latency (Tables 5 to 8).
-
-kraq eval retrievers: which retriever finds the supporting passages, at several budgets.
-
-kraq eval qa_rag: the same passages as they are, as question-answer pairs, and with the answer judged.
-
-kraq eval k2rag: K2RAG on its summarised corpus against its four naive baselines on the whole one.
+kraq eval COMPARISON: {", ".join(TABLES)}.
 
 kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover;
 kraq eval bias: whether they ask about each theme as often as the corpus speaks of it.
@@ -109,7 +104,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (table, judges, coverage, bias), TableGroup), report, optimize, pairs,
+        Group("eval", EVAL, (list_tables, table, judges, coverage, bias), TableGroup), report, optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
     ),

@@ -26,6 +26,7 @@ class Percentiles:
     p50: float
     p90: float
     p99: float
+    mean: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +93,4 @@ def _seconds(row: Timings, position: int, stage: str) -> float:
 
 def _percentiles(seconds: list[float]) -> Percentiles:
     p50, p90, p99 = np.percentile(seconds, [50, 90, 99])
-    return Percentiles(len(seconds), float(p50), float(p90), float(p99))
+    return Percentiles(len(seconds), float(p50), float(p90), float(p99), math.fsum(seconds) / len(seconds))

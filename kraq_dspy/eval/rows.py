@@ -51,7 +51,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """What made the rows. `models` maps a role ("answerer", "judge", "encoder", "bertscore") to a model's name."""
+    """What made the rows. `models` maps a role ("answerer", "judge", "encoder", "bertscore") to a model's name.
+
+    `made_with` says where a run was begun (commit, machine, device): it may go on elsewhere.
+    """
 
     name: str
     dataset: str
@@ -62,6 +65,7 @@ class RunHeader:
     library_version: str = ""
     created_at: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    made_with: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,8 @@ class MetricColumn:
 class RowWriter:
     """Appends rows to a run's folder; each is on disk when `write` returns.
 
-    A folder that already has rows is continued, if its header is the same but for `created_at`; else EvaluationError.
-    One without rows, of a run that was ended before its first, begins anew.
+    A folder that already has rows is continued, if its header is the same but for `created_at` and `made_with`; else
+    EvaluationError. One without rows, of a run that was ended before its first, begins anew.
     `done` holds the (system, question id) pairs that are already there. A torn last line is dropped.
     """
 
@@ -158,7 +162,7 @@ def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
     fields = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
     if path.exists() and not anew:
         stored = json.loads(path.read_text("utf-8"))
-        differing = [key for key in fields if key != "created_at" and stored.get(key) != fields[key]]
+        differing = [key for key in fields if key not in ("created_at", "made_with") and stored.get(key) != fields[key]]
         if differing:
             raise EvaluationError(
                 f"{str(path.parent)!r} holds a run with another {', '.join(differing)}. Continue it as it was started, "

@@ -22,6 +22,7 @@ from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Summary
 from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
 from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
@@ -83,18 +84,36 @@ class PairWriter:
             raise TrainingError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
 
 
+def teaching_step(kind: str, demos: Sequence[Mapping[str, Any]] = ()) -> dspy.Predict:
+    """What the teacher is asked for pairs of this kind, with worked examples before it, if there are any.
+
+    Raises TrainingError for a demo without one of the step's fields.
+    """
+    step = dspy.Predict(SummarizeEvidence if kind == "generator" else ExplainResponse)
+    names = (*step.signature.input_fields, *step.signature.output_fields)
+    for number, demo in enumerate(demos, start=1):
+        if missing := [name for name in names if not demo.get(name)]:
+            raise TrainingError(f"Demo {number} has no {missing[0]!r}; a demo has {', '.join(names)}.")
+    step.demos = [
+        dspy.Example(**{name: demo[name] for name in names}).with_inputs(*step.signature.input_fields) for demo in demos
+    ]
+    return step
+
+
 def pairs_from_dataset(
     dataset: Dataset,
     out: Path,
     models: LanguageModels,
     *,
     kind: str = "generator",
+    step: dspy.Predict | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
 ) -> Made:
     """Asks the role "teacher" about every question that has evidence. What is in `out` already is not asked again.
 
-    A summary that gives its question away is asked for once more, then left out. Raises TrainingError when no question
+    `step` asks the teacher, `teaching_step(kind)` by default: with demos of its own it is shown how. A summary that
+    gives its question away is asked for once more, then left out. Raises TrainingError when no question
     names evidence.
     """
     progress = progress or SilentProgress()
@@ -111,10 +130,11 @@ def pairs_from_dataset(
     teacher = models["teacher"]
     writer = PairWriter(out, str(teacher.model))
     write = _summarised if kind == "generator" else _explained
+    step = step or teaching_step(kind)
 
     async def work(example: Example) -> tuple[Pair, str | None]:
         passages = [texts[document_id] for document_id in example.supporting_ids]
-        return await write(dataset.name, example, passages, str(teacher.model))
+        return await write(step, dataset.name, example, passages, str(teacher.model))
 
     async def run() -> None:
         left = [example for example in usable if writer.is_new(_key(kind, dataset.name, example))]
@@ -166,12 +186,12 @@ def pairs_from_index(
     for near, (cosine, place) in sorted(best.items()):
         summary, question = summaries[ids[near]], references[place]
         pair = Pair.generator(
-            summary.text, question, source=source, example_id=f"{summary.community_id} {question}",
-            extra={"similarity": round(cosine, 4)},
+            shown_summary(summary.title, summary.text), question, source=source,
+            example_id=f"{summary.community_id} {question}", extra={"similarity": round(cosine, 4)},
         )  # fmt: skip
         if not writer.is_new(pair.id):
             continue
-        reason = leak(summary.text, question)
+        reason = leak(pair.inputs["summary"], question)
         if reason is None:
             writer.keep(pair)
         else:
@@ -179,30 +199,31 @@ def pairs_from_index(
     return writer.made()
 
 
-async def _summarised(source: str, example: Example, passages: Sequence[str], model: str) -> tuple[Pair, str | None]:
+async def _summarised(
+    step: dspy.Predict, source: str, example: Example, passages: Sequence[str], model: str
+) -> tuple[Pair, str | None]:
     reason: str | None = None
     summary = ""
     for turn in range(TRIES):
         # Another rollout is another sample: the same request would get the same summary.
         config = {"rollout_id": turn, "temperature": 1.0} if turn else {}
-        prediction, reason = await _asked(
-            dspy.Predict(SummarizeEvidence), passages=list(passages), question=example.question, config=config
-        )
+        prediction, reason = await _asked(step, passages=list(passages), question=example.question, config=config)
         if prediction is None:
             break
-        summary = str(prediction.summary).strip()
-        reason = leak(summary, example.question) if summary else "an empty summary"
+        text = str(prediction.summary).strip()
+        summary = shown_summary(str(prediction.title or "").strip(), text)
+        reason = leak(summary, example.question) if text else "an empty summary"
         if reason is None:
             break
     about: dict[str, Any] = {"document_ids": example.supporting_ids, "model": model}
     return Pair.generator(summary, example.question, source=source, example_id=example.id, **about), reason
 
 
-async def _explained(source: str, example: Example, passages: Sequence[str], model: str) -> tuple[Pair, str | None]:
+async def _explained(
+    step: dspy.Predict, source: str, example: Example, passages: Sequence[str], model: str
+) -> tuple[Pair, str | None]:
     response = example.answers[0]
-    prediction, reason = await _asked(
-        dspy.Predict(ExplainResponse), question=example.question, passages=list(passages), response=response
-    )
+    prediction, reason = await _asked(step, question=example.question, passages=list(passages), response=response)
     rationale = "" if prediction is None else str(prediction.rationale).strip()
     if reason is None and not rationale:
         reason = "an empty rationale"

@@ -142,7 +142,7 @@ async def _build(
     calls = index.results.calls(STAGE) - before
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
-    graph = _WithoutQuestions(settings, embedder)
+    graph = GraphOnly(settings, embedder)
     report = await abuild_index(
         _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder, kraq=graph,
         progress=progress, replace=True,
@@ -202,7 +202,7 @@ def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -
     return len(chunks)
 
 
-class _WithoutQuestions(KRAQ):
+class GraphOnly(KRAQ):
     """K2RAG's graph has reports; nobody asks for questions that stand for its communities."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> Any:

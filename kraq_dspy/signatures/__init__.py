@@ -6,6 +6,7 @@ from kraq_dspy.signatures.catalogue.find_same_question import FindSameQuestion
 from kraq_dspy.signatures.catalogue.rate_groundedness import RateGroundedness
 from kraq_dspy.signatures.catalogue.rate_relevance import RateRelevance
 from kraq_dspy.signatures.catalogue.rate_stand_alone import RateStandAlone
+from kraq_dspy.signatures.catalogue.rephrase_question import RephraseQuestion
 from kraq_dspy.signatures.catalogue.write_factoid_pair import WriteFactoidPair
 from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
 from kraq_dspy.signatures.graph_search.answer_from_graph import AnswerFromGraph
@@ -70,6 +71,7 @@ __all__ = [
     "RatePoints",
     "RateRelevance",
     "RateStandAlone",
+    "RephraseQuestion",
     "RewriteQuestion",
     "ShortenText",
     "SummarizeCommunity",

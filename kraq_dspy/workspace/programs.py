@@ -153,6 +153,7 @@ class QASearchOptions:
     scan: Literal["narrow", "full"] = option("narrow", "narrow (the nearest questions) or full (block by block).")
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
     collect: bool = option(True, "Note what cannot be answered, for review.")
+    stop_early: bool = option(True, "Stop at the first block with a match; else ask about all of them.")
 
 
 def _qa_search(space: "Workspace", program: "dspy.Module", options: QASearchOptions) -> "dspy.Module":
@@ -170,7 +171,7 @@ def _stage_seconds(prediction: "dspy.Prediction") -> dict[str, float]:
 
 
 _DRAFTED = (
-    "rationale", "evidence", "chosen", "drafts", "scores", "failures", "clusters", "subsets", "scorer",
+    "rationale", "evidence", "chosen", "drafts", "scores", "failures", "clusters", "subsets", "scorer", "scores_are",
 )  # fmt: skip
 
 PROGRAMS = Registry(

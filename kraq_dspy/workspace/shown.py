@@ -35,6 +35,8 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
         total = f"{score.total:8.3f}" if score else "  failed"
         style = "cyan" if draft.number == answer.chosen else ""
         yield Text(f"  {mark} draft {draft.number} {total} ", style=style) + short(draft.response, 100)
+    if answer.get("scores_are") == "embedded":
+        yield Text("  the embedded model's log-probabilities are invented: these scores mean nothing", style="yellow")
     for failure in answer.failures:
         yield Text(f"  draft {failure.number} failed: ", style="yellow") + short(failure.reason, 200)
     if "proxy_used" in answer:

@@ -35,15 +35,26 @@ def pairs(
         float, typer.Option("--least-similarity", min=-1, max=1, help="With --index: cosine of summary and question.")
     ] = 0.5,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N questions.")] = None,
+    demos: Annotated[
+        Path | None,
+        typer.Option("--demos", metavar="FILE", help="JSON lines of worked examples that the teacher is shown."),
+    ] = None,
+    program_state: Annotated[
+        Path | None,
+        typer.Option("--program-state", metavar="FILE", help="The teacher's step as a file of save: with its demos."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
     question away. With --index no model is asked. Interrupted? The same command goes on."""
     from kraq_dspy.embedders import load_embedder
+    from kraq_dspy.errors import TrainingError
     from kraq_dspy.eval.datasets import load_dataset
-    from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index
+    from kraq_dspy.files import json_objects
+    from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index, teaching_step
     from kraq_dspy.lms.meter import Meter
     from kraq_dspy.lms.roles import LanguageModels
+    from kraq_dspy.programs.state import load_state
     from kraq_dspy.stores.index import Index
 
     if dataset is None:
@@ -65,8 +76,12 @@ def pairs(
     else:
         settings = calls.settings()
         models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
+        worked = [row for _, row in json_objects(demos, TrainingError, "the demos")] if demos else []
+        step = teaching_step(kind.value, worked)
+        if program_state is not None:
+            load_state(step, program_state)
         with Bars(settings, quiet=json) as bars:
-            made = pairs_from_dataset(questions, out, models, kind=kind.value, limit=limit, progress=bars)
+            made = pairs_from_dataset(questions, out, models, kind=kind.value, step=step, limit=limit, progress=bars)
     if json:
         print_json({"file": str(made.path), "pairs": made.pairs, "rejected": made.rejected, "known": made.known})
         return

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from rich.progress import (
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal
+
 LABELS = {"ask": "questions", "load": "read", "qa pairs": "question pairs"}
 
 
@@ -36,7 +39,7 @@ def has_tokens(models: Iterable[str]) -> bool:
 
 
 class Bars:
-    """`kraq_dspy.ports.Progress` as bars: counts, rate, tokens, time left. Silent when piped.
+    """`kraq_dspy.ports.Progress` as bars: counts, rate, tokens, time left. Without a terminal a line now and then.
 
     `kept` is said when the run is interrupted. Tokens are shown where the settings name a language model: those of the
     embedded one cost nothing.
@@ -61,6 +64,8 @@ class Bars:
             console=errors,
             disable=quiet or not errors.is_terminal,
         )
+        self._writes_lines = not quiet and not errors.is_terminal and not errors.quiet
+        self._last_line = monotonic()
         self._shows_tokens = settings is not None and has_tokens(role.model for role in settings.roles.values())
         self._kept = kept
         self._tasks: dict[str, TaskID] = {}
@@ -95,6 +100,10 @@ class Bars:
             rate=f"{speed:,.0f}/s" if speed and speed >= 1 else (f"{speed:.2f}/s" if speed else ""),
             tokens=f"{compact(tokens[0])}+{compact(tokens[1])} tokens" if self._shows_tokens and any(tokens) else "",
         )
+        if self._writes_lines and monotonic() - self._last_line >= LINE_EVERY:
+            self._last_line = monotonic()
+            at = self._progress.tasks[task]
+            errors.print(f"{label(stage)}: {at.completed:.0f}{f' of {at.total:.0f}' if at.total else ''}", markup=False)
 
     def finish(self, stage: str) -> None:
         if stage in self._tasks:

@@ -1,6 +1,8 @@
 """`kraq status`: what is in an index, at once and without loading any model."""
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -17,6 +19,9 @@ def status(
     index_dir: IndexDir,
     watched: Annotated[bool, typer.Option("--watch", help="Look again and again until the build is complete.")] = False,
     every: Annotated[float, typer.Option("--every", min=0.1, metavar="SECONDS", help="How often.")] = 2.0,
+    scored: Annotated[
+        bool, typer.Option("--communities", help="Also how good each level's partition is (extra communities).")
+    ] = False,
     json: Json = False,
 ) -> None:
     """What the index holds, what made it, what it took, and what failed."""
@@ -26,18 +31,23 @@ def status(
     from kraq_dspy.catalogue.sources import count_answers
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
-    from kraq_dspy.records import Community, Question
+    from kraq_dspy.graph.other_algorithms import score_partition
+    from kraq_dspy.records import Community, Entity, Question, Relationship
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
         manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
         usage = index.results.usage()
         communities = list(index.all(Community))
+        elements = (list(index.all(Entity)), list(index.all(Relationship))) if scored else ([], [])
         questions = Counter(question.level for question in index.questions(source="kraq"))
         personal = {question.id: kinds for question in index.all(Question) if (kinds := find_personal(question.text))}
     answers = count_answers(index_dir)
     depth = 1 + max((community.level for community in communities), default=-1)
     levels = {level: len(communities_at(communities, level)) for level in range(depth)}
+    scores = (
+        {level: score_partition(*elements, communities_at(communities, level)) for level in levels} if scored else {}
+    )
     if json:
         print_json(
             {
@@ -47,6 +57,7 @@ def status(
                 "counts": counts,
                 "partition_sizes": levels,
                 "questions_by_level": questions,
+                **({"partition_scores": {level: _known(each) for level, each in scores.items()}} if scored else {}),
                 "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
                 "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
                 "answers": answers,
@@ -68,6 +79,10 @@ def status(
     if levels:
         sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
         output.print(grid("levels", ">level,>communities,>new questions", sizes))
+    if scores:
+        names = list(next(iter(scores.values())))
+        shown = [(level, *(f"{each[name]:.3f}" for name in names)) for level, each in scores.items()]
+        output.print(grid("partitions", ",".join(f">{name}" for name in ("level", *names)), shown))
     if usage:
         with_tokens = has_tokens(model for _, model in usage)
         spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
@@ -79,3 +94,8 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
+
+
+def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """Without what is not defined, which JSON has no word for."""
+    return {name: None if math.isnan(score) else score for name, score in scores.items()}

@@ -112,6 +112,19 @@ def _occurs(reference: str, predicted: str, whole_words: bool) -> bool:
     return sought in searched
 
 
+def token_overlap(gold: Sequence[str], predicted: str) -> tuple[float, float]:
+    """Precision and recall of the predicted words, against the gold answer with the best F1; each in [0, 1].
+
+    What `token_f1` is made of. An answer without words has a precision of 0.0 unless the gold one has none either.
+    """
+    words = answer_words(check_prediction(predicted))
+    best = max((answer_words(reference) for reference in check_references(gold)), key=lambda each: _f1(each, words))
+    common = sum((Counter(best) & Counter(words)).values())
+    if not words or not best:
+        return float(words == best), float(words == best)
+    return common / len(words), common / len(best)
+
+
 def _f1(gold: list[str], predicted: list[str]) -> float:
     common = sum((Counter(gold) & Counter(predicted)).values())
     # Equal to 2PR/(P+R), without its division by zero.

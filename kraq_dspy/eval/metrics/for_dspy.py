@@ -40,6 +40,8 @@ __all__ = [
     "similarity_metric",
     "strict_exact_match",
     "token_f1",
+    "token_precision",
+    "token_recall",
 ]
 
 Scorer = Callable[[Any, Any], float]
@@ -251,6 +253,8 @@ paper_match = Metric("paper_match", _paper_match, _explain_match)
 exact_match = _answer_metric("exact_match", answers.exact_match)
 strict_exact_match = _answer_metric("strict_exact_match", answers.strict_exact_match)
 token_f1 = _answer_metric("token_f1", answers.token_f1, threshold=0.8)
+token_precision = _answer_metric("token_precision", lambda gold, predicted: answers.token_overlap(gold, predicted)[0])
+token_recall = _answer_metric("token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1])
 list_exact_match = Metric(
     "list_exact_match",
     lambda example, prediction: answers.list_exact_match(_items(example), _answer(prediction)),
@@ -269,6 +273,17 @@ words need not say so."""
 
 ANSWER_METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in (exact_match, token_f1, strict_exact_match, paper_match, rouge_l, meteor, bleu_1, bleu_4)
+    for metric in (
+        exact_match,
+        token_f1,
+        token_precision,
+        token_recall,
+        strict_exact_match,
+        paper_match,
+        rouge_l,
+        meteor,
+        bleu_1,
+        bleu_4,
+    )
 }
 """Those of single answers, by name."""

@@ -42,7 +42,15 @@ def dataset_names(folder: Path, chosen: Sequence[str], of_table: Sequence[str]) 
     return names
 
 
-def load(folder: Path, name: str, *, tokens: int | None = None, limit: int | None = None, seed: int = 0) -> Asked:
+def load(
+    folder: Path,
+    name: str,
+    *,
+    tokens: int | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    needs_corpus: bool = True,
+) -> Asked:
     """`name` from the folder of data sets, or the folder itself where it is one. No network is used.
 
     With `tokens`, the papers' sample: questions until their evidence has that many tokens, over that evidence alone.
@@ -57,7 +65,7 @@ def load(folder: Path, name: str, *, tokens: int | None = None, limit: int | Non
         dataset = load_dataset(name, folder)
     if tokens is not None:
         dataset = sample_to_tokens(dataset, tokens, seed=seed)
-    if not dataset.documents:
+    if needs_corpus and not dataset.documents:
         raise EvaluationError(f"{dataset.name} has questions but no corpus, so nothing can be indexed.")
     examples = sorted(dataset.examples, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)

@@ -5,6 +5,7 @@ import json
 import logging
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from kraq_dspy.indexing.build import abuild_index
 from kraq_dspy.indexing.import_graph import aimport_triples
 from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.programs.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.index import Index
 
@@ -50,6 +52,7 @@ def prepare_index(
     embedder: Embedder,
     *,
     random_questions: bool = False,
+    program_states: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> PreparedIndex:
     """The data set's index in `folder`, built where it is not there yet, gone on with where it is unfinished.
@@ -57,19 +60,20 @@ def prepare_index(
     Given triples are taken instead of extracting anew. Where another index differs in the questions' generator alone,
     the work is done on a copy of it, so that nothing but the questions is asked again.
     """
-    mark = fingerprint(dataset, settings)
+    mark = fingerprint(dataset, settings, program_states=program_states)
     path = folder / f"{dataset.name}-{mark[:12]}.kraq"
     random_questions = random_questions or _has_random_questions(path)
     if _is_complete(path, random_questions):
         return PreparedIndex(path, mark, None)
     folder.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
+    if not path.exists() and not program_states:
         _start_from_sibling(path, folder, dataset, settings)
     logger.info("indexing %s into %s", dataset.name, path)
     options: dict[str, Any] = {
         "settings": settings,
         "embedder": embedder,
         "random_questions": random_questions,
+        "program_states": program_states,
         "progress": progress or SilentProgress(),
     }
     return PreparedIndex(path, mark, run_coroutine(_build(dataset, path, options)))
@@ -83,7 +87,9 @@ async def _build(dataset: Dataset, path: Path, options: dict[str, Any]) -> Build
         return await aimport_triples(folder, path, **options)
 
 
-def fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings | None = None) -> str:
+def fingerprint(
+    dataset: Dataset, settings: Settings, generator: RoleSettings | None = None, program_states: Sequence[Path] = ()
+) -> str:
     """32 hexadecimal digits; `generator` instead of the settings' role of that name."""
     roles = {role: settings.role(role) for role in _BUILDERS} | ({"generator": generator} if generator else {})
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
@@ -92,7 +98,9 @@ def fingerprint(dataset: Dataset, settings: Settings, generator: RoleSettings | 
     made_with["roles"] = {name: [role.model, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]
-    return content_id("index", *(json.dumps(part, sort_keys=True) for part in (made_with, corpus, triples)))
+    states = [dict(read_state(path).predictors) for path in program_states]
+    parts = [made_with, corpus, triples, *([states] if states else [])]
+    return content_id("index", *(json.dumps(part, sort_keys=True) for part in parts))
 
 
 def _is_complete(path: Path, random_questions: bool) -> bool:

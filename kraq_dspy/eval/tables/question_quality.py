@@ -1,34 +1,66 @@
 """Rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
 from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.stores.index import Index
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.rows import RowWriter
+    from kraq_dspy.eval.tables.indexes import PreparedIndex
+    from kraq_dspy.eval.tables.run import Run
 
 RELEVANCE = "relevance"
 _BLOCK = 256  # pairs scored before their rows are written
 
 
-def settings_of(system: System, settings: Settings) -> Settings | None:
-    """The settings that make the system's questions; None where the other generator it asks for is the same model."""
-    if unknown := set(system.options) - {"generator"}:
-        raise ConfigError(f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes `generator`.")
-    if "generator" not in system.options:
-        return settings
-    instead = settings.role(system.options["generator"])
-    if instead == settings.role("generator"):
-        return None
-    roles: dict[str, RoleSettings] = {**settings.roles, "generator": instead}
-    return dataclasses.replace(settings, roles=roles)
+def measure(run: "Run", folder: Path) -> None:
+    """Question sets against the data set's questions: each is asked for in an index of its own settings."""
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    sets: dict[str, list[str]] = {}
+    first: PreparedIndex | None = None
+    for system, settings in kept:
+        if system.options.get("needs_state") and "state" not in system.options:
+            notes.append(f"{system.name} is left out: give what tuned it, --program-state '{system.name}=FILE'.")
+            continue
+        index = run.index(settings, random_questions=systems.asks_random(system), program_states=_states(system))
+        first = first or index
+        with Index.open(index.path) as opened:
+            records = opened.questions(source=system.use, duplicates=True)
+        sets[system.name] = [question.text for question in records]
+    if first is None:
+        raise ConfigError(f"No system of the table {run.table.name!r} can be run. {' '.join(notes)}")
+    scorer = run.options.bertscore()
+    extra = {"questions": {name: len(texts) for name, texts in sets.items()}, "notes": notes}
+    writer: RowWriter = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
+    for name, texts in sets.items():
+        run.progress.start(name, len(run.questions.examples))
+        run.progress.advance(name, sum(system == name for system, _ in writer.done))
+        todo = [each for each in run.questions.examples if (name, each.id) not in writer.done]
+        for row in rows(name, todo, texts, run.embedder, scorer, run.table.metrics):
+            writer.write(row)
+            run.progress.advance(name)
+        run.progress.finish(name)
+
+
+def _states(system: System) -> list[Path]:
+    """Raises ConfigError for an option that a source of questions does not have."""
+    if unknown := set(system.options) - {"roles", "settings", "state", "needs_state"}:
+        raise ConfigError(
+            f"{system.name!r}: unknown option {min(unknown)!r}; a source of questions takes roles, settings and state."
+        )
+    return [Path(system.options["state"])] if "state" in system.options else []
 
 
 def rows(

@@ -26,16 +26,19 @@ RANKING: Mapping[str, Callable[..., float]] = {
 }
 """With "@k" or, without, at the system's own budget."""
 
-SIMILARITY, JUDGE, RUBRIC = "answer_similarity", "judge", "rubric"
+SIMILARITY, JUDGE, RUBRIC, RIGHT = "answer_similarity", "judge", "rubric", "right"
 DOCUMENTS, DISTANCE = "distinct_documents", "hit_distance"
 FACTS = {
     "proxy_used": lambda prediction: float(prediction.proxy_used),
     "looked_up": lambda prediction: _looked_up(prediction),
-    "judged_right": lambda prediction: float(prediction.valid),
+    "accepted": lambda prediction: float(prediction.valid),
 }
-"""What only some programs say of themselves."""
+"""What only some programs say of themselves: "accepted" is an answer that the program's own validator let pass."""
 
-NAMES = (*ANSWER_METRICS, SIMILARITY, JUDGE, RUBRIC, *RANKING, DOCUMENTS, DISTANCE, *FACTS)
+JUDGES: Mapping[str, type[Judge]] = {JUDGE: BinaryJudge, RUBRIC: RubricJudge, RIGHT: RubricJudge}
+""" "right" is a rubric's 4 or 5, or, where an answer was prepared, that it is the question's own (QA search paper)."""
+
+NAMES = (*ANSWER_METRICS, SIMILARITY, *JUDGES, *RANKING, DOCUMENTS, DISTANCE, *FACTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Scorer:
         self.names = tuple(names)
         self._embedder = embedder
         self._judges: dict[str, Judge] = {}
-        for name, kind in ((JUDGE, BinaryJudge), (RUBRIC, RubricJudge)):
+        for name, kind in JUDGES.items():
             if name in names:
                 judge = kind()
                 judge.set_lm(judge_lm)
@@ -104,11 +107,16 @@ class Scorer:
         return verdicts.verdicts[0].score
 
 
+def is_judged(metric: str) -> bool:
+    """Whether a language model decides."""
+    return metric in JUDGES
+
+
 def _defined(name: str, example: Example, prediction: Any) -> bool:
     kind = name.partition("@")[0]
     if kind in RANKING:
         return bool(example.supporting_ids)
-    if kind == "judged_right":
+    if kind == "accepted":
         return prediction.get("valid") is not None
     if kind in FACTS:
         return "proxy_used" in prediction

@@ -1,10 +1,14 @@
 """Makes figures of rows: means with intervals, differences from the baseline with paired tests, what failed."""
 
 import dataclasses
+import math
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import TOTAL, ModelledLatency, Percentiles, parallel_model, stage_times, wall_time
@@ -16,6 +20,9 @@ from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_
 class Cell:
     """One metric of one system. `n_failed` have no score for a reason that their rows tell; `n_undefined` cannot have
     one (no gold answer, no known evidence).
+
+    `quartiles` are the first and the third of the questions' scores. `folds` are the means of random parts of them,
+    where the table asks for such.
 
     `difference` is to the baseline, over the `n_paired` questions that both have a score for, with the p-value of the
     paired randomisation test; `p_adjusted` is Holm's, over the systems of this metric and data set. None for the
@@ -30,6 +37,23 @@ class Cell:
     n_paired: int = 0
     p_value: float | None = None
     p_adjusted: float | None = None
+    quartiles: tuple[float, float] | None = None
+    folds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Means over the questions that say what they took, and the most memory held after one, in megabytes.
+
+    `cost` is None where no model has a price, `gpu_mb` where the process had no accelerator.
+    """
+
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
+    cost: float | None
+    memory_mb: float | None
+    gpu_mb: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +67,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class SystemSummary:
-    """`tokens` and `calls` are means over the questions; None where no model was asked."""
+    """`resources` is None where no row says what it took."""
 
     name: str
     settings: Mapping[str, Any]
@@ -52,8 +76,7 @@ class SystemSummary:
     reasons: Mapping[str, int]
     cells: Mapping[str, Cell]
     latency: Latency | None
-    calls: float | None
-    tokens: float | None
+    resources: Resources | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +152,8 @@ def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | Non
             raise EvaluationError(f"The baseline {baseline!r} is no system of the run; there are: {', '.join(order)}.")
         chosen = ""  # an unfinished run: not yet asked
     metrics = described.get("metrics") or sorted({name for row in rows for name in row.metrics})
-    cells = {name: {metric: _cell(by_system[name], metric, seed) for metric in metrics} for name in order}
+    folds = described.get("folds", 0)
+    cells = {name: {metric: _cell(by_system[name], metric, seed, folds) for metric in metrics} for name in order}
     if chosen:
         for metric in metrics:
             _compare(cells, by_system, metric, chosen, seed)
@@ -146,11 +170,26 @@ def defined_rows(rows: Iterable[Row], metric: str) -> list[Row]:
     return [row for row in rows if metric not in row.extra.get("undefined", ())]
 
 
-def _cell(rows: Sequence[Row], metric: str, seed: int) -> Cell:
+def _cell(rows: Sequence[Row], metric: str, seed: int, folds: int) -> Cell:
     defined = defined_rows(rows, metric)
     column = metric_column(defined, metric)
-    interval = bootstrap_mean(list(column.scores.values()), seed=seed) if column.scores else None
-    return Cell(metric, interval, len(column.failures), len(rows) - len(defined))
+    undefined = len(rows) - len(defined)
+    if not column.scores:
+        return Cell(metric, None, len(column.failures), undefined)
+    scores = list(column.scores.values())
+    first, third = np.percentile(scores, [25, 75])
+    return Cell(
+        metric, bootstrap_mean(scores, seed=seed), len(column.failures), undefined,
+        quartiles=(float(first), float(third)), folds=_fold_means(column.scores, folds, seed),
+    )  # fmt: skip
+
+
+def _fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[float, ...]:
+    """Means of parts of nearly equal size, which the seed draws from the questions (K2RAG paper, algorithm 3)."""
+    ids = sorted(scores)
+    random.Random(seed).shuffle(ids)
+    parts = [ids[number::folds] for number in range(folds)]
+    return tuple(math.fsum(scores[id] for id in part) / len(part) for part in parts if part)
 
 
 def _compare(
@@ -183,13 +222,27 @@ def _system(name: str, settings: Mapping[str, Any], rows: Sequence[Row], cells: 
         for reason in (row.failure, *row.failed_metrics.values()):
             if reason is not None:
                 reasons[reason] = reasons.get(reason, 0) + 1
-    usage = [row.extra["usage"] for row in rows if row.extra.get("usage", {}).get("calls")]
-    calls = sum(each["calls"] for each in usage) / len(rows) if usage else None
-    tokens = sum(each["prompt_tokens"] + each["completion_tokens"] for each in usage) / len(rows) if usage else None
     return SystemSummary(
         name, settings, len(rows), len(failed), dict(sorted(reasons.items(), key=lambda item: -item[1])), cells,
-        _latency([row for row in rows if row.timings]), calls, tokens,
+        _latency([row for row in rows if row.timings]),
+        _resources([row.extra["usage"] for row in rows if "usage" in row.extra]),
     )  # fmt: skip
+
+
+def _resources(usage: Sequence[Mapping[str, float]]) -> Resources | None:
+    if not usage:
+        return None
+
+    def mean(name: str) -> float:
+        return math.fsum(each.get(name, 0) for each in usage) / len(usage)
+
+    def most(name: str) -> float | None:
+        return max((each[name] for each in usage if name in each), default=None)
+
+    cost = mean("cost") if any("cost" in each for each in usage) else None
+    return Resources(
+        mean("calls"), mean("prompt_tokens"), mean("completion_tokens"), cost, most("memory_mb"), most("gpu_mb")
+    )
 
 
 def _latency(rows: Sequence[Row]) -> Latency | None:

@@ -1,5 +1,6 @@
 """Reads a table's systems, programs that answer and retrievers that find, and prepares what they look up."""
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.config import Settings
+from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import System, Table
@@ -20,8 +21,47 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program, choose_retriever
 from kraq_dspy.workspace.specs import Preparation, ProgramChoice
 
-_OF_THE_SYSTEM = ("state", "retriever", "retriever_options")
+OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
 """Options of an entry that are not the program's."""
+
+
+def settings_of(system: System, settings: Settings) -> Settings:
+    """The settings with the system's own sections, and its roles done by the models of the others that it names.
+
+    Raises ConfigError, which names the system, for a section, key, value or role that is not known.
+    """
+    sections: Mapping[str, Mapping[str, Any]] = system.options.get("settings", {})
+    try:
+        for name, values in sections.items():
+            section = dataclasses.replace(getattr(settings, name), **values)
+            settings = dataclasses.replace(settings, **{name: section})
+    except (AttributeError, TypeError, ConfigError) as error:
+        raise ConfigError(f"{system.name!r}: {error}") from error
+    roles: Mapping[str, str] = system.options.get("roles", {})
+    if unknown := sorted({*roles, *roles.values()} - set(ROLES)):
+        raise ConfigError(f"{system.name!r}: there is no role {unknown[0]!r}; the roles are {', '.join(ROLES)}.")
+    if not roles:
+        return settings
+    instead = {role: settings.role(other) for role, other in roles.items()}
+    return dataclasses.replace(settings, roles={**settings.roles, **instead})
+
+
+def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[System, Settings]], list[str]]:
+    """The systems with their settings, and notes on those left out since they would be another one once more."""
+    seen: dict[str, str] = {}
+    kept, notes = [], []
+    for system in systems:
+        own = settings_of(system, settings)
+        options = {name: value for name, value in system.options.items() if name not in ("roles", "settings")}
+        fields = {**own.to_dict(), "roles": {role: dataclasses.asdict(own.role(role)) for role in ROLES}}
+        key = json.dumps([system.use, options, fields], sort_keys=True)
+        if key in seen and system.options.get("roles"):
+            roles = ", ".join(system.options["roles"])
+            notes.append(f"{system.name} is left out: its {roles} is the same model as that of {seen[key]}.")
+            continue
+        seen.setdefault(key, system.name)
+        kept.append((system, own))
+    return kept, notes
 
 
 def program_of(system: System, *, seed: int = 0) -> ProgramChoice:
@@ -29,7 +69,7 @@ def program_of(system: System, *, seed: int = 0) -> ProgramChoice:
 
     Raises ConfigError, which names the system, for a name, an option or a value that is not known.
     """
-    options = {name: value for name, value in system.options.items() if name not in _OF_THE_SYSTEM}
+    options = own_options(system)
     retriever, retriever_options = (system.options.get(name) for name in ("retriever", "retriever_options"))
 
     def choose(options: Mapping[str, Any]) -> ProgramChoice:
@@ -62,11 +102,21 @@ def state_digests(table: Table) -> dict[str, str]:
     }
 
 
-def needed(table: Table) -> list[tuple[Preparation, Any]]:
-    """What the programs or retrievers of a table look up, each once, with the options that it is made with."""
+def own_options(system: System) -> dict[str, Any]:
+    """Without what an entry says of its settings, models, state and retriever."""
+    return {name: value for name, value in system.options.items() if name not in OF_THE_SYSTEM}
+
+
+def asks_random(system: System) -> bool:
+    """Whether it needs the questions of the Random baseline."""
+    return "random" in (system.use, system.options.get("questions"))
+
+
+def needed(table: Table, systems: Iterable[System]) -> list[tuple[Preparation, Any]]:
+    """What the programs or retrievers look up, each once, with the options that it is made with."""
     work: dict[tuple[str, Any], Preparation] = {}
-    for system in table.systems:
-        choice = choose_retriever(system.use, system.options) if table.kind == "retrievers" else program_of(system)
+    for system in systems:
+        choice = choose_retriever(system.use, own_options(system)) if table.kind == "retrievers" else program_of(system)
         for preparation, options in choice.prepared:
             known = {"top_n": table.precompute, "questions": getattr(options, "questions", "kraq")}
             fitting = {name: known[name] for name in options_of(preparation.options) if name in known}

@@ -1,17 +1,29 @@
 """Reads what a table compares from one TOML file (see `definitions/`)."""
 
+import itertools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
 
-KINDS = ("questions", "answers", "retrievers")
-"""Of questions: how near they come to reference questions. Of answers: programs over an index. Of retrievers: what they
-find at several budgets."""
+DEFINITIONS = Path(__file__).parent / "definitions"
+
+KINDS = {
+    "questions": "source",
+    "answers": "program",
+    "retrievers": "retriever",
+    "qa_search": "approach",
+    "qa_pairs": "step",
+    "index": "measure",
+}
+"""What a table compares, and the key under which a system says what it is. Of questions: how near they come to
+reference questions. Of answers: programs over an index. Of retrievers: what they find at several budgets. Of qa_search:
+prepared answers, and a program before or behind them. Of qa_pairs: passages put into question-answer pairs. Of index:
+what an index is made of, and what making it takes."""
 
 DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health"}
 """The papers' spelling, and the name under which the set can be fetched."""
@@ -21,13 +33,16 @@ DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": 
 class System:
     """`use` names a program, a retriever or a source of questions, by the table's kind; `options` are its settings.
 
-    `varied` is the option that an ablation varies; "" for a system of its own.
+    Beside those of the program, `options` may hold `settings` (sections of kraq.toml that are this system's own) and
+    `roles` (whose model takes a role's place). `varied` is the option that an ablation varies, "" for a system of its
+    own; `fixed` are options that a data set's settings do not overrule.
     """
 
     name: str
     use: str
     options: Mapping[str, Any] = field(default_factory=dict)
     varied: str = ""
+    fixed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,21 @@ class Ablation:
 
     def covers(self, dataset: str) -> bool:
         """Whether it is run on a data set; "hotpotqa" covers "hotpotqa-mini" too."""
-        return not self.datasets or any(_plain(dataset).startswith(_plain(name)) for name in self.datasets)
+        return not self.datasets or any(is_covered(dataset, name) for name in self.datasets)
+
+
+@dataclass(frozen=True, slots=True)
+class AsInPaper:
+    """What `--paper` asks for: evidence of so many `tokens`, so many questions of a data set, the options that a system
+    gets where it has them, and sections of kraq.toml that are set so."""
+
+    tokens: int | None = None
+    samples: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def sample(self, dataset: str) -> int | None:
+        return next((count for name, count in self.samples.items() if is_covered(dataset, name)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +78,10 @@ class Table:
     """`datasets` may be any that the schema of `eval.datasets` fits. `budgets` are the retrievers' numbers of passages.
 
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
-    overrules the settings': a table of latencies asks one question at a time.
+    overrules the settings': a table of latencies asks one question at a time. With `folds`, the means over so many
+    random parts of the questions are reported too. `references` "model" takes a model's answer from the gold evidence
+    as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's own answers, "synthetic" pairs
+    that a model makes of its documents. `papers` are ids of the papers' tables that the report shows; empty for all.
     """
 
     name: str
@@ -64,11 +96,16 @@ class Table:
     precompute: int = 100
     concurrency: int | None = None
     options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    folds: int = 0
+    references: str = "gold"
+    catalogue: str = "gold"
+    paper: AsInPaper = AsInPaper()
+    papers: tuple[str, ...] = ()
 
     def systems_for(self, dataset: str) -> list[System]:
         """Systems with the data set's own settings, and those of the ablations that cover it."""
         covered = {name for ablation in self.ablations if ablation.covers(dataset) for _, name in ablation.points}
-        own = next((some for name, some in self.options_of.items() if _plain(dataset).startswith(_plain(name))), {})
+        own = next((some for name, some in self.options_of.items() if is_covered(dataset, name)), {})
         return [
             replace(system, options={**system.options, **_applicable(system, own)})
             for system in self.systems
@@ -82,14 +119,52 @@ class Table:
             raise ConfigError(f"The baseline {baseline!r} is no system of the table; there are: {', '.join(names)}.")
         return replace(self, baseline=baseline)
 
+    def for_paper(
+        self, table_id: str, systems: Collection[str], metrics: Sequence[str], datasets: Sequence[str]
+    ) -> "Table":
+        """What a table of a paper needs: its systems and those they are made of, its data sets, and its metrics, or all
+        where it has none of ours."""
+        parts = {
+            system.options.get(part) for system in self.systems for part in ("first", "then") if system.name in systems
+        }
+        systems = {*systems, *parts}
+        ablations = tuple(
+            replace(each, points=points)
+            for each in self.ablations
+            if len(points := tuple(point for point in each.points if point[1] in systems)) > 1
+        )
+        varied = {name for each in ablations for _, name in each.points}
+        kept = tuple(
+            system if system.name in varied else replace(system, varied="")
+            for system in self.systems
+            if system.name in systems
+        )
+        baseline = self.baseline if self.baseline in systems else kept[0].name
+        return replace(
+            self, systems=kept, ablations=ablations, baseline=baseline, papers=(table_id,), datasets=tuple(datasets),
+            metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
+        )  # fmt: skip
+
+    def as_in_paper(self) -> "Table":
+        """With the options that the paper gave its systems."""
+        return replace(
+            self,
+            systems=tuple(
+                replace(system, options={**system.options, **self.paper.options.get(system.use, {})})
+                for system in self.systems
+            ),
+        )
+
     def with_state(self, file: Path) -> "Table":
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
-        system NAME and what varies it.
+        system NAME and what varies it. A source of questions has it in the pipeline that makes them.
 
         Raises ConfigError where no system is a program, or for a system that has a state already.
         """
-        if self.kind != "answers":
-            raise ConfigError(f"A program's state goes into a table of answers; {self.name!r} is one of {self.kind}.")
+        if self.kind not in ("answers", "questions"):
+            raise ConfigError(
+                f"A program's state goes into a table of answers or questions; {self.name!r} is one of {self.kind}."
+            )
         system, separator, path = str(file).partition("=")
         named = [system.name for system in self.systems if not system.varied]
         if not separator or system not in named:
@@ -98,10 +173,6 @@ class Table:
             return replace(self, systems=tuple(_stated(system, str(file)) for system in self.systems))
         of = {system} | {name for each in self.ablations if each.of == system for _, name in each.points}
         return replace(self, systems=tuple(_stated(each, path) if each.name in of else each for each in self.systems))
-
-    @property
-    def needs_random_questions(self) -> bool:
-        return any("random" in (system.use, system.options.get("questions")) for system in self.systems)
 
 
 def read_table(path: Path) -> Table:
@@ -120,7 +191,7 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> Table:
     where = f"table {name!r}"
     known = {
         "title", "kind", "datasets", "baseline", "metrics", "systems", "ablations", "budgets", "precompute",
-        "concurrency", "options",
+        "concurrency", "options", "folds", "references", "catalogue", "paper",
     }  # fmt: skip
     if unknown := sorted(set(content) - known):
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}.")
@@ -130,8 +201,7 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> Table:
     kind = content["kind"]
     if kind not in KINDS:
         raise ConfigError(f"{where}: kind is {kind!r}; expected one of {', '.join(KINDS)}.")
-    use = {"questions": "source", "answers": "program", "retrievers": "retriever"}[kind]
-    systems = [_system(entry, use, where) for entry in content["systems"]]
+    systems = [_system(entry, KINDS[kind], where) for declared in content["systems"] for entry in _product(declared)]
     ablations = []
     for entry in content.get("ablations", ()):
         ablation, more = _ablation(entry, systems, where)
@@ -159,6 +229,10 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> Table:
         precompute=content.get("precompute", 100),
         concurrency=content.get("concurrency"),
         options_of=content.get("options", {}),
+        folds=content.get("folds", 0),
+        references=_one_of(content, "references", ("gold", "model"), where),
+        catalogue=_one_of(content, "catalogue", ("gold", "synthetic"), where),
+        paper=_as_in_paper(content.get("paper", {}), where),
     )
     return table.against(table.baseline)
 
@@ -169,6 +243,30 @@ def _system(entry: Mapping[str, Any], use: str, where: str) -> System:
     return System(entry["name"], entry[use], {key: entry[key] for key in entry if key not in ("name", use)})
 
 
+def _product(entry: Any) -> Iterator[Any]:
+    """The systems that an entry with lists stands for: one for each combination, whose name holds the values."""
+    lists = (
+        {key: value for key, value in entry.items() if isinstance(value, list)} if isinstance(entry, Mapping) else {}
+    )
+    for values in itertools.product(*lists.values()):
+        chosen = dict(zip(lists, values, strict=True))
+        yield {**entry, **chosen, "name": str(entry.get("name", "")).format(**chosen)} if chosen else entry
+
+
+def _one_of(content: Mapping[str, Any], key: str, known: Sequence[str], where: str) -> str:
+    value = content.get(key, known[0])
+    if value not in known:
+        raise ConfigError(f"{where}: {key} is {value!r}; expected one of {', '.join(known)}.")
+    return str(value)
+
+
+def _as_in_paper(content: Mapping[str, Any], where: str) -> AsInPaper:
+    try:
+        return AsInPaper(**content)
+    except TypeError as error:
+        raise ConfigError(f"{where}: the section paper holds what it cannot: {error}.") from error
+
+
 def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -> tuple[Ablation, list[System]]:
     """The ablation, and the systems that it adds: a value that a system has already is not run twice."""
     if missing := [key for key in ("of", "parameter", "values") if key not in entry]:
@@ -177,13 +275,17 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
     if base is None:
         raise ConfigError(f"{where}: the ablation of {entry['of']!r} names no system.")
     parameter = entry["parameter"]
+    others: Mapping[str, Any] = entry.get("with", {})
+    about = "".join(f", {key}={value}" for key, value in others.items())
     points: list[tuple[float, str]] = []
     more: list[System] = []
     for value in entry["values"]:
-        if base.options.get(parameter) == value:
+        if not others and base.options.get(parameter) == value:
             points.append((value, base.name))
             continue
-        system = System(f"{base.name}, {parameter}={value:g}", base.use, {**base.options, parameter: value}, parameter)
+        options = {**base.options, **others, parameter: value}
+        name = f"{base.name}{about}, {parameter}={value:g}"
+        system = System(name, base.use, options, parameter, frozenset((*others, parameter)))
         more.append(system)
         points.append((value, system.name))
     return Ablation(parameter, base.name, tuple(points), tuple(entry.get("datasets", ()))), more
@@ -196,8 +298,13 @@ def _stated(system: System, file: str) -> System:
 
 
 def _applicable(system: System, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The data set's settings that the system has, but for the one that an ablation varies in it."""
-    return {key: value for key, value in own.items() if key in system.options and key != system.varied}
+    """The data set's settings that the system has, but for those that an ablation sets in it."""
+    return {key: value for key, value in own.items() if key in system.options and key not in system.fixed}
+
+
+def is_covered(dataset: str, name: str) -> bool:
+    """Whether what is said of the data set `name` holds for `dataset`: "hotpotqa" covers "hotpotqa-mini" too."""
+    return _plain(dataset).startswith(_plain(name))
 
 
 def _plain(name: str) -> str:

@@ -12,6 +12,11 @@ from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
 
+def shown_summary(title: str, text: str) -> str:
+    """A summary as the generator sees it, in training and when it is asked: its title, and the text below."""
+    return f"{title}\n{text}" if title else text
+
+
 class DescribeCommunity(SavableModule):
     """Title, summary and findings of a community whose elements come most important first."""
 
@@ -30,7 +35,7 @@ class DescribeCommunity(SavableModule):
 class AskQuestion(SavableModule):
     """The representative question of a summary: f_theta of the KRAQ paper, section 2.
 
-    Its signature is what a fine-tuned generator is trained on, so a summary alone goes in.
+    Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}

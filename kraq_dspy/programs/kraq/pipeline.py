@@ -16,7 +16,7 @@ from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.graph.resolve import NameCount, Resolution, propose_merges, resolve_entities
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.extractor import extractor
@@ -175,7 +175,7 @@ class KRAQ(SavableModule):
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text."""
         by_id = {community.id: community for community in communities}
-        items = _mapped(lambda s: Item(s.community_id, {"summary": f"{s.title}\n{s.text}"}), summaries)
+        items = _mapped(lambda s: Item(s.community_id, {"summary": shown_summary(s.title, s.text)}), summaries)
         async for done in steps.map("ask", "generator", self.ask, items, total=total):
             community = by_id[done.id]
             yield Question(

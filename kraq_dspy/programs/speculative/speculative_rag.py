@@ -22,6 +22,9 @@ from kraq_dspy.records import Hit
 from kraq_dspy.signatures import DraftAnswer
 from kraq_dspy.validation import require_counts
 
+EMBEDDED = "embedded"
+"""The model whose log-probabilities are invented (`lms.engines.embedded`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeenPassages:
@@ -52,7 +55,8 @@ class SpeculativeRAG(SavableModule):
 
     The prediction has `answer`, `rationale`, `hits` (all that were retrieved), `evidence` (those of the chosen draft),
     `chosen` (its number), `drafts`, `scores` (by draft number, logarithms), `failures`, `clusters`, `subsets`
-    (positions among `hits`), `scorer` and `timings` (StageSeconds).
+    (positions among `hits`), `scorer`, `scores_are` ("embedded" where the embedded model made up log-probabilities that
+    they rest on, "measured" else) and `timings` (StageSeconds).
     """
 
     def __init__(
@@ -123,6 +127,10 @@ class SpeculativeRAG(SavableModule):
         seconds = {**passages.seconds, "retrieve": retrieved - started, "cluster": perf_counter() - clustering}
         return _Evidence(tuple(hits), clusters, tuple(subsets), seconds, passages.facts)
 
+    def _are_invented(self) -> bool:
+        models = (predictor.lm or dspy.settings.lm for predictor in (self.draft, *self.scorer.predictors()))
+        return any(getattr(lm, "model", "") == EMBEDDED for lm in models)
+
     def _tasks(self, evidence: _Evidence) -> list[DraftTask]:
         wanted_by = self.scorer.name if self.scorer.needs_logprobs else None
         return [
@@ -170,6 +178,7 @@ class SpeculativeRAG(SavableModule):
             clusters=evidence.clusters,
             subsets=evidence.subsets,
             scorer=self.scorer.name,
+            scores_are="embedded" if self.scorer.needs_logprobs and self._are_invented() else "measured",
             timings=timings,
             **evidence.facts,
         )

@@ -13,4 +13,5 @@ class SummarizeEvidence(dspy.Signature):
 
     passages: list[str] = dspy.InputField()
     question: str = dspy.InputField(desc="never to be revealed")
+    title: str = dspy.OutputField(desc="what the group is, in a few words")
     summary: str = dspy.OutputField()

@@ -31,7 +31,15 @@ class Toy:
         table = read_table(ROOT / "kraq_dspy" / "eval" / "tables" / "definitions" / f"{name}.toml")
         return dataclasses.replace(table, **{"precompute": 1, **changes})
 
-    def run(self, table: Table, *, out: Path | None = None, data: Path = EXAMPLE, **options: Any) -> Path:
+    def run(
+        self,
+        table: Table,
+        *,
+        out: Path | None = None,
+        data: Path = EXAMPLE,
+        settings: Settings | None = None,
+        **options: Any,
+    ) -> Path:
         self.runs += 1
         chosen = RunOptions(
             data=data,
@@ -39,7 +47,7 @@ class Toy:
             indexes=self.folder / "indexes",
             **{"tokens": TOKENS, "bertscore": BertScorer.packaged, **options},
         )
-        [folder] = run_table(table, [data.name], Settings(), chosen)
+        [folder] = run_table(table, [data.name], settings or Settings(), chosen)
         return folder
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from kraq_dspy.eval.papers.layout import figures_of
+from kraq_dspy.eval.papers.listing import write_figures
 from kraq_dspy.eval.tables.report.markdown import markdown
 from kraq_dspy.eval.tables.report.page import coverage_page, page
 from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
@@ -12,7 +14,16 @@ __all__ = ["coverage_page", "markdown", "page", "print_grid", "print_summary", "
 
 
 def write_report(summary: Summary, folder: Path) -> list[Path]:
-    """`report.md` and `report.html`. Raises MissingExtraError without the plotting library."""
+    """`report.md` and `report.html`, and `figures.json` for the tables of the papers.
+
+    Raises MissingExtraError without the plotting library.
+    """
+    figures = figures_of(summary)
+    made_with = {
+        **summary.runs[0].header.made_with,
+        "asked": max(run.header.extra.get("asked", 0) for run in summary.runs),
+    }
+    write_figures(figures, folder, made_with)
     files = [folder / "report.md", folder / "report.html"]
     for file, text in zip(files, (markdown(summary), page(summary)), strict=True):
         with replaced(file) as draft:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kraq_dspy.eval.papers.layout import figures_of
+from kraq_dspy.eval.papers.listing import shown
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.coverage import Foretelling
-from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary
+from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, Summary, SystemSummary
 
 SIGNIFICANT = 0.05
 _STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")
@@ -30,8 +32,21 @@ def grids(run: RunSummary) -> list[Grid]:
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
-    parts += [grid for grid in (_latency(run), _cost(run), _failures(run)) if grid is not None]
+    parts += [grid for grid in (_folds(run), _latency(run), _resources(run), _failures(run)) if grid is not None]
     return parts
+
+
+def paper_grids(summary: Summary) -> list[Grid]:
+    """The tables of the papers that the runs have figures of, with the papers' rows and columns."""
+    return [
+        Grid(
+            f"{figures.table.paper}, {figures.table.number}: {figures.table.shows}",
+            ("", *(column.label for column in figures.table.columns)),
+            tuple((label, *map(shown, values)) for label, values in zip(figures.rows, figures.ours, strict=True)),
+            note=" ".join((f"{figures.table.id}, our figures, on {', '.join(figures.datasets)}.", *figures.notes)),
+        )
+        for figures in figures_of(summary)
+    ]
 
 
 def foretelling_grid(foretelling: Foretelling) -> Grid:
@@ -62,13 +77,16 @@ def facts(run: RunSummary) -> dict[str, str]:
         if extra.get("sample_tokens")
         else "",
         "generated questions": ", ".join(f"{name} {count:,}" for name, count in extra.get("questions", {}).items()),
+        "data": extra.get("data", ""),
         "models": _models(header.models),
+        "weights": ", ".join(f"{name} sha256 {digest[:16]}" for name, digest in extra.get("weights", {}).items()),
         "encoder": header.models.get("encoder", ""),
         "BERTScore": header.models.get("bertscore", ""),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
         "concurrency": str(extra.get("in_flight", "")),
         "index": header.index_fingerprint,
         "library": f"kraq-dspy {header.library_version}",
+        **{name: text for name, text in header.made_with.items() if name != "library"},
         "begun": header.created_at[:19].replace("T", " "),
         "notes": " ".join(extra.get("notes", ())),
         "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
@@ -206,15 +224,49 @@ def _latency(run: RunSummary) -> Grid | None:
     return Grid("Latency", tuple(headings), tuple(rows), note=note)
 
 
-def _cost(run: RunSummary) -> Grid | None:
-    rows = tuple(
-        (system.name, f"{system.calls:.1f}", f"{system.tokens:,.0f}")
-        for system in run.systems
-        if system.calls is not None and system.tokens is not None
-    )
-    if not rows:
+def _resources(run: RunSummary) -> Grid | None:
+    measured = [(system, system.resources) for system in run.systems if system.resources is not None]
+    if not measured:
         return None
-    return Grid("Cost of a question", ("system", "model calls", "tokens in and out"), rows, note="Means.")
+    rows = tuple(
+        (
+            system.name,
+            seconds(system.latency.total.mean) if system.latency and system.latency.total else "-",
+            f"{spent.calls:.1f}",
+            f"{spent.prompt_tokens:,.0f}",
+            f"{spent.completion_tokens:,.0f}",
+            "-" if spent.cost is None else f"{spent.cost:.6f}",
+            "-" if spent.memory_mb is None else f"{spent.memory_mb:,.0f}",
+            "-" if spent.gpu_mb is None else f"{spent.gpu_mb:,.0f}",
+        )
+        for system, spent in measured
+    )
+    headings = ("system", "time", "model calls", "tokens in", "tokens out", "price", "memory, MB", "GPU memory, MB")
+    note = (
+        "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). Memory: the most "
+        "that this process held after a question; systems are asked one after the other in one process, and what a "
+        "server holds is not in it."
+    )
+    return Grid("Resources of a question", headings, rows, note=note)
+
+
+def _folds(run: RunSummary) -> Grid | None:
+    """Quartiles of the scores, and how far the means of the folds lie apart."""
+    count = run.table.get("folds", 0)
+    if not count:
+        return None
+    rows = []
+    for system in run.systems:
+        for metric in run.metrics:
+            cell = system.cells[metric]
+            if cell.interval is None or cell.quartiles is None:
+                continue
+            low, high = (number(end) for end in (min(cell.folds), max(cell.folds)))
+            first, third = map(number, cell.quartiles)
+            rows.append((f"{system.name}, {metric}", first, number(cell.interval.estimate), third, low, high))
+    headings = ("system and metric", "Q1", "mean", "Q3", "lowest fold", "highest fold")
+    note = f"Quartiles over questions; means of {count} folds of the questions, drawn by the seed."
+    return Grid("Quartiles and folds", headings, tuple(rows), note=note)
 
 
 def _failures(run: RunSummary) -> Grid | None:

@@ -1,12 +1,12 @@
 """Writes the summary as Markdown."""
 
-from kraq_dspy.eval.tables.report.grids import Grid, facts, grids
+from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
 from kraq_dspy.eval.tables.summary import Summary
 
 
 def markdown(summary: Summary) -> str:
     """Ends with a line break."""
-    parts = [f"# {_escaped(summary.title)}"]
+    parts = [f"# {_escaped(summary.title)}", *map(_section, paper_grids(summary))]
     for run in summary.runs:
         parts.append(f"## {_escaped(run.header.dataset)}")
         parts.append("\n".join(f"- {name}: {_escaped(text)}" for name, text in facts(run).items()))

@@ -5,7 +5,7 @@ from html import escape
 
 from kraq_dspy.eval.rows import Row
 from kraq_dspy.eval.tables.coverage import Foretelling, IndexCoverage
-from kraq_dspy.eval.tables.report.grids import Grid, facts, foretelling_grid, grids
+from kraq_dspy.eval.tables.report.grids import Grid, facts, foretelling_grid, grids, paper_grids
 from kraq_dspy.eval.tables.report.plots import Plot, coverage_plot, plots, relevance_plot
 from kraq_dspy.eval.tables.summary import RunSummary, Summary
 
@@ -47,12 +47,15 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def page(summary: Summary) -> str:
     """The whole document."""
+    as_in_papers = "\n".join(map(_table, paper_grids(summary)))
     sections = "\n".join(_section(run, place) for place, run in enumerate(summary.runs))
     links = "".join(
         f'<li><a href="#set-{place}">{escape(run.header.dataset)}</a></li>' for place, run in enumerate(summary.runs)
     )
     lead = "Made by <code>kraq eval</code>; remade from the rows beside it by <code>kraq report</code>."
-    return document(summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{sections}")
+    return document(
+        summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}"
+    )
 
 
 def coverage_page(coverage: IndexCoverage, foretelling: Foretelling | None) -> str:

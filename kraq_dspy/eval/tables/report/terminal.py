@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.report.grids import Grid, facts, grids
+from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
 from kraq_dspy.eval.tables.summary import Summary
 
 _WORDS = {"reason"}  # columns of running text, which may wrap
@@ -16,6 +16,8 @@ _WORDS = {"reason"}  # columns of running text, which may wrap
 def print_summary(summary: Summary, console: Console) -> None:
     """Text of documents and models is never read as markup."""
     console.print(Text(summary.title, style="bold"))
+    for grid in paper_grids(summary):
+        print_grid(grid, console)
     for run in summary.runs:
         console.print(Text(f"\n{run.header.dataset}", style="bold cyan"))
         for name, text in facts(run).items():

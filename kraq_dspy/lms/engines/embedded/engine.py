@@ -139,6 +139,11 @@ def _check(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"valid": "yes" if fits else "no"}
 
 
+def _titled(summary: str) -> dict[str, Any]:
+    """The summary under the names that it begins with."""
+    return {"title": " and ".join(names_in(summary)[:2]) or summary[:60], "summary": summary}
+
+
 def _references(task: Task) -> list[str]:
     """Reference answers; of an item with synonyms, each synonym."""
     references: list[str] = []
@@ -212,11 +217,17 @@ STEPS: dict[tuple[Any, ...], Step] = {
     (frozenset({"searches"}),): lambda engine, task: {
         "searches": rewrite.varied(task.text("question"), int(task.text("count") or 4))
     },
+    (frozenset({"rephrasings"}),): lambda engine, task: {
+        "rephrasings": rewrite.rephrased(
+            task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+        )
+    },
     (frozenset({"keywords"}),): lambda engine, task: {"keywords": rewrite.keywords(task.text("question"))},
     (frozenset({"guess"}),): lambda engine, task: {"guess": rewrite.statement(task.text("question"))},
     (frozenset({"core"}),): lambda engine, task: {"core": rewrite.core(task.text("question"))},
     (frozenset({"rewritings"}),): lambda engine, task: {"rewritings": rewrite.rewritings(task.text("question"))},
     (frozenset({"summary"}), "passages"): lambda engine, task: {"summary": passages_summary(task.texts("passages"))},
+    (frozenset({"title", "summary"}),): lambda engine, task: _titled(passages_summary(task.texts("passages"))),
     (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
     (frozenset({"shortened"}),): lambda engine, task: {
         "shortened": shortened(task.text("text"), int(task.text("words") or 60))

@@ -55,6 +55,24 @@ def varied(question: str, count: int) -> list[str]:
     return list(dict.fromkeys(text for text in searches if text))[:count]
 
 
+def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
+    """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
+    plain = clearer(question).strip(" ?")
+    wordings = [
+        f"Do you know {plain[:1].lower()}{plain[1:]}?", " ".join(keywords(question)), core(question),
+        statement(question), f"{plain}, please",
+    ]  # fmt: skip
+    if most_characters:
+        wordings = [_cut(text, most_characters) for text in (core(question), *wordings[1:], plain)]
+    return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
+
+
+def _cut(text: str, most_characters: int) -> str:
+    if len(text) <= most_characters:
+        return text
+    return text[: most_characters + 1].rpartition(" ")[0] or text[:most_characters]
+
+
 def rewritings(question: str) -> list[str]:
     """Those that DMQR would choose, by how the question looks."""
     chosen = []

@@ -1,0 +1,151 @@
+"""Says of every table of the papers what it needs, which command runs it, and what came of it; ours beside theirs."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
+from kraq_dspy.eval.papers.layout import Figures
+from kraq_dspy.files import replaced
+
+FIGURES = "figures.json"
+"""What a run leaves beside its report: the papers' tables that it has figures of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table of a paper, and the figures of the run that was found for it, None where there is none."""
+
+    table: PaperTable
+    ours: Mapping[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        table = self.table
+        return {
+            "id": table.id, "paper": table.paper, "number": table.number, "shows": table.shows,
+            "needs": table.needs, "datasets": list(table.datasets), "command": table.command,
+            "report": self.ours["report"] if self.ours else None,
+        }  # fmt: skip
+
+
+def write_figures(figures: Iterable[Figures], folder: Path, made_with: Mapping[str, Any]) -> Path:
+    """`figures.json` of a run, from which the page of the papers' tables is made."""
+    tables = {
+        each.table.id: {
+            "rows": list(each.rows),
+            "columns": [column.label for column in each.table.columns],
+            "ours": [[None if value is None else round(value, 4) for value in row] for row in each.ours],
+            "datasets": list(each.datasets),
+            "models": dict(each.models),
+            "notes": list(each.notes),
+        }
+        for each in figures
+    }
+    file = folder / FIGURES
+    with replaced(file) as draft:
+        draft.write_text(json.dumps({"made_with": made_with, "tables": tables}, indent=1) + "\n", "utf-8")
+    return file
+
+
+def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
+    """All tables, or those of the papers whose names begin so, with what is found under `runs`; the newest counts."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for file in sorted(runs.glob(f"*/{FIGURES}"), key=lambda path: (path.stat().st_mtime_ns, str(path))):
+        try:
+            content = json.loads(file.read_text("utf-8"))
+            for table_id, figures in content["tables"].items():
+                found[table_id] = {
+                    **figures,
+                    "made_with": content["made_with"],
+                    "report": str(file.parent / "report.md"),
+                }
+        except (ValueError, KeyError, TypeError) as error:
+            raise EvaluationError(f"{str(file)!r} holds no figures of a run: {error}.") from error
+    wanted = [name.lower().replace("_", " ").replace("-", " ") for name in papers]
+    return [
+        Listed(table, found.get(table.id))
+        for table in papers_tables().values()
+        if not wanted or any(table.paper.lower().replace("-", " ").startswith(name) for name in wanted)
+    ]
+
+
+def page(tables: Sequence[Listed]) -> str:
+    """The page "paper's table, command, ours, theirs", as Markdown; made of the runs' figures alone."""
+    parts = [INTRODUCTION, *_index(tables)]
+    for each in tables:
+        if each.ours is not None:
+            parts.append("\n".join(_section(each, each.ours)))
+    return "\n\n".join(parts) + "\n"
+
+
+INTRODUCTION = """# The papers' tables, ours beside theirs
+
+Written by `kraq eval list --markdown` from the figures that runs leave beside their reports; do not edit by hand. Every
+table and figure of the five papers with measured results is listed; those with a link were run. A cell reads
+*ours (theirs)*, theirs as printed. Why they differ stands below each table."""
+
+
+def _index(tables: Sequence[Listed]) -> Iterator[str]:
+    lines = ["| table | shows | command | needs | run |", "|---|---|---|---|---|"]
+    for each in tables:
+        table = each.table
+        number = f"{table.paper}, {table.number}"
+        place = f"[{table.id}](#{table.id.replace('.', '')})" if each.ours else "no"
+        lines.append(f"| {number} | {table.shows} | `{table.command}` | {table.needs} | {place} |")
+    yield "\n".join(lines)
+
+
+def _section(each: Listed, ours: Mapping[str, Any]) -> Iterator[str]:
+    table = each.table
+    yield f"## {table.id}"
+    yield ""
+    yield f"{table.paper}, {table.number}: {table.shows}."
+    yield ""
+    yield "| | " + " | ".join(ours["columns"]) + " |"
+    yield "|---|" + "---|" * len(ours["columns"])
+    for place, (label, values) in enumerate(zip(ours["rows"], ours["ours"], strict=True)):
+        theirs: Sequence[float | None] = table.theirs[place] if place < len(table.theirs) else ()
+        cells = [_cell(value, theirs[column] if column < len(theirs) else None) for column, value in enumerate(values)]
+        yield f"| {label} | " + " | ".join(cells) + " |"
+    yield ""
+    yield f"Why they differ: {differences(each.table, ours)}"
+
+
+def _cell(ours: float | None, theirs: float | None) -> str:
+    return f"{shown(ours)} ({shown(theirs)})" if theirs is not None else shown(ours)
+
+
+def shown(value: float | None) -> str:
+    """Three significant digits, or all before the point."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
+    """What of the run was not the paper's, told from the run's own account."""
+    models = ours["models"]
+    reasons = []
+    answering = models.get("answerer", "")
+    if answering == "embedded":
+        reasons.append(
+            "the embedded model, which is no language model, answered, asked and judged; its log-probabilities are "
+            "invented, so scores of drafts mean nothing"
+            if table.definition in ("speculative", "drafter")
+            else "the embedded model, which is no language model, answered, asked and judged"
+        )
+    else:
+        reasons.append(f"the model was {answering}")
+    if ours["datasets"] and set(ours["datasets"]) != set(table.datasets):
+        reasons.append(f"the data were {', '.join(ours['datasets'])}")
+    reasons.append(f"the encoder was {models.get('encoder', 'another')}")
+    if "bertscore" in models:
+        reasons.append(f"BERTScore by {models['bertscore']}")
+    asked = ours["made_with"].get("asked")
+    if asked:
+        reasons.append(f"{asked} questions a data set")
+    text = "; ".join(reasons)
+    return f"{text}. {' '.join(ours['notes'])}".strip() if ours["notes"] else f"{text}."

@@ -1,0 +1,210 @@
+"""Asks the programs and retrievers of a table every question, and makes a row of each answer."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import (
+    BudgetExceededError,
+    ConfigError,
+    IndexStateError,
+    MissingExtraError,
+    MissingLogprobsError,
+    ServerDownError,
+)
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.rows import Row, RowWriter
+from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.indexes import PreparedIndex
+from kraq_dspy.eval.tables.made_with import memory_mb
+from kraq_dspy.eval.tables.scoring import Scorer
+from kraq_dspy.eval.tables.table import System
+from kraq_dspy.lms.journal import Answer, TappedJournal, working_on
+from kraq_dspy.lms.meter import Price, prices_of
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.records import Usage
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.specs import ProgramChoice
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.run import Run
+
+ENDS_THE_RUN = (
+    BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,
+)  # fmt: skip
+
+Work = Callable[[Example], Row]
+
+
+def measure(run: "Run", folder: Path) -> None:
+    """Programs or retrievers. Those whose settings differ work with an index or with models of their own, one group
+    after the other; what a person wrote wrongly ends the run before anything is asked."""
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    if run.table.kind == "answers":
+        for system, _ in kept:
+            systems.program_of(system, seed=run.options.seed)
+    writer: RowWriter | None = None
+    for settings, group in _groups(kept):
+        with prepared_space(run, settings, group) as (index, space):
+            writer = writer or run.writer(folder, index, {"notes": notes})
+            asking = Asking(run, space, run.scorer(space.models), prices_of(settings))
+            # All of a group are made before its first is run: what cannot be made ends the run before it costs.
+            for system, work, at_once in [asking.work(system) for system in group]:
+                run.ask_all(system.name, work, writer, at_once=at_once)
+
+
+@contextmanager
+def prepared_space(
+    run: "Run", settings: Settings, group: Sequence[System]
+) -> Iterator[tuple[PreparedIndex, Workspace]]:
+    """The index of these settings with what the systems look up, opened."""
+    index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
+    models = run.options.models(settings, run.embedder) if run.options.models else None
+    if needed := systems.needed(run.table, group):
+        systems.prepare(index.path, needed, settings, run.embedder, models, run.progress)
+    with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
+        yield index, space
+        space.models.close()
+
+
+def _groups(kept: list[tuple[System, Settings]]) -> list[tuple[Settings, list[System]]]:
+    """Systems by their settings, in the order of the table."""
+    groups: list[tuple[Settings, list[System]]] = []
+    for system, settings in kept:
+        group = next((members for other, members in groups if other == settings), None)
+        if group is None:
+            groups.append((settings, [system]))
+        else:
+            group.append(system)
+    return groups
+
+
+class Asking:
+    """The systems of one group, over one index."""
+
+    def __init__(self, run: "Run", space: Workspace, scorer: Scorer, prices: Mapping[str, Price]) -> None:
+        self.run = run
+        self.space = space
+        self.scorer = scorer
+        self.prices = prices
+
+    def work(self, system: System) -> tuple[System, Work, int]:
+        """The system, what it does with a question, and how many of them at once."""
+        if self.run.table.kind == "retrievers":
+            return system, self._finder(system), self.run.concurrency
+        choice = systems.program_of(system, seed=self.run.options.seed)
+        program = systems.make_program(self.space, system, choice)
+        at_once = max(1, self.run.concurrency // choice.calls_at_once)
+        return system, self._answerer(system, choice, program), at_once
+
+    def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
+
+        def answer(example: Example) -> Row:
+            spent = Spent(self.prices)
+            facts = facts_of(example)
+            try:
+                with working_on(system.name, example.id, spent), dspy.context(disable_history=True):
+                    prediction = self.space.ask(program, example.question)
+            except ENDS_THE_RUN:
+                raise
+            except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
+                return Row(example.id, system.name, failure=reason_of(error), extra={**facts, "usage": spent.to_dict()})
+            try:
+                scores = self.scorer(example, prediction, choice.budget)
+            except ENDS_THE_RUN:
+                raise
+            except Exception as error:  # noqa: BLE001
+                return Row(
+                    example.id, system.name, answer=str(prediction.answer), failure=reason_of(error), extra=facts
+                )
+            return Row(
+                example.id,
+                system.name,
+                answer=str(prediction.answer),
+                metrics=scores.values,
+                failed_metrics=scores.failed,
+                timings=systems.timings_of(choice, prediction),
+                hit_ids=tuple(hit.chunk.id for hit in prediction.hits),
+                extra={**facts, "undefined": scores.undefined, "usage": spent.to_dict()},
+            )
+
+        return answer
+
+    def _finder(self, system: System) -> Work:
+        """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
+        retrieve = self.space.retriever(system.use, **systems.own_options(system))
+        of_budget = {
+            budget: Scorer([name for name in self.scorer.names if name.endswith(f"@{budget}")], self.run.embedder)
+            for budget in self.run.table.budgets
+        }
+
+        def find(example: Example) -> Row:
+            values: dict[str, float] = {}
+            undefined: list[str] = []
+            seconds: dict[str, float] = {}
+            hit_ids: tuple[str, ...] = ()
+            spent = Spent(self.prices)  # some retrievers ask a model
+            try:
+                for budget, score in of_budget.items():
+                    started = perf_counter()
+                    with (
+                        working_on(system.name, example.id, spent),
+                        dspy.context(adapter=KraqAdapter(), disable_history=True),
+                    ):
+                        hits = retrieve(example.question, budget)
+                    seconds[f"k={budget}"] = perf_counter() - started
+                    scores = score(example, dspy.Prediction(answer="", hits=hits), budget)
+                    values.update(scores.values)
+                    undefined += scores.undefined
+                    hit_ids = tuple(hit.chunk.id for hit in hits)
+            except ENDS_THE_RUN:
+                raise
+            except Exception as error:  # noqa: BLE001
+                return Row(example.id, system.name, failure=reason_of(error), extra=facts_of(example))
+            extra = {**facts_of(example), "undefined": undefined, "usage": spent.to_dict()}
+            return Row(example.id, system.name, metrics=values, timings=seconds, hit_ids=hit_ids, extra=extra)
+
+        return find
+
+
+class Spent(TappedJournal):
+    """Adds up what answers took: calls, tokens, and money where the models have a price."""
+
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        super().__init__(self._add)
+        self.usage = Usage()
+        self._prices = prices
+        self._cost = 0.0
+        self._lock = threading.Lock()
+
+    def _add(self, answer: Answer) -> None:
+        with self._lock:
+            self.usage += answer.usage
+            if answer.model in self._prices:
+                self._cost += self._prices[answer.model].of(answer.usage)
+
+    def to_dict(self) -> dict[str, float]:
+        """With what the process holds in memory by now."""
+        return {
+            "calls": self.usage.calls,
+            "prompt_tokens": self.usage.prompt_tokens,
+            "completion_tokens": self.usage.completion_tokens,
+            **({"cost": self._cost} if self._prices else {}),
+            **memory_mb(),
+        }
+
+
+def facts_of(example: Example) -> dict[str, Any]:
+    """What the report shows beside an answer."""
+    return {"question": example.question, "gold": list(example.answers[:5]), "type": example.type}
+
+
+def reason_of(error: Exception) -> str:
+    text = str(error) or "no message"
+    return f"{type(error).__name__}: {text if len(text) <= 500 else text[:500] + '...'}"

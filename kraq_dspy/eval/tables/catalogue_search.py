@@ -1,0 +1,237 @@
+"""Rows of QA search's tables: prepared answers looked up, a program, and one of the two where the other is wrong.
+
+The catalogue holds the data set's questions with their gold answers, or pairs that a model makes of its documents
+("synthetic", as in the paper's section 5); it is made anew for each run and leaves the index alone.
+"""
+
+import random
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from kraq_dspy.catalogue.search import QASearch
+from kraq_dspy.catalogue.served import ServedAnswers
+from kraq_dspy.catalogue.store import Catalogue, NewEntry
+from kraq_dspy.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
+from kraq_dspy.config import Settings
+from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.rows import ROWS_FILE, Row, read_rows
+from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, Asking, Spent, facts_of, prepared_space, reason_of
+from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
+from kraq_dspy.eval.tables.scoring import RIGHT
+from kraq_dspy.eval.tables.table import System
+from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.meter import prices_of
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.vectors.embedded import EdgeVectorStore
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.run import Run
+
+APPROACHES = ("catalogue", "program", "first of two")
+
+_OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "stop_early"}
+_OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
+
+
+def measure(run: "Run", folder: Path) -> None:
+    """Those that answer first, then those that are made of two others' rows."""
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    for system, _ in kept:
+        _check(system, [other.name for other, _ in kept])
+    needs_index = run.table.catalogue == "synthetic" or any(system.use == "program" for system, _ in kept)
+    index = run.index(run.settings) if needs_index else None
+    models = run.models(run.settings)
+    pairs, pool = _pairs(run, folder, index.path if index else None, models)
+    writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
+    phrasings = Phrasings(
+        folder / "phrasings.jsonl", models["rewriter"], concurrency=run.concurrency, progress=run.progress
+    )
+    for system, settings in kept:
+        if system.use == "first of two":
+            continue
+        asked = phrasings.of(pairs, system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3))
+        if system.use == "program":
+            _ask_program(run, system, settings, asked, writer)
+        else:
+            with _catalogue(run, pool, system) as answers:
+                look = _Look(run, system, answers, run.models(settings) if settings != run.settings else models)
+                run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=asked)
+    for system, _ in kept:
+        if system.use == "first of two":
+            rows = read_rows(folder / ROWS_FILE)
+            for row in joined(system, rows):
+                if (system.name, row.question_id) not in writer.done:
+                    writer.write(row)
+    models.close()
+
+
+def joined(system: System, rows: Sequence[Row]) -> Iterator[Row]:
+    """A row for each question of `first`: its own where that is right, else that of `then`, with the time and the calls
+    of both. A question whose first answer failed, or that `then` was not asked, is left to the first."""
+    first, then = system.options["first"], system.options["then"]
+    second = {question_of(row.question_id): row for row in reversed(rows) if row.system == then}
+    for row in rows:
+        if row.system != first or row.failure is not None or RIGHT not in row.metrics:
+            continue
+        other = second.get(question_of(row.question_id))
+        if row.metrics[RIGHT] == 1 or other is None or other.failure is not None:
+            yield replace(row, system=system.name, timings=_seconds(row, None))
+            continue
+        both: dict[str, float] = dict(row.extra.get("usage", {}))
+        for name, amount in other.extra.get("usage", {}).items():
+            both[name] = max(both.get(name, 0), amount) if name.endswith("_mb") else both.get(name, 0) + amount
+        extra = {**other.extra, "question": row.extra.get("question", ""), "usage": both}
+        yield replace(other, system=system.name, question_id=row.question_id, timings=_seconds(row, other), extra=extra)
+
+
+def _seconds(row: Row, other: Row | None) -> dict[str, float]:
+    def total(of: Row | None) -> float:
+        seconds = 0.0 if of is None else of.timings.get("total", 0.0)
+        return seconds if isinstance(seconds, int | float) else sum(seconds)
+
+    return {"first": total(row), "then": total(other), "total": total(row) + total(other)}
+
+
+def _check(system: System, names: Sequence[str]) -> None:
+    """Raises ConfigError, which names the system."""
+    if system.use not in APPROACHES:
+        raise ConfigError(f"{system.name!r}: approach is {system.use!r}; expected one of {', '.join(APPROACHES)}.")
+    if system.use == "first of two":
+        for part in ("first", "then"):
+            if system.options.get(part) not in names:
+                raise ConfigError(f"{system.name!r}: {part!r} names no system of the table; there are: {names}.")
+    elif system.use == "program":
+        systems.program_of(_program(system))
+    elif unknown := set(system.options) - _OF_THE_LOOK_UP - _OF_ANY:
+        raise ConfigError(f"{system.name!r}: a look-up has no option {min(unknown)!r}.")
+
+
+def _program(system: System) -> System:
+    options = {name: value for name, value in system.options.items() if name not in ("phrasing", "variants", "program")}
+    return System(system.name, system.options.get("program", "traditional"), options)
+
+
+def _ask_program(run: "Run", system: System, settings: Settings, asked: Sequence[Example], writer: Any) -> None:
+    program = _program(system)
+    answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
+    with prepared_space(answering, settings, [program]) as (_, space):
+        asking = Asking(answering, space, run.scorer(space.models), prices_of(settings))
+        _, work, at_once = asking.work(program)
+        run.ask_all(system.name, work, writer, at_once=at_once, examples=asked)
+
+
+def _pairs(
+    run: "Run", folder: Path, index: Path | None, models: LanguageModels
+) -> tuple[list[Example], list[NewEntry]]:
+    """The questions that are asked, and the entries that a catalogue may hold, the asked ones' first."""
+    if run.table.catalogue == "synthetic":
+        assert index is not None, "synthetic pairs are made of an index"
+        return _synthetic(run, folder, index, models)
+    pairs = [example for example in run.questions.examples if example.answers]
+    if not pairs:
+        raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
+    asked = {example.id for example in pairs}
+    others = [each for each in run.questions.dataset.examples if each.answers and each.id not in asked]
+    random.Random(run.options.seed).shuffle(others)
+    by_question = {each.question: NewEntry(each.question, each.answers[0]) for each in (*pairs, *others)}
+    return pairs, list(by_question.values())
+
+
+def _synthetic(run: "Run", folder: Path, index: Path, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    catalogue = Catalogue(folder / "synthetic.db")
+    with Index.open(index, write=True) as opened:
+        plan = SyntheticPlan(limit=None if run.options.limit is None else 2 * run.options.limit)
+        make_synthetic_pairs(opened, catalogue, models, plan, by="kraq eval", approve=True, progress=run.progress)
+    entries = [entry for entry in catalogue.entries("approved") if entry.answer]
+    catalogue.close()
+    if not entries:
+        raise EvaluationError("No critic let a synthetic pair pass: there is nothing to ask.")
+    examples = [
+        Example(f"synthetic {entry.number}", entry.question, (entry.answer,),
+                tuple(source.document_id for source in entry.sources))
+        for entry in entries
+    ]  # fmt: skip
+    random.Random(run.options.seed).shuffle(examples)
+    kept = examples[: run.options.limit_of(run.questions.dataset.name)]
+    first = [NewEntry(each.question, each.answers[0]) for each in kept]
+    rest = [NewEntry(each.question, each.answers[0]) for each in examples[len(kept) :]]
+    return kept, first + rest
+
+
+@contextmanager
+def _catalogue(run: "Run", pool: Sequence[NewEntry], system: System) -> Iterator[ServedAnswers]:
+    """A catalogue of the first `entries` of the pool, for as long as it is searched."""
+    with tempfile.TemporaryDirectory() as place:
+        catalogue = Catalogue(Path(place) / "catalogue.db")
+        store = EdgeVectorStore(Path(place) / "vectors", run.embedder.dimension)
+        try:
+            catalogue.add_all(pool[: system.options.get("entries")], by="kraq eval")
+            yield _Unread(catalogue, store, run.embedder)
+        finally:
+            store.close()
+            catalogue.close()
+
+
+class _Unread(ServedAnswers):
+    """Lets the model look even for a question that is there word for word, as the paper does."""
+
+    def exact(self, question: str) -> None:
+        return None
+
+
+class _Nobody(dspy.Module):
+    """Stands behind the catalogue and knows nothing."""
+
+    def forward(self, question: str) -> dspy.Prediction:
+        return dspy.Prediction(answer="", hits=[])
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Looks wordings up as the paper does: blocks in their order, no second look, unless the system says otherwise."""
+
+    run: "Run"
+    system: System
+    answers: ServedAnswers
+    models: LanguageModels
+
+    def __call__(self, example: Example) -> Row:
+        options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "stop_early": True}
+        chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
+        search = QASearch(_Nobody(), self.answers, collect=False, **chosen)
+        search.set_lm(self.models["answerer"])
+        spent = Spent(prices_of(self.models.settings))
+        facts = facts_of(example)
+        try:
+            with (
+                working_on(self.system.name, example.id, spent),
+                dspy.context(adapter=KraqAdapter(), disable_history=True),
+            ):
+                prediction = search(question=example.question)
+        except ENDS_THE_RUN:
+            raise
+        except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
+            return Row(
+                example.id, self.system.name, failure=reason_of(error), extra={**facts, "usage": spent.to_dict()}
+            )
+        right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
+        found = prediction.search
+        return Row(
+            example.id,
+            self.system.name,
+            answer=prediction.answer,
+            metrics={RIGHT: float(right)},
+            timings={"catalogue": found.seconds, "total": found.seconds},
+            extra={**facts, "usage": spent.to_dict(), "blocks": found.blocks},
+        )

@@ -1,0 +1,138 @@
+"""Rows about an index itself: its questions by level, what making its stores takes, what a summarised corpus spares."""
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from kraq_dspy.corpus.chunk import chunk_document
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.made_with import memory_mb
+from kraq_dspy.eval.tables.table import System
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
+from kraq_dspy.records import Document, Usage
+from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.vectors.embedded import EdgeVectorStore
+from kraq_dspy.workspace.preparations import SUMMARISED
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.run import Run
+
+CORPORA = ("whole", "summarised")
+
+
+def measure(run: "Run", folder: Path) -> None:
+    """A row for each system, or, of a size reduction, one for each document."""
+    chosen = run.table.systems_for(run.questions.dataset.name)
+    for system in chosen:
+        _check(system)
+    index = run.index(run.settings)
+    needs_summaries = any(system.use == "reduction" or system.options.get("corpus") == CORPORA[1] for system in chosen)
+    seconds_of_summaries = 0.0
+    if needs_summaries:
+        models = run.options.models(run.settings, run.embedder) if run.options.models else None
+        started = perf_counter()
+        systems.prepare(
+            index.path, [(SUMMARISED, SUMMARISED.options())], run.settings, run.embedder, models, run.progress
+        )
+        seconds_of_summaries = perf_counter() - started
+    writer = run.writer(folder, index, {})
+    with Index.open(index.path) as opened:
+        corpora = {CORPORA[0]: list(opened.all(Document))}
+        if needs_summaries:
+            summarised = open_summarised(opened, run.embedder)
+            corpora[CORPORA[1]] = list(summarised.index.all(Document))
+            summarised.close()
+        for system in chosen:
+            run.progress.start(system.name, None)
+            for row in _rows(run, system, opened, corpora, seconds_of_summaries):
+                if (system.name, row.question_id) not in writer.done:
+                    undefined = [metric for metric in run.table.metrics if metric not in row.metrics]
+                    writer.write(dataclasses.replace(row, extra={**row.extra, "undefined": undefined}))
+            run.progress.finish(system.name)
+
+
+def _check(system: System) -> None:
+    """Raises ConfigError, which names the system."""
+    options = {"level": {"level"}, "reduction": set[str](), "store": {"store", "corpus"}, "summaries": set[str]()}
+    if system.use not in options:
+        raise ConfigError(f"{system.name!r}: measure is {system.use!r}; expected one of {', '.join(options)}.")
+    if set(system.options) != options[system.use]:
+        raise ConfigError(f"{system.name!r}: {system.use} takes {', '.join(options[system.use]) or 'no options'}.")
+    if system.use == "store" and (
+        system.options["corpus"] not in CORPORA or system.options["store"] not in ("dense", "sparse", "graph")
+    ):
+        raise ConfigError(f"{system.name!r}: a store is dense, sparse or graph, of the corpus {' or '.join(CORPORA)}.")
+
+
+def _rows(
+    run: "Run", system: System, index: Index, corpora: dict[str, list[Document]], seconds_of_summaries: float
+) -> Iterator[Row]:
+    name, dataset = system.name, run.questions.dataset.name
+    if system.use == "level":
+        level = system.options["level"]
+        questions = index.questions(source="kraq", duplicates=True)
+        count = sum(level in ("all", str(question.level)) for question in questions)
+        yield Row(dataset, name, metrics={"questions": float(count)})
+    elif system.use == "reduction":
+        short = {document.id: count_tokens(document.text) for document in corpora[CORPORA[1]]}
+        for document in corpora[CORPORA[0]]:
+            before = count_tokens(document.text)
+            if before and document.id in short:
+                yield Row(document.id, name, metrics={"size_reduction": max(0.0, 1 - short[document.id] / before)})
+    elif system.use == "summaries":
+        usage = {"calls": index.results.calls("k2rag"), "prompt_tokens": 0, "completion_tokens": 0, **memory_mb()}
+        yield Row(dataset, name, metrics={"seconds": seconds_of_summaries}, extra={"usage": usage})
+    else:
+        make = {"dense": _encode, "sparse": _store_words, "graph": _build_graph}[system.options["store"]]
+        documents = corpora[system.options["corpus"]]
+        seconds, asked = make(run, documents)
+        spent = {**dataclasses.asdict(asked), **memory_mb()}
+        size = sum(count_tokens(document.text) for document in documents)
+        yield Row(dataset, name, metrics={"seconds": seconds, "tokens": float(size)}, extra={"usage": spent})
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = perf_counter()
+    work()
+    return perf_counter() - started
+
+
+def _texts(documents: Sequence[Document]) -> list[str]:
+    return [chunk.passage for document in documents for chunk in chunk_document(document, FOR_VECTORS)]
+
+
+def _encode(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+    """The dense store: its passages' vectors."""
+    texts = _texts(documents)
+    return _timed(lambda: run.embedder.encode_passages(texts)), Usage()
+
+
+def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+    """The sparse store: word weights, written with vectors that are there already."""
+    texts = _texts(documents)
+    vectors = run.embedder.encode_passages(texts)
+    with tempfile.TemporaryDirectory() as place:
+        store = EdgeVectorStore(Path(place) / "words", run.embedder.dimension)
+        try:
+            return _timed(lambda: store.upsert([str(row) for row in range(len(texts))], vectors, texts)), Usage()
+        finally:
+            store.close()
+
+
+def _build_graph(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+    """The graph with its reports, from nothing: models are asked anew."""
+    settings = dataclasses.replace(run.settings, chunks=FOR_GRAPH)
+    models = run.options.models(settings, run.embedder) if run.options.models else None
+    with tempfile.TemporaryDirectory() as place:
+        report = build_index(
+            documents, Path(place) / "graph.kraq", settings=settings, models=models, embedder=run.embedder,
+            kraq=GraphOnly(settings, run.embedder), progress=run.progress,
+        )  # fmt: skip
+    return report.seconds, sum(report.usage.values(), Usage())

@@ -1,0 +1,87 @@
+"""Rows of QA-RAG's Table 1: how often a passage's question-answer pairs are good at once, and after asking again.
+
+The paper's authors corrected ambiguous references by hand; here the critic "stand alone" of the role "judge" says
+whether every question can be understood without the passage.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from kraq_dspy.catalogue.critics import BEST, rating
+from kraq_dspy.config import Settings
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, Spent, reason_of
+from kraq_dspy.lms.journal import working_on
+from kraq_dspy.lms.meter import prices_of
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.clock import Clock
+from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.signatures import RateStandAlone
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.run import Run
+
+TRIES = 4
+"""The paper's hits@<5."""
+
+
+def measure(run: "Run", folder: Path) -> None:
+    """A row for each passage; as many as questions would be asked."""
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    writer = run.writer(folder, None, {"notes": notes})
+    documents = sorted(run.questions.dataset.documents, key=lambda document: document.id)
+    passages = [Example(each.id, each.text, ()) for each in documents][: max(1, len(run.questions.examples))]
+    for system, settings in kept:
+        writing = _Writing(run, settings, system.name)
+        run.ask_all(system.name, writing, writer, at_once=run.concurrency, examples=passages)
+        writing.models.close()
+
+
+class _Writing:
+    """Writes a passage's pairs until they are good."""
+
+    def __init__(self, run: "Run", settings: Settings, name: str) -> None:
+        self.models = run.models(settings)
+        self._name = name
+        self._writers = [WritePairs() for _ in range(TRIES)]
+        for turn, writer in enumerate(self._writers):  # another rollout is another sample
+            lm = self.models["answerer"]
+            writer.set_lm(lm.copy(rollout_id=turn, temperature=1.0) if turn else lm)
+        self._critic = dspy.Predict(RateStandAlone)
+        self._critic.set_lm(self.models["judge"])
+        self._prices = prices_of(settings)
+
+    def __call__(self, passage: Example) -> Row:
+        spent, clock, tries = Spent(self._prices), Clock(), 0
+        extra: dict[str, Any] = {"question": passage.question[:200]}
+        try:
+            with (
+                working_on(self._name, passage.id, spent),
+                dspy.context(adapter=KraqAdapter(), disable_history=True),
+            ):
+                good = False
+                while not good and tries < TRIES:
+                    good = self._is_good(passage.question, tries)
+                    tries += 1
+        except ENDS_THE_RUN:
+            raise
+        except Exception as error:  # noqa: BLE001 (costs its passage; the reason is the row)
+            return Row(passage.id, self._name, failure=reason_of(error), extra={**extra, "usage": spent.to_dict()})
+        clock.lap("write")
+        seconds = clock.timings()
+        return Row(
+            passage.id,
+            self._name,
+            metrics={"hits@1": float(good and tries == 1), "hits@<5": float(good)},
+            timings={"write": seconds["write"], "total": seconds["wall"]},
+            extra={**extra, "tries": tries, "usage": spent.to_dict()},
+        )
+
+    def _is_good(self, text: str, turn: int) -> bool:
+        """There are pairs, and every question stands alone."""
+        pairs = self._writers[turn](passage=text).pairs
+        return bool(pairs) and all(rating(self._critic(question=pair.question).stand_alone) == BEST for pair in pairs)

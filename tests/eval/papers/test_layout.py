@@ -1,0 +1,80 @@
+"""Figures of runs in the rows and columns of a paper's table."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from kraq_dspy.eval.papers.catalogue import Part, papers_tables
+from kraq_dspy.eval.papers.layout import figures_of, lay_out, value_of
+from kraq_dspy.eval.papers.listing import differences, shown
+from kraq_dspy.eval.rows import Row, RunHeader
+from kraq_dspy.eval.tables.summary import RunSummary, Summary, summarise_run
+
+
+def run(
+    scores: Mapping[str, Sequence[float]], *, dataset: str = "hotpotqa", metric: str = "paper_match", seconds: float = 2
+) -> RunSummary:
+    """A run of the table "combined" whose systems have these scores."""
+    header = RunHeader(
+        "combined", dataset, {}, {}, {"answerer": "embedded", "encoder": "MiniLM"},
+        extra={"table": {"metrics": [metric], "systems": {name: {} for name in scores}}},
+    )  # fmt: skip
+    rows = [
+        Row(str(number), system, metrics={metric: score}, timings={"answer": seconds, "total": seconds})
+        for system, values in scores.items()
+        for number, score in enumerate(values)
+    ]
+    return summarise_run(header, rows)
+
+
+def test_shares_become_percent_where_the_paper_prints_percent() -> None:
+    made = lay_out(papers_tables()["kraq-2"], [run({"traditional": [1, 0], "combined": [1, 1]})])
+    assert made.rows == ("hotpotqa", "triviaqa", "pubhealth", "bioasq")
+    assert made.ours[0] == (50.0, 100.0, None, None)
+    assert made.ours[1] == (None, None, None, None)
+
+
+def test_a_part_of_a_data_set_stands_in_its_row_and_another_one_below() -> None:
+    runs = [run({"traditional": [1]}, dataset="hotpotqa-mini"), run({"traditional": [0]}, dataset="musique")]
+    made = lay_out(papers_tables()["kraq-2"], runs)
+    assert made.ours[0][0] == 100.0
+    assert (made.rows[-1], made.ours[-1][0]) == ("musique", 0.0)
+    assert made.datasets == ("hotpotqa-mini", "musique")
+
+
+def test_an_ablation_is_taken_from_the_papers_data_set() -> None:
+    made = lay_out(papers_tables()["kraq-3"], [run({"combined, n=1": [1]}, dataset="musique"), run({"combined": [0]})])
+    assert [row[0] for row in made.ours[:2]] == [None, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        (Part("", systems=("a",), metric="paper_match", statistic="q3"), 0.75),
+        (Part("", systems=("a", "b"), metric="paper_match", statistic="mean"), 0.75),
+        (Part("", systems=("a", "nobody"), metric="paper_match", statistic="mean"), None),
+        (Part("", systems=("a",), metric="seconds"), 2.0),
+        (Part("", systems=("a",), metric="paper_match", statistic="mean", against="b"), 50.0),
+    ],
+)
+def test_a_cell_may_be_a_quartile_a_mean_of_systems_a_time_or_what_is_saved(cell: Part, value: float | None) -> None:
+    assert value_of(run({"a": [0, 1], "b": [1, 1]}), cell) == value
+
+
+def test_a_table_without_a_figure_is_not_shown() -> None:
+    shown_tables = [each.table.id for each in figures_of(Summary("", "answers", (run({"traditional": [1]}),)))]
+    assert shown_tables == ["kraq-2", "thesis-4.1"]
+
+
+def test_why_figures_differ_is_told_from_the_run() -> None:
+    ours = {"models": {"answerer": "embedded", "encoder": "MiniLM"}, "datasets": ["musique"], "notes": [],
+            "made_with": {"asked": 2}}  # fmt: skip
+    told = differences(papers_tables()["kraq-6"], ours)
+    assert "log-probabilities are invented" in told
+    assert "the data were musique" in told
+    assert "log-probabilities" not in differences(papers_tables()["kraq-2"], ours)
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.4567, "0.457"), (57.04, "57"), (64785, "64,785")])
+def test_figures_have_three_digits(value: float | None, text: str) -> None:
+    assert shown(value) == text

@@ -1,0 +1,62 @@
+"""Every table of the papers at toy size: it ends in a report with the paper's rows and columns, and all its figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
+from kraq_dspy.eval.tables.report import write_report
+from kraq_dspy.eval.tables.summary import summarise
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+
+OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role
+SETTINGS = Settings(roles={"default": RoleSettings(), "generator": OTHER, "drafter": OTHER})
+SLOW = ("qa_rag", "k2rag_stores", "qa_search", "speculative", "drafter")
+DEFINITIONS = sorted({table.definition for table in papers_tables().values() if table.definition})
+NOT_HERE = {"gpu_mb"}  # of an accelerator
+
+
+def expected_rows(table: PaperTable) -> list[str]:
+    """Those of the paper; where they name data sets of which none was run, those of ours below."""
+    labels = [row.label for row in table.rows]
+    if table.rows[0].dataset and not any(row.dataset == "hotpotqa" for row in table.rows):
+        first = table.rows[0].dataset
+        labels += [row.label.replace(first, "hotpotqa-mini", 1) for row in table.rows if row.dataset == first]
+    return labels
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in DEFINITIONS]
+)
+def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns(
+    toy: Any, tmp_path: Path, name: str
+) -> None:
+    table = toy.table(name)
+    if name == "prompt_tuning":
+        KRAQ(SETTINGS).extract.save(tmp_path / "extraction.json")
+        table = table.with_state(Path(f"prompt tuning={tmp_path / 'extraction.json'}"))
+    summary = summarise([toy.run(table, settings=SETTINGS, limit=2)])
+    write_report(summary, tmp_path)
+    made = json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]
+    declared = {table_id: paper for table_id, paper in papers_tables().items() if paper.definition == name}
+    report = (tmp_path / "report.md").read_text("utf-8")
+    assert set(made) == set(declared)
+    for table_id, paper in declared.items():
+        assert f"{paper.paper}, {paper.number}: " in report
+        assert made[table_id]["columns"] == [column.label for column in paper.columns]
+        assert made[table_id]["rows"] == expected_rows(paper)
+        run = [label for label in made[table_id]["rows"] if not paper.rows[0].dataset or "hotpotqa" in label]
+        for label, values in zip(made[table_id]["rows"], made[table_id]["ours"], strict=True):
+            for column, value in zip(paper.columns, values, strict=True):
+                assert (value is None) == (label not in run or column.metric in NOT_HERE), (
+                    table_id,
+                    label,
+                    column.label,
+                )
+    [only] = summary.runs
+    assert {"commit", "device", "processor"} <= set(only.header.made_with)
+    assert only.header.extra["data"]
+    assert [row.failure for row in only.rows if row.failure] == []
