@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy.cli.research.eval.table import TABLES
+from kraq_dspy.eval.papers.catalogue import papers_tables
 from tests.conftest import WarmShell
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
@@ -75,8 +77,31 @@ def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path,
 
 def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
     done = kraq("eval", "--help", cwd=tmp_path)
-    for name in ("questions", "combined", "speculative", "retrievers", "judges", "coverage", "TABLE.toml"):
-        assert name in done.stdout
+    words = done.stdout.split()
+    for name in (*TABLES, "judges", "coverage", "list"):
+        assert name in words or f"{name}," in words or f"{name}." in words
+
+
+def test_the_papers_tables_are_listed_with_the_command_that_runs_each(kraq: WarmShell, tmp_path: Path) -> None:
+    done = kraq("eval", "list", "--json", cwd=tmp_path)
+    listed = json.loads(done.stdout)
+    assert [each["id"] for each in listed] == list(papers_tables())
+    assert {each["command"].split()[0] for each in listed} == {"kraq"}
+    assert {each["report"] for each in listed} == {None}
+    assert "0 of 5 have a report" in kraq("eval", "list", "--paper", "k2rag", cwd=tmp_path).stdout
+
+
+def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kraq: WarmShell, tmp_path: Path) -> None:
+    words: list[str | Path] = ["--data", EXAMPLE, "--tokens", "2500", "--limit", "1"]
+    done = kraq("eval", "kraq-2", *words, "--judge", "none", "--metric", "recall", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = json.loads(done.stdout)["summary"]["runs"]
+    assert run["header"]["extra"]["table"]["metrics"] == ["paper_match", "recall"]
+    listed = json.loads(kraq("eval", "list", "--json", cwd=tmp_path).stdout)
+    assert [each["id"] for each in listed if each["report"]] == ["kraq-2"]
+    page = kraq("eval", "list", "--markdown", cwd=tmp_path).stdout
+    assert "| hotpotqa | " in page
+    assert "the embedded model, which is no language model" in page
 
 
 @pytest.mark.parametrize(
@@ -86,6 +111,9 @@ def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
         (["eval", "none.toml"], 2, "Cannot read the table"),
         (["eval", "combined", "--data", "nowhere"], 1, "kraq_dspy.eval.datasets fetch"),
         (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
+        (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
+        (["eval", "kraq-fig2"], 2, "comes of another command: kraq finetune generator"),
+        (["eval", "list", "--paper", "bert"], 2, "No paper is called bert"),
         (["eval", "judges"], 2, "--dataset"),
         (["report", "nowhere"], 1, "holds no run"),
     ],

@@ -11,8 +11,9 @@ from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair, chats_of, read_pairs
-from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index
+from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index, teaching_step
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
 
@@ -64,7 +65,7 @@ def test_pairs_have_their_provenance_and_leaks_are_left_out_with_the_reason(data
     made = pairs_from_dataset(dataset, out, models())
     assert (made.pairs, sum(made.rejected.values()), made.known) == (1, 1, 0)
     [pair] = read_pairs(out)
-    assert pair.inputs["summary"].startswith("Ada Lovelace lived in London.")
+    assert pair.inputs["summary"].startswith("Ada Lovelace and London\nAda Lovelace lived in London.")
     assert pair.outputs == {"question": "What did Lovelace write about?"}
     assert (pair.source, pair.example_id, pair.document_ids, pair.model) == ("made", "q0", ("d0",), "embedded")
     [rejected] = [json.loads(line) for line in (tmp_path / "pairs.jsonl.rejected").read_text().splitlines()]
@@ -142,3 +143,16 @@ def test_a_line_separator_in_a_summary_is_no_end_of_a_pair(tmp_path: Path) -> No
     pair = Pair.generator("One.\u2028Two.", "Which?", source="s", example_id="1")
     PairWriter(tmp_path / "pairs.jsonl", "").keep(pair)
     assert not PairWriter(tmp_path / "pairs.jsonl", "").is_new(pair.id)
+
+
+def test_the_generator_is_trained_on_summaries_as_it_is_asked_about_them() -> None:
+    assert shown_summary("Ada Lovelace", "She lived in London.") == "Ada Lovelace\nShe lived in London."
+    assert shown_summary("", "She lived in London.") == "She lived in London."
+
+
+def test_a_teacher_is_shown_worked_examples_and_one_that_lacks_a_field_is_refused() -> None:
+    demo = {"passages": ["Bo wrote."], "question": "What did Bo do?", "title": "Bo", "summary": "This is about Bo."}
+    step = teaching_step("generator", [demo])
+    assert [each.title for each in step.demos] == ["Bo"]
+    with pytest.raises(TrainingError, match="Demo 1 has no 'title'"):
+        teaching_step("generator", [{**demo, "title": ""}])

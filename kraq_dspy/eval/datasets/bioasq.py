@@ -11,13 +11,19 @@ from typing import Any
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets.dataset import Dataset, Example
 from kraq_dspy.eval.datasets.hub import RawRow
+from kraq_dspy.files import json_objects
 from kraq_dspy.records import Document, content_id
 
 NAME = "bioasq"
+ABSTRACTS = "abstracts.jsonl"
+"""Beside the golden files: a line with pmid, title and text for each abstract. Without it snippets are the corpus."""
 
 
-def load_bioasq(files: Iterable[Path]) -> Dataset:
-    """The questions of golden files, each once. Raises EvaluationError for other files."""
+def load_bioasq(files: Iterable[Path], abstracts: Path | None = None) -> Dataset:
+    """The questions of golden files, each once; with `abstracts`, these are the corpus, as in the KRAQ papers.
+
+    Raises EvaluationError for other files.
+    """
     rows: list[RawRow] = []
     for path in files:
         try:
@@ -26,7 +32,9 @@ def load_bioasq(files: Iterable[Path]) -> Dataset:
             raise EvaluationError(f"There is no file {str(path)!r}. {HOW_TO_GET}") from None
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise EvaluationError(f"{path.name} is no BioASQ golden file: it has no list 'questions'.") from error
-    return convert({"questions": rows})
+    if abstracts is None:
+        return convert({"questions": rows})
+    return convert({"questions": rows, "abstracts": [row for _, row in json_objects(abstracts, EvaluationError, NAME)]})
 
 
 HOW_TO_GET = (
@@ -36,14 +44,22 @@ HOW_TO_GET = (
 
 
 def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
-    """A document is a snippet. `answer_items` are the items of a list question with their synonyms; `answers` the
+    """A document is a snippet, or an abstract where there are some; a question none of whose abstracts is there keeps
+    its snippets. `answer_items` are the items of a list question with their synonyms; `answers` the
     synonyms of all items, "yes" or "no", or for summary questions the ideal answers."""
-    documents: dict[str, Document] = {}
+    abstracts = {
+        f"pmid-{row['pmid']}": Document(f"pmid-{row['pmid']}", row.get("title") or "", row["text"])
+        for row in tables.get("abstracts", ())
+    }
+    documents: dict[str, Document] = dict(abstracts)
     examples: dict[str, Example] = {}
     for row in tables["questions"]:
         if row["id"] in examples:
             continue
-        evidence = [_snippet(snippet) for snippet in row.get("snippets") or () if (snippet.get("text") or "").strip()]
+        named = [f"pmid-{_article(url)}" for url in row.get("documents") or ()] if abstracts else []
+        evidence = [abstracts[name] for name in named if name in abstracts] or [
+            _snippet(snippet) for snippet in row.get("snippets") or () if (snippet.get("text") or "").strip()
+        ]
         for snippet in evidence:
             documents.setdefault(snippet.id, snippet)
         exact = _synonym_lists(row.get("exact_answer"), row["type"])
@@ -61,9 +77,12 @@ def convert(tables: Mapping[str, Iterable[RawRow]]) -> Dataset:
 
 
 def _snippet(snippet: Mapping[str, Any]) -> Document:
-    article = str(snippet.get("document") or "").rstrip("/").rpartition("/")[2]
-    snippet_id = f"pmid-{article}-{content_id(snippet['text'])[:8]}"
+    snippet_id = f"pmid-{_article(str(snippet.get('document') or ''))}-{content_id(snippet['text'])[:8]}"
     return Document(snippet_id, "", snippet["text"], metadata={"section": snippet.get("beginSection") or ""})
+
+
+def _article(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
 
 
 def _synonym_lists(exact_answer: Any, kind: str) -> tuple[tuple[str, ...], ...]:

@@ -9,8 +9,10 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import (
     bioasq,
     cmmlu,
+    cmu_wiki_qa,
     dolly,
     hotpot_qa,
+    lhm,
     multihop_rag,
     musique,
     narrative_qa,
@@ -45,6 +47,8 @@ SOURCES: Mapping[str, Source] = {
         qasper,
         openbook_qa,
         cmmlu,
+        cmu_wiki_qa,
+        lhm,
     )
 }
 NAMES = tuple(sorted((*SOURCES, bioasq.NAME)))
@@ -60,9 +64,10 @@ def load_dataset(name: str, folder: Path) -> Dataset:
         return load_local(place)
     if name == bioasq.NAME:
         files = sorted(place.glob("*.json"))
+        abstracts = place / bioasq.ABSTRACTS
         if not files:
             raise EvaluationError(f"{str(place)!r} holds no golden files. {bioasq.HOW_TO_GET}")
-        return bioasq.load_bioasq(files)
+        return bioasq.load_bioasq(files, abstracts if abstracts.is_file() else None)
     source = _source(name, folder)
     return source.convert(read_tables(name, source.tables, folder))
 

@@ -124,10 +124,8 @@ class Table:
     ) -> "Table":
         """What a table of a paper needs: its systems and those they are made of, its data sets, and its metrics, or all
         where it has none of ours."""
-        parts = {
-            system.options.get(part) for system in self.systems for part in ("first", "then") if system.name in systems
-        }
-        systems = {*systems, *parts}
+        made_of = [system.options for system in self.systems if system.name in systems]
+        systems = {*systems, *(each[part] for each in made_of for part in ("first", "then") if part in each)}
         ablations = tuple(
             replace(each, points=points)
             for each in self.ablations

@@ -167,14 +167,51 @@ def test_trivia_qa_marks_the_pages_in_which_an_alias_occurs(tmp_path: Path) -> N
 
 
 def test_pub_health_leaves_unproven_unlabelled_and_empty_claims_out(tmp_path: Path) -> None:
-    dataset = stored(tmp_path, "pub_health", claims=PUB_HEALTH)
+    more = {"claim_id": "7", "claim": "From train.", "main_text": "Text.", "label": 0}
+    dataset = stored(tmp_path, "pub_health", claims=PUB_HEALTH, train=[more, PUB_HEALTH[0]])
     assert [(example.question, example.answers[0]) for example in dataset.examples] == [
         ("Lemons cure.", "false"),
         ("Water helps.", "true"),
         ("It depends.", "mixture"),
+        ("From train.", "false"),
     ]
     assert dataset.documents[0].text == "They do not."
     assert dataset.examples[0].supporting_ids == (dataset.documents[0].id,)
+
+
+def test_cmu_questions_that_recur_have_all_their_answers(tmp_path: Path) -> None:
+    rows = [{"INSTRUCTION": "Is it old?", "RESPONSE": answer} for answer in ("Yes.", "yes", "Yes.")]
+    dataset = stored(tmp_path, "cmu_wiki_qa", questions=[*rows, {"INSTRUCTION": "Why?", "RESPONSE": ""}])
+    assert [(example.question, example.answers) for example in dataset.examples] == [("Is it old?", ("Yes.", "yes"))]
+    assert dataset.documents == ()
+
+
+def test_lhm_questions_share_the_text_of_their_service(tmp_path: Path) -> None:
+    service = {"title": "Reisepass", "context": "Der Pass kostet 60 Euro."}
+    asked = [
+        {**service, "question": question, "answers": {"text": ["60 Euro"], "answer_start": [16]}}
+        for question in ("Was kostet ein Pass?", "Wie teuer ist er?")
+    ]
+    dataset = stored(tmp_path, "lhm", test=asked[:1], train=asked)
+    assert [example.question for example in dataset.examples] == ["Was kostet ein Pass?", "Wie teuer ist er?"]
+    [document] = dataset.documents
+    assert {example.supporting_ids for example in dataset.examples} == {(document.id,)}
+
+
+def test_bioasq_takes_abstracts_that_lie_beside_its_files(tmp_path: Path) -> None:
+    base = "http://www.ncbi.nlm.nih.gov/pubmed/"
+    asked = {"type": "factoid", "exact_answer": [["A"]], "snippets": [{"text": "A snippet.", "document": f"{base}9"}]}
+    questions = [
+        {**asked, "id": "1", "body": "Which?", "documents": [f"{base}7", f"{base}8"]},
+        {**asked, "id": "2", "body": "What?", "documents": [f"{base}8"]},
+    ]
+    (tmp_path / "bioasq").mkdir()
+    (tmp_path / "bioasq" / "12B1_golden.json").write_text(json.dumps({"questions": questions}))
+    (tmp_path / "bioasq" / "abstracts.jsonl").write_text('{"pmid": "7", "title": "T", "text": "An abstract."}\n')
+    first, second = (dataset := load_dataset("bioasq", tmp_path)).examples
+    texts = {document.id: document.text for document in dataset.documents}
+    assert [texts[id] for id in first.supporting_ids] == ["An abstract."]
+    assert [texts[id] for id in second.supporting_ids] == ["A snippet."]
 
 
 def test_musique_keeps_the_answerable_questions(tmp_path: Path) -> None:
