@@ -13,6 +13,9 @@ from kraq_dspy.stores.index import Index
 class Row:
     """A question; its answer, or None where nobody gave one; its evidence, and all documents that this comes from.
 
+    The documents of a KRAQ question are those of its community. The sources of its answer do not count among them: they
+    are all that a program saw, used or not, and would tie a whole corpus together.
+
     `level` and `community_id` are those of a KRAQ question, None for another. `difficulty` is read off the level, not
     measured: "hard" for the broadest, whose evidence lies far apart, "easy" for the narrowest and for what one passage
     answers, "medium" between. `origin` is "kraq" or the catalogue's word for where the question came from.
@@ -63,7 +66,7 @@ def _of_question(index: Index, question: Question, entry: CatalogueEntry | None,
         question=question.text,
         answer=entry.answer if entry else None,
         evidence=tuple(index.chunks_by_id(question.chunk_ids[:passages])),
-        document_ids=tuple(sorted({*question.document_ids, *_sources(entry)})),
+        document_ids=tuple(sorted(question.document_ids)),
         community_id=question.community_id,
         level=question.level,
         difficulty=difficulty_of(question.level, deepest),
@@ -88,11 +91,6 @@ def _of_entry(index: Index, entry: CatalogueEntry, document_ids: Collection[str]
         origin=entry.origin,
         model="",
     )
-
-
-def _sources(entry: CatalogueEntry | None) -> list[str]:
-    """What the answer rests on belongs to the row as the question's own documents do: it must not leak either."""
-    return [source.document_id for source in entry.sources] if entry else []
 
 
 def difficulty_of(level: int, deepest: int) -> str:

@@ -35,11 +35,7 @@ def mcp(
     A client starts this command and speaks to it over standard input and output; with --http it runs by itself. The
     program and the models chosen here are those of the tool `ask`.
     """
-    import anyio
-
     from kraq_dspy.mcp.http import LOCAL, address, bound, serve_http
-    from kraq_dspy.mcp.server import make_server
-    from kraq_dspy.mcp.tools import IndexTools
 
     token = os.environ.get(token_env) or None
     if http and host not in LOCAL and token is None:
@@ -50,6 +46,11 @@ def mcp(
     listening = bound(host, port) if http else None
     with ExitStack() as stack:
         with stdout_on_stderr():  # what loading prints would be taken for protocol
+            import anyio
+
+            from kraq_dspy.mcp.server import make_server
+            from kraq_dspy.mcp.tools import IndexTools
+
             choice = chosen.choice(flags)
             space = stack.enter_context(opened(index_dir, models))
             server = make_server(IndexTools(space, choice))
