@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH_INDEX ?=
 SOURCES := kraq_dspy tests benchmarks examples scripts
 
-.PHONY: help demo demo-lm test test-kill test-lm test-vllm check docs docs-test format lint types clean
+.PHONY: help demo demo-lm test test-kill test-lm test-vllm test-browser check docs docs-test format lint types clean
 help:
 	@echo "make demo       index the bundled passages, ask three questions, print recall and exact match"
 	@echo "make demo-lm    the same on a few passages with real language models in this process: 590 MB, up to 15 minutes"
@@ -17,6 +17,7 @@ help:
 	@echo "make check      format, lint, types and tests: what continuous integration runs"
 	@echo "make test-kill  kill -9 at fifty moments, and a full disk: some minutes"
 	@echo "make test-lm    the contract with a real language model in this process: minutes, 98 MB"
+	@echo "make test-browser  every view of the page in a Chromium that is installed"
 	@echo "make test-vllm  the contract with a real vLLM, in an environment of its own: minutes, 2 GB"
 	@echo "make docs       build the site of docs/ with the API in build/site; fails on any warning"
 	@echo "make docs-test  run the tutorials of docs/tutorials from top to bottom: minutes"
@@ -51,7 +52,7 @@ demo-lm: $(READY)
 	@$(BIN)/kraq demo --first 2 $(if $(LM),--lm $(LM),--config examples/local-models.toml) --out demo-lm.kraq
 
 test: $(DEV)
-	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "not slow and not vllm and not lm and not browser" -n 2 --dist loadfile
 
 test-kill: $(DEV)
 	@$(BIN)/python -m pytest tests/killed -m slow -s
@@ -63,6 +64,10 @@ test-lm: $(DEV)
 test-vllm: $(DEV)
 	@PYTHON=$(PYTHON) scripts/vllm_env.sh
 	@$(BIN)/python -m pytest -m vllm tests/vllm
+
+# Debian: apt-get install chromium
+test-browser: $(DEV)
+	@$(BIN)/python -m pytest tests/serve -m browser -rs
 
 check: lint types test
 

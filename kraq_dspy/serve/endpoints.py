@@ -27,7 +27,7 @@ EVENTS = "text/event-stream"
 
 ENDPOINTS = (
     Endpoint(
-        "POST", "/api/ask", "ask", "Ask", "An answer with its evidence; as server-sent events with `stream`.",
+        "POST", "/api/ask", "ask", "Ask", "An answer with its evidence; as server-sent events where stream is true.",
         requests.AskRequest, EVENTS,
     ),
     Endpoint(

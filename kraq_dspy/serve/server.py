@@ -69,8 +69,16 @@ def address_of(listening: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def run(app: ASGIApp, listening: socket.socket, *, started: Callable[[], None] = lambda: None) -> None:
-    """Until Ctrl-C or SIGTERM; `started` is called when requests are taken. Raises KeyboardInterrupt after Ctrl-C."""
+def run(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    started: Callable[[], None] = lambda: None,
+    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
+) -> None:
+    """Until Ctrl-C or SIGTERM. `started` is called when requests are taken; `stoppable` is handed what stops the server
+    from another thread. Raises KeyboardInterrupt after Ctrl-C.
+    """
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -85,6 +93,7 @@ def run(app: ASGIApp, listening: socket.socket, *, started: Callable[[], None] =
     )
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
     server = _Server(config, started)
+    stoppable(server.stop)
     loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
     try:
         loop.run_until_complete(server.serve([listening]))
@@ -105,6 +114,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._tell()
+
+    def stop(self) -> None:
+        self.should_exit = True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

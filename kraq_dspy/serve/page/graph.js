@@ -8,7 +8,6 @@ const LENGTH = 55;
 const GRAVITY = 0.012;
 const COOLING = 0.985;
 const COLD = 0.004;
-const FAR = 420; // beyond it nodes do not push each other
 
 export class Graph {
   constructor(canvas, { tell, open }) {
@@ -60,7 +59,7 @@ export class Graph {
       const angle = place * 2.399963; // the golden angle: even, and the same every time
       const away = spread * Math.sqrt((place + 0.5) / nodes.length);
       const old = before.get(each.id);
-      return { ...each, x: old ? old.x : away * Math.cos(angle), y: old ? old.y : away * Math.sin(angle), vx: 0, vy: 0, r: 3.5 + Math.min(9, 1.6 * Math.sqrt(each.degree)), hue: hue(each.type), near: new Set() };
+      return { ...each, place, x: old ? old.x : away * Math.cos(angle), y: old ? old.y : away * Math.sin(angle), r: 3.5 + Math.min(9, 1.6 * Math.sqrt(each.degree)), hue: hue(each.type), near: new Set() };
     });
     const byId = new Map(this.nodes.map((each) => [each.id, each]));
     const seen = new Set();
@@ -72,8 +71,13 @@ export class Graph {
       seen.add(pair);
       source.near.add(target);
       target.near.add(source);
-      this.edges.push({ source, target, predicate: edge.predicate, weight: edge.weight });
+      this.edges.push({ source, target, from: source.place, to: target.place });
     }
+    for (const each of this.edges) each.strength = SPRING / Math.sqrt(Math.min(each.source.near.size, each.target.near.size));
+    this.x = Float64Array.from(this.nodes, (each) => each.x);
+    this.y = Float64Array.from(this.nodes, (each) => each.y);
+    this.vx = new Float64Array(nodes.length);
+    this.vy = new Float64Array(nodes.length);
     this.heat = 1;
     const ticks = this.still ? 400 : this.nodes.length > 400 ? 40 : 90;
     for (let tick = 0; tick < ticks && this.heat > COLD; tick += 1) this.step();
@@ -82,42 +86,88 @@ export class Graph {
     this.run();
   }
 
-  // One step of the layout: all nodes push each other away, links pull, and a weak pull to the middle keeps it together.
+  // One step of the layout: nodes push each other away, links pull, and a weak pull to the middle keeps it together.
+  // Nodes far off push as one with the others of their square, so that a step takes far less than one of all pairs.
   step() {
-    const { nodes, edges, heat } = this;
+    const { nodes, edges, heat, x, y, vx, vy } = this;
+    const { count, columns, size, left, top, head, next, mass, cx, cy, filled } = this.squares();
     for (let i = 0; i < nodes.length; i += 1) {
-      const a = nodes[i];
-      for (let j = i + 1; j < nodes.length; j += 1) {
-        const b = nodes[j];
-        let dx = a.x - b.x;
-        const dy = a.y - b.y;
-        if (dx > FAR || dx < -FAR || dy > FAR || dy < -FAR) continue;
-        let square = dx * dx + dy * dy;
-        if (square < 1) { dx = 0.5 + (i % 7) / 7; square = 1; }
-        const push = (REPULSION * heat) / square;
-        a.vx += dx * push; a.vy += dy * push;
-        b.vx -= dx * push; b.vy -= dy * push;
+      const column = Math.floor((x[i] - left) / size);
+      const row = Math.floor((y[i] - top) / size);
+      let fx = 0;
+      let fy = 0;
+      for (let place = 0; place < count; place += 1) {
+        const square = filled[place];
+        const away = Math.max(Math.abs((square % columns) - column), Math.abs(Math.floor(square / columns) - row));
+        if (away > 1) {
+          const dx = x[i] - cx[square];
+          const dy = y[i] - cy[square];
+          const push = mass[square] / (dx * dx + dy * dy);
+          fx += dx * push;
+          fy += dy * push;
+          continue;
+        }
+        for (let j = head[square]; j >= 0; j = next[j]) {
+          if (j === i) continue;
+          let dx = x[i] - x[j];
+          const dy = y[i] - y[j];
+          let apart = dx * dx + dy * dy;
+          if (apart < 1) { dx = i < j ? 1 : -1; apart = 1; }
+          fx += dx / apart;
+          fy += dy / apart;
+        }
       }
+      vx[i] += fx * REPULSION * heat;
+      vy[i] += fy * REPULSION * heat;
     }
-    for (const { source, target } of edges) {
-      const dx = target.x - source.x;
-      const dy = target.y - source.y;
-      const length = Math.hypot(dx, dy) || 1;
-      const pull = (SPRING * heat * (length - LENGTH)) / (length * Math.sqrt(Math.min(source.near.size, target.near.size)));
-      source.vx += dx * pull; source.vy += dy * pull;
-      target.vx -= dx * pull; target.vy -= dy * pull;
+    for (const { from, to, strength } of edges) {
+      const dx = x[to] - x[from];
+      const dy = y[to] - y[from];
+      const length = Math.sqrt(dx * dx + dy * dy) || 1;
+      const pull = (strength * heat * (length - LENGTH)) / length;
+      vx[from] += dx * pull; vy[from] += dy * pull;
+      vx[to] -= dx * pull; vy[to] -= dy * pull;
     }
-    for (const node of nodes) {
-      if (node === this.held) { node.vx = 0; node.vy = 0; continue; }
-      node.vx -= node.x * GRAVITY * heat;
-      node.vy -= node.y * GRAVITY * heat;
-      const speed = Math.hypot(node.vx, node.vy);
-      const most = 24 * heat + 1;
+    const most = 24 * heat + 1;
+    for (let i = 0; i < nodes.length; i += 1) {
+      if (nodes[i] === this.held) { x[i] = nodes[i].x; y[i] = nodes[i].y; vx[i] = 0; vy[i] = 0; continue; }
+      vx[i] -= x[i] * GRAVITY * heat;
+      vy[i] -= y[i] * GRAVITY * heat;
+      const speed = Math.sqrt(vx[i] * vx[i] + vy[i] * vy[i]);
       const share = speed > most ? most / speed : 1;
-      node.x += node.vx * share; node.y += node.vy * share;
-      node.vx *= 0.55; node.vy *= 0.55;
+      x[i] += vx[i] * share; y[i] += vy[i] * share;
+      vx[i] *= 0.55; vy[i] *= 0.55;
+      nodes[i].x = x[i]; nodes[i].y = y[i];
     }
     this.heat *= COOLING;
+  }
+
+  // The plane in at most 16 by 16 squares: their nodes as linked lists, how many, and where their middle is.
+  squares() {
+    const { x, y } = this;
+    let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (let i = 0; i < x.length; i += 1) {
+      if (x[i] < left) left = x[i];
+      if (x[i] > right) right = x[i];
+      if (y[i] < top) top = y[i];
+      if (y[i] > bottom) bottom = y[i];
+    }
+    const size = Math.max(40, (right - left) / 15, (bottom - top) / 15);
+    const columns = Math.floor((right - left) / size) + 1;
+    const all = columns * (Math.floor((bottom - top) / size) + 1);
+    const [head, next] = [new Int32Array(all).fill(-1), new Int32Array(x.length)];
+    const [mass, cx, cy] = [new Float64Array(all), new Float64Array(all), new Float64Array(all)];
+    const filled = new Int32Array(all);
+    let count = 0;
+    for (let i = 0; i < x.length; i += 1) {
+      const square = Math.floor((y[i] - top) / size) * columns + Math.floor((x[i] - left) / size);
+      if (head[square] < 0) { filled[count] = square; count += 1; }
+      next[i] = head[square];
+      head[square] = i;
+      mass[square] += 1; cx[square] += x[i]; cy[square] += y[i];
+    }
+    for (let place = 0; place < count; place += 1) { cx[filled[place]] /= mass[filled[place]]; cy[filled[place]] /= mass[filled[place]]; }
+    return { count, columns, size, left, top, head, next, mass, cx, cy, filled };
   }
 
   run() {

@@ -46,10 +46,7 @@ async function show() {
   const mine = ++turn;
   if (leave) leave();
   leave = null;
-  for (const each of top.querySelectorAll("nav a")) {
-    if (each.dataset.kind === kind) each.setAttribute("aria-current", "page");
-    else each.removeAttribute("aria-current");
-  }
+  current(kind);
   main.setAttribute("aria-busy", "true");
   let view;
   try {
@@ -67,6 +64,13 @@ async function show() {
   if (view.ready) view.ready();
   main.focus({ preventScroll: true });
   say(view.title || "Questions");
+}
+
+function current(kind) {
+  for (const each of top.querySelectorAll("nav a")) {
+    if (each.dataset.kind === kind) each.setAttribute("aria-current", "page");
+    else each.removeAttribute("aria-current");
+  }
 }
 
 function failed(error) {
@@ -140,4 +144,8 @@ addEventListener("keydown", (event) => {
 });
 
 addEventListener("hashchange", show);
+addEventListener("kraq-changed", async () => {
+  bar(await source.get("status"));
+  current(route().kind);
+});
 source.get("status").then((status) => { bar(status); return show(); }, (error) => replace(main, failed(error)));

@@ -43,6 +43,8 @@ function httpSource() {
 
     async post(path, body) {
       const response = await request(`api/${path}`, posted(body));
+      known.clear();
+      dispatchEvent(new Event("kraq-changed"));
       return response.json();
     },
 

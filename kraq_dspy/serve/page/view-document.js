@@ -13,7 +13,7 @@ export async function viewDocument({ id, query }) {
     const end = place + 1 < starts.length ? starts[place + 1] : points.length;
     const from = each.passages.find((one) => one.start === start);
     const mentions = from ? from.mentions.filter((one) => start + one.end <= end) : [];
-    const inside = wanted && start >= wanted.start && start < wanted.end;
+    const inside = wanted && each.passages.length > 1 && start >= wanted.start && start < wanted.end;
     return h("p", { class: inside ? "text here" : "text", id: from && wanted && from.id === wanted.id ? "here" : null }, marked(points.slice(start, end).join(""), mentions));
   });
   const facts = Object.entries(each.metadata);

@@ -1,0 +1,151 @@
+"""Loads a server with many clients for a minute, against the stand-in model.
+
+    python benchmarks/serve_load.py [--clients 50] [--seconds 60] [--json]
+
+The bundled passages' first 200 are indexed with the stand-in; then `kraq serve` runs in a process of its own, and each
+client asks one request after the other: half of them answers (a third of these streamed), the rest searches, questions
+and communities. No request may fail; times are from the request to the end of its answer.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from stand_in import machine, stand_in
+
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.records import Document
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
+LATENCY_MS = 200.0
+
+
+def read_lines(name: str, count: int) -> list[dict[str, Any]]:
+    with (EXAMPLE / name).open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in itertools.islice(lines, count)]
+
+
+@contextmanager
+def served(index: Path, model: str, url: str) -> Iterator[tuple[str, int]]:
+    """The server's address and process id."""
+    command = [sys.executable, "-m", "kraq_dspy.cli", "serve", str(index), "--port", "0", "--rate", "0"]
+    command += ["--at-once", "32", "--lm", model, "--api-base", url]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("http"):
+                yield line.split()[0], process.pid
+                break
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+
+
+async def one_client(
+    address: str, questions: list[str], until: float, seed: int, times: dict[str, list[float]], failures: Counter[str]
+) -> None:
+    rng = random.Random(seed)
+    async with httpx.AsyncClient(base_url=address, timeout=60) as client:
+        broadest = (await client.get("/api/communities?level=0&limit=50")).json()["items"]
+        while time.monotonic() < until:
+            question = rng.choice(questions)
+            kind = rng.choice(("ask", "ask", "stream", "search", "questions", "community"))
+            started = time.perf_counter()
+            try:
+                if kind in ("ask", "stream"):
+                    body = {"question": question, "program": rng.choice(("traditional", "combined"))}
+                    answer = await client.post("/api/ask", json={**body, "stream": kind == "stream"})
+                    complete = "event: answer" in answer.text if kind == "stream" else bool(answer.json().get("answer"))
+                else:
+                    path = {
+                        "search": f"/api/search?q={question.split()[-1].strip('?')}",
+                        "questions": f"/api/questions?offset={rng.randrange(50)}",
+                        "community": f"/api/communities/{rng.choice(broadest)['id']}",
+                    }[kind]
+                    answer = await client.get(path)
+                    complete = True
+                if answer.status_code != 200 or not complete:
+                    failures[f"{kind} {answer.status_code}"] += 1
+            except httpx.HTTPError as error:
+                failures[f"{kind} {type(error).__name__}"] += 1
+            times[kind].append(time.perf_counter() - started)
+
+
+async def load(
+    address: str, questions: list[str], n_clients: int, seconds: float
+) -> tuple[dict[str, Any], Counter[str]]:
+    times: dict[str, list[float]] = defaultdict(list)
+    failures: Counter[str] = Counter()
+    until = time.monotonic() + seconds
+    await asyncio.gather(*(one_client(address, questions, until, seed, times, failures) for seed in range(n_clients)))
+    rows = {
+        kind: {
+            "requests": len(taken),
+            "p50_ms": 1000 * statistics.median(taken),
+            "p99_ms": 1000 * float(np.percentile(taken, 99)),
+        }
+        for kind, taken in sorted(times.items())
+    }
+    return rows, failures
+
+
+def memory_mb(pid: int) -> float:
+    """Peak of a process, where /proc is there."""
+    status = Path(f"/proc/{pid}/status")
+    peak = next((line for line in status.read_text().splitlines() if line.startswith("VmHWM")), "VmHWM: 0 kB")
+    return int(peak.split()[1]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    documents = [Document(row["id"], row["title"], row["text"]) for row in read_lines("corpus.jsonl", 200)]
+    questions = [row["question"] for row in read_lines("questions.jsonl", 60)]
+    with stand_in(latency_ms=0) as server, tempfile.TemporaryDirectory() as folder:
+        model = "hosted_vllm/stand-in"
+        settings = Settings(roles={"default": RoleSettings(model=model, api_base=server.url)})
+        build_index(documents, Path(folder) / "load.kraq", settings=settings)
+        server.configure(latency_ms=LATENCY_MS)
+        with served(Path(folder) / "load.kraq", model, server.url) as (address, pid):
+            started = time.monotonic()
+            rows, failures = asyncio.run(load(address, questions, options.clients, options.seconds))
+            seconds, peak = time.monotonic() - started, memory_mb(pid)
+    requests = sum(row["requests"] for row in rows.values())
+    results = {
+        "machine": machine(), "clients": options.clients, "seconds": seconds, "model_latency_ms": LATENCY_MS,
+        "requests": requests, "per_second": requests / seconds, "failures": dict(failures),
+        "peak_mb": peak, "kinds": rows,
+    }  # fmt: skip
+    if options.json:
+        print(json.dumps(results, indent=2))
+    else:
+        print(f"{results['machine']}; {options.clients} clients for {seconds:.0f} s, {LATENCY_MS:.0f} ms a model call")
+        print(f"{requests} requests, {requests / seconds:.1f} a second, {failures.total()} failed, peak {peak:.0f} MB")
+        for kind, row in rows.items():
+            print(f"{kind:10} {row['requests']:6}  median {row['p50_ms']:7.0f} ms  p99 {row['p99_ms']:7.0f} ms")
+    if failures:
+        sys.exit(f"Requests failed: {dict(failures)}")
+
+
+if __name__ == "__main__":
+    main()
