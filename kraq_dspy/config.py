@@ -34,6 +34,18 @@ ROLES = (
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
+@checked("corpus")
+class CorpusSettings:
+    """Which columns of a table (csv, tsv, json, jsonl, parquet) hold what; every other column is metadata."""
+
+    text_column: str = "text"
+    """The text of a document."""
+    title_column: str = "title"
+    """Its title."""
+    id_column: str = "id"
+    """What it is called."""
+
+
 @checked("chunks")
 class ChunkSettings:
     """How documents are cut. Source of the defaults: KRAQ paper, section 2."""
@@ -267,6 +279,7 @@ class StoreSettings:
 class Settings:
     """What `kraq.toml` may say. A role that is not there falls back to [roles.default]."""
 
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     redact: RedactSettings = field(default_factory=RedactSettings)
     extract: ExtractSettings = field(default_factory=ExtractSettings)

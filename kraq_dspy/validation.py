@@ -11,6 +11,7 @@ ChunkSettings(token=5)  # ConfigError: chunks.token is not known; did you mean '
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
 
@@ -77,6 +78,13 @@ def require_counts(of: str = "", **counts: int) -> None:
             )
         if count < 1:
             raise ValueError(f"{name} is {count}; expected 1 or more{of and ' '}{of}.")
+
+
+def require_numbers(**numbers: float) -> None:
+    """Raises TypeError for what is no number; the message names it."""
+    for name, number in numbers.items():
+        if not isinstance(number, Real) or isinstance(number, bool):  # NumPy's too
+            raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

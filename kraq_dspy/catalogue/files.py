@@ -27,7 +27,7 @@ _READERS: dict[str, Reader] = {
     ".jsonl.gz": read_json_lines,
     ".json": read_json,
 }
-_READ = ReadSettings(text_column="question", title_column="", id_column="")
+_READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
 
 
 @dataclass(frozen=True, slots=True)

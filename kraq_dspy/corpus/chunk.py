@@ -1,5 +1,6 @@
 """Cuts documents into overlapping chunks that end at sentences and paragraphs where they can."""
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # The splitter's time grows with the square of the longest stretch without a sentence end (25 s for 350 kB of numbers
 # in one line), so it sees a window of this many characters per token of a chunk at a time: about ten chunks.
 WINDOW = 40
+PAGE_BREAK = "\n\f\n"
+"""Between the pages of a document that has some: a chunk of it knows its page, as `metadata["page"]`, from 1."""
 
 
 def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
@@ -37,6 +40,7 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
     """The chunks of these (start, end) in characters, with ids as `chunk_document` gives them."""
     chunks: list[Chunk] = []
     texts: Counter[str] = Counter()
+    ends = [place for place, letter in enumerate(document.text) if letter == "\f"] if "\f" in document.text else []
     for position, (start, end) in enumerate(spans):
         text = document.text[start:end]
         chunks.append(
@@ -49,7 +53,7 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
                 text=text,
                 n_tokens=count_tokens(text),
                 title=document.title,
-                metadata=document.metadata,
+                metadata={**document.metadata, "page": bisect(ends, start) + 1} if ends else document.metadata,
             )
         )
         texts[text] += 1

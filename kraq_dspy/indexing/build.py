@@ -95,10 +95,11 @@ async def abuild_index(
     new = not Path(out).exists()
     if not isinstance(corpus, str | Path) and not new:
         corpus = list(corpus)  # to be read twice
-    documents = documents_of(corpus)
+    settings = options.get("settings")
+    documents = documents_of(corpus, settings)
     async with Builder.at(Path(out), options) as builder:
         try:
-            builder.begin("corpus", corpus, documents_of(corpus), replace=replace)
+            builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)
             builder.load(documents)
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind

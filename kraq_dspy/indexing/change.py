@@ -37,7 +37,7 @@ def add_documents(
     Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
     IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
     """
-    return run_coroutine(_change(Path(path), documents_of(documents), (), options))
+    return run_coroutine(_change(Path(path), documents, (), options))
 
 
 @spelled_out
@@ -91,10 +91,11 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
 
 
 async def _change(
-    path: Path, documents: Iterable[Document | Failure], removed: Collection[str], options: BuildOptions
+    path: Path, corpus: str | Path | Iterable[Document | Failure], removed: Collection[str], options: BuildOptions
 ) -> BuildReport:
     _refuse_import(_manifest(path))
     options = _with_settings(path, options)
+    documents = documents_of(corpus, options.get("settings"))
     async with Builder.at(path, options) as builder:
         stored = set(builder.index.ids(Document))
         if unknown := set(removed) - stored:

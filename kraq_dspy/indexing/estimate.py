@@ -18,10 +18,10 @@ import dspy
 from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.corpus.chunk import chunk_document
-from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.graph.communities import find_communities
+from kraq_dspy.indexing.opening import documents_of
 from kraq_dspy.lms.adapter_name import with_adapter
 from kraq_dspy.lms.meter import Meter, Price, prices_of
 from kraq_dspy.lms.roles import make_lm
@@ -103,9 +103,8 @@ def estimate_corpus(
     Raises CorpusError when there is nothing to index.
     """
     settings = settings or Settings()
-    items = load_documents(Path(corpus)) if isinstance(corpus, str | Path) else corpus
     documents, problems, chunks = 0, [], []
-    for item in items:
+    for item in documents_of(corpus, settings):
         if isinstance(item, Document):
             documents += 1
             chunks += chunk_document(item, settings.chunks)

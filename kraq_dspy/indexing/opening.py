@@ -1,5 +1,6 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -43,9 +44,13 @@ def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, s
     return {"kind": kind, "path": str(Path(corpus).resolve())}
 
 
-def documents_of(corpus: str | Path | Iterable[Document | Failure]) -> Iterable[Document | Failure]:
-    """Those of a file or folder, or those that are given."""
-    return load_documents(Path(corpus)) if isinstance(corpus, str | Path) else corpus
+def documents_of(
+    corpus: str | Path | Iterable[Document | Failure], settings: Settings | None
+) -> Iterable[Document | Failure]:
+    """Those of a file or folder, by the columns that the settings name; or those that are given."""
+    if not isinstance(corpus, str | Path):
+        return corpus
+    return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
 
 
 def require_documents(index: Index, documents: Iterable[Document]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import WarmShell
+from tests.corpus.corpora import write_pdf
 
 PASSAGES = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. "
@@ -58,6 +59,19 @@ def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(
     done = kraq("index", ".", cwd=tmp_path / "notes")
     assert (tmp_path / "notes.kraq" / "manifest.json").is_file(), done.stderr
     assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["ada.txt"]
+
+
+def test_columns_have_the_names_that_the_command_says_and_evidence_its_page(kraq: WarmShell, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "poets.csv").write_text(f"nr;heading;body\n7;Lord Byron;{PASSAGES['Lord Byron']}\n")
+    write_pdf(tmp_path / "notes" / "engines.pdf", "A preface.", PASSAGES["Charles Babbage"])
+    assert "--text-column" in kraq("index", "notes", cwd=tmp_path).stderr
+    (tmp_path / "kraq.toml").write_text('[corpus]\ntext_column = "body"\ntitle_column = "heading"\n')
+    done = kraq("index", "notes", "--out", "both.kraq", "--id-column", "nr", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = kraq("ask", "both.kraq", "Who invented the Difference Engine in London?", cwd=tmp_path).stdout
+    assert "engines (engines.pdf), page 2" in shown
+    assert "Lord Byron (7)" in shown
 
 
 def test_an_index_of_another_corpus_is_not_overwritten_by_default(kraq: WarmShell, tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ def test_rows_without_a_usable_text_fail_alone(tmp_path: Path) -> None:
     documents, failures = load_all(tmp_path)
     assert len(documents) == 1
     assert [failure.reason for failure in failures] == [
-        "Line 2: There is no column 'text'; found: 'body'. Rename it, or read the file with "
-        "kraq_dspy.corpus.load_documents(PATH, text_column=NAME).",
+        "Line 2: There is no column 'text'; there are: 'body'. Name the right one: --text-column NAME, or text_column "
+        "in [corpus] of kraq.toml.",
         "Line 3: The column 'text' is empty.",
         "Line 4: The column 'text' holds a value of type int; expected a string.",
         "Line 5: The column 'text' is empty.",
@@ -135,7 +135,12 @@ def test_a_table_without_the_text_column_is_one_failure_that_names_its_columns(t
         write(tmp_path, name, "id,body\n1,x\n2,y\n".replace(",", "\t" if name.endswith("tsv") else ","))
     failure = only_failure(tmp_path)
     assert failure.item_id == name
-    assert "no column 'text'; found: 'id', 'body'" in failure.reason
+    assert "no column 'text'; there are: 'id', 'body'" in failure.reason
+
+
+def test_columns_are_named_by_the_mark_that_parts_most_of_them(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", "id;body;date\n1;x;y\n")
+    assert "there are: 'id', 'body', 'date'" in only_failure(tmp_path).reason
 
 
 def test_csv_rows_with_stray_cells_or_quotes_fail_alone(tmp_path: Path) -> None:
@@ -195,7 +200,7 @@ def test_a_damaged_page_fails_alone(tmp_path: Path) -> None:
     writer.pages[1][NameObject("/Contents")] = writer._add_object(content)
     writer.write(tmp_path / "a.pdf")
     documents, failures = load_all(tmp_path)
-    assert [document.text for document in documents] == ["first\n\nthird"]
+    assert [document.text.split() for document in documents] == [["first", "third"]]
     assert [failure.item_id for failure in failures] == ["a.pdf#page 2"]
 
 

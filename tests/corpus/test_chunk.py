@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.config import ChunkSettings
-from kraq_dspy.corpus.chunk import WINDOW, chunk_document
+from kraq_dspy.corpus.chunk import PAGE_BREAK, WINDOW, chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.records import Chunk, Document
 
@@ -36,6 +36,13 @@ def test_a_short_document_is_one_chunk_that_carries_its_title_and_metadata() -> 
     assert (chunk.text, chunk.start, chunk.end, chunk.position) == ("Ada wrote programs.", 1, 20, 0)
     assert (chunk.document_id, chunk.title, chunk.metadata) == ("d1", "Ada", {"year": 1843})
     assert chunk.n_tokens == count_tokens("Ada wrote programs.")
+
+
+def test_a_chunk_of_a_document_with_page_breaks_knows_the_page_on_which_it_begins() -> None:
+    pages = [SENTENCE * 3, "", SENTENCE * 3]
+    chunks = chunk_document(Document("d", "", PAGE_BREAK.join(pages), "a.pdf", {"pages": 3}), ChunkSettings(40, 0))
+    assert [chunk.metadata["page"] for chunk in chunks] == [1, 1, 3, 3]
+    assert {chunk.metadata["pages"] for chunk in chunks} == {3}
 
 
 def test_nothing_but_white_space_gives_no_chunks() -> None:

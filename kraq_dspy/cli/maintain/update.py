@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kraq_dspy.cli.shared.bars import Bars
-from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.cli.shared.options import Calls, Columns, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.report import show_report
 
 
@@ -15,6 +15,7 @@ def update(
     corpus: Annotated[Path, typer.Argument(help="The corpus as it is now: a file or a folder.")],
     calls: Calls,
     limits: Limits,
+    columns: Columns,
     recluster: Annotated[
         bool, typer.Option("--recluster", help="Find the communities anew, at the price of about half their questions.")
     ] = False,
@@ -23,7 +24,7 @@ def update(
     """Bring the index up to date with a corpus: what is new comes in, what changed is done again, the rest goes."""
     from kraq_dspy.indexing.change import update_index
 
-    settings = calls.settings_of(index_dir)
+    settings = columns.over(calls.settings_of(index_dir))
     with Bars(settings, quiet=json) as bars:
         report = update_index(
             index_dir, corpus, recluster=recluster, settings=settings, limits=limits.of(settings), progress=bars

@@ -142,6 +142,24 @@ class CorpusBuilds(Builds):
 
 
 @dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what."""
+
+    PANEL: ClassVar[str] = "Columns of csv, jsonl and parquet"
+
+    text_column: Annotated[str | None, typer.Option("--text-column", help="The text of a document. Default: text")] = (
+        None
+    )
+    title_column: Annotated[str | None, typer.Option("--title-column", help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, typer.Option("--id-column", help="Its id. Default: id")] = None
+
+    def over(self, settings: "Settings") -> "Settings":
+        """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
+        named = {name: column for name, column in dataclasses.asdict(self).items() if column is not None}
+        return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
+
+
+@dataclass(frozen=True)
 class Limits:
     PANEL: ClassVar[str] = "Limits of this run"
 

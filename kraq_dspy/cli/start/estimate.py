@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.cli.shared.bars import Bars, label
-from kraq_dspy.cli.shared.options import Json, Models
+from kraq_dspy.cli.shared.options import Columns, Json, Models
 from kraq_dspy.cli.shared.terminal import compact, grid, in_time, note, output, print_json, say, short
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def estimate(
     corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")],
     models: Models,
+    columns: Columns,
     tokens_per_second: Annotated[
         float | None, typer.Option("--tokens-per-second", min=0.1, help="What the models serve: estimates the time.")
     ] = None,
@@ -33,7 +34,7 @@ def estimate(
             settings = models.settings_of(corpus)
             result = estimate_index(corpus, settings, tokens_per_second=tokens_per_second, progress=bars)
         else:
-            settings = models.settings()
+            settings = columns.over(models.settings())
             result = estimate_corpus(
                 corpus, settings, tokens_per_second=tokens_per_second, rehearse=rehearse, progress=bars
             )

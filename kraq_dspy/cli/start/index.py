@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kraq_dspy.cli.shared.bars import Bars
-from kraq_dspy.cli.shared.options import CorpusBuilds, Json, Limits, ProgramStates, RandomQuestions
+from kraq_dspy.cli.shared.options import Columns, CorpusBuilds, Json, Limits, ProgramStates, RandomQuestions
 from kraq_dspy.cli.shared.report import show_report
 from kraq_dspy.cli.shared.terminal import command, say
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
@@ -24,6 +24,7 @@ def index(
     corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
     builds: CorpusBuilds,
     limits: Limits,
+    columns: Columns,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
@@ -39,7 +40,7 @@ def index(
     """
     from kraq_dspy.indexing.build import build_index
 
-    settings = builds.settings()
+    settings = columns.over(builds.settings())
     out = out or index_beside(corpus)
 
     def build(replace: bool) -> "BuildReport":

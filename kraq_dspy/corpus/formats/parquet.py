@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, missing_column, row_of
+from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 BATCH = 256  # rows
 
@@ -17,8 +17,8 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     number = 0
     try:
         with path.open("rb") as stream, pq.ParquetFile(stream) as file:
-            if settings.text_column not in file.schema_arrow.names:
-                yield BadRow(missing_column(settings.text_column, file.schema_arrow.names))
+            if missing := settings.missing(file.schema_arrow.names):
+                yield BadRow(missing)
                 return
             columns = [field.name for field in file.schema_arrow if not _is_binary(field.type)]
             for batch in file.iter_batches(batch_size=BATCH, columns=columns):

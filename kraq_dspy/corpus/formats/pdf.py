@@ -1,9 +1,10 @@
-"""Reads PDF through pypdf (extra `formats`): a file is a document, with an empty line between its pages."""
+"""Reads PDF through pypdf (extra `formats`): a file is a document, with a form feed between its pages."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.corpus.chunk import PAGE_BREAK
 from kraq_dspy.corpus.formats.decode import UnreadableTextError, read_limited
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
 from kraq_dspy.errors import needs
@@ -35,14 +36,14 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         texts = []
         for number, page in enumerate(pages, start=1):
             try:
-                texts.append(clean(page.extract_text()).strip())
+                texts.append(clean(page.extract_text()).replace("\f", "\n").strip())
             except Exception as error:  # noqa: BLE001  as above
+                texts.append("")
                 yield BadRow(f"Page {number} is damaged ({_words(error)}); the other pages are used.", f"page {number}")
-    text = "\n\n".join(text for text in texts if text)
-    if not text:
+    if not any(texts):
         yield BadRow(f"None of the PDF's {len(pages)} pages has text; it may be scanned. Run it through OCR first.")
         return
-    yield Row(text, title=title or clean(path.stem), metadata={"pages": len(pages)})
+    yield Row(PAGE_BREAK.join(texts), title=title or clean(path.stem), metadata={"pages": len(pages)})
 
 
 def _opens_without_password(reader: Any) -> bool:

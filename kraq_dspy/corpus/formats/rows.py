@@ -5,7 +5,7 @@ import decimal
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,24 @@ UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """Names of the columns that matter, and the most bytes that one text may have."""
+    """Names of the columns that matter, the most bytes that one text may have, and what to do where a column lacks."""
 
     id_column: str = "id"
     title_column: str = "title"
     text_column: str = "text"
     max_bytes: int = 50_000_000
+    way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
+
+    def missing(self, columns: Iterable[str]) -> str:
+        """Why these columns will not do: the text is none of them. "" where it is there."""
+        columns = list(columns)
+        if self.text_column in columns:
+            return ""
+        names = ", ".join(repr(name) for name in columns[:20]) or "none"
+        return f"There is no column {self.text_column!r}; there are: {names}. {self.way_out}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ Reader = Callable[[Path, ReadSettings], Iterator[Row | BadRow]]
 def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row | BadRow:
     """A row from named values. Missing values (None, NaN, "") are left out of the metadata, and binary ones too."""
     if settings.text_column not in values:
-        return BadRow(missing_column(settings.text_column, values), key)
+        return BadRow(settings.missing(values), key)
     text = values[settings.text_column]
     if _is_missing(text):
         return BadRow(f"The column {settings.text_column!r} is empty.", key)
@@ -81,12 +90,6 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
             if name not in own and not _is_missing(value) and not isinstance(value, bytes)
         },
     )
-
-
-def missing_column(column: str, columns: Mapping[str, Any] | list[str]) -> str:
-    names = ", ".join(repr(name) for name in list(columns)[:20]) or "none"
-    way_out = "Rename it, or read the file with kraq_dspy.corpus.load_documents(PATH, text_column=NAME)."
-    return f"There is no column {column!r}; found: {names}. {way_out}"
 
 
 def clean(text: str) -> str:

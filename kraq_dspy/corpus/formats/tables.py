@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kraq_dspy.corpus.formats.decode import Line, UnreadableTextError, read_lines
-from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, missing_column, row_of
+from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 DELIMITERS = (",", "\t", ";", "|")
 MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
@@ -29,15 +29,13 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
             first = next(lines, "")
             while not first.strip() and not lines.problems and not lines.ended:
                 first = next(lines, "")
-            delimiter = next(
-                (mark for mark in (delimiter, *DELIMITERS) if settings.text_column in _header(first, mark)), delimiter
-            )
+            delimiter = _delimiter(first, delimiter, settings)
             columns = _header(first, delimiter)
             if lines.problems:
                 yield BadRow(f"The first row cannot be read: {lines.problems[0]}")
                 return
-            if settings.text_column not in columns:
-                yield BadRow(missing_column(settings.text_column, columns))
+            if missing := settings.missing(columns):
+                yield BadRow(missing)
                 return
             yield from _rows(lines, columns, delimiter, settings)
         except UnreadableTextError as error:
@@ -81,6 +79,14 @@ def _values(columns: list[str], cells: list[str], settings: ReadSettings) -> dic
     if values.get(settings.id_column) in MISSING_IDS:
         values[settings.id_column] = ""
     return values
+
+
+def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
+    """The mark that makes the first row name the text column; where none does, the one that makes most columns."""
+    marks = (expected, *DELIMITERS)
+    headers = {mark: _header(first, mark) for mark in marks}
+    most = max(marks, key=lambda mark: len(headers[mark]))
+    return next((mark for mark in marks if settings.text_column in headers[mark]), most)
 
 
 def _header(line: str, delimiter: str) -> list[str]:

@@ -15,6 +15,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph
 from kraq_dspy.records import Hit
+from kraq_dspy.validation import require_counts, require_numbers
 
 DEPTH = 10
 """The rank whose score, over the first one's, is the shape."""
@@ -51,12 +52,11 @@ class AdaptiveRetriever(Retrieving):
         sharpness: float = 10.0,
         damping: float = 0.8,
     ) -> None:
+        require_numbers(most=most)
         if not 0 <= most <= 1:
             raise ValueError(f"most is {most}; expected the graph's largest weight, from 0 (never) to 1 (alone).")
-        if pool < 1:
-            raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
-        if start < 1:
-            raise ValueError(f"start is {start}; expected 1 or more hits to walk from.")
+        require_counts("candidates from each side", pool=pool)
+        require_counts("hits to walk from", start=start)
         self.retrieve = as_retriever(retrieve)
         self.walk = PageRankRetriever(retrieve, graph, chunks, sharpness=sharpness, damping=damping)
         self.chunks = chunks

@@ -9,6 +9,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.records import Hit, QuestionHit
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ class CombinedRetriever(Retrieving):
         alpha: float = 0.5,
         strict: bool = False,
     ) -> None:
-        if n < 1:
-            raise ValueError(f"n is {n}; expected 1 or more auxiliary questions (alpha=1 goes without them).")
+        require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
+        require_numbers(alpha=alpha)
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha is {alpha}; expected the main query's share of the budget, from 0 to 1.")
         self.retrieve = as_retriever(retrieve)

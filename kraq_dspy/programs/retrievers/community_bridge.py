@@ -13,6 +13,7 @@ from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vect
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit, Question
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 class QuestionCommunities:
@@ -69,10 +70,10 @@ class CommunityBridgeRetriever(Retrieving):
         share: float = 0.7,
         n_communities: int = 3,
     ) -> None:
+        require_numbers(share=share)
         if not 0 < share <= 1:
             raise ValueError(f"share is {share}; expected the first hits' share of the budget, above 0 and at most 1.")
-        if n_communities < 1:
-            raise ValueError(f"n_communities is {n_communities}; expected 1 or more.")
+        require_counts(n_communities=n_communities)
         self.retrieve = as_retriever(retrieve)
         self.communities = communities
         self.question_vectors = question_vectors

@@ -10,6 +10,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 class HybridRetriever(Retrieving):
@@ -34,12 +35,12 @@ class HybridRetriever(Retrieving):
         okapi: float = 0.0,
         pool: int = 50,
     ) -> None:
+        require_numbers(weight=weight, okapi=okapi)
         if not 0 <= weight <= 1:
             raise ValueError(f"weight is {weight}; expected a share from 0 (words alone) to 1 (meaning alone).")
         if okapi < 0:
             raise ValueError(f"okapi is {okapi}; expected the weight of the BM25 score, 0 or more.")
-        if pool < 1:
-            raise ValueError(f"pool is {pool}; expected 1 or more candidates from each side.")
+        require_counts("candidates from each side", pool=pool)
         self.chunks = chunks
         self.vectors = vectors
         self.embedder = embedder
@@ -78,8 +79,10 @@ class FusionRetriever(Retrieving):
     def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
-        if pool < 1 or constant < 0:
-            raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
+        require_counts("hits of each", pool=pool)
+        require_numbers(constant=constant)
+        if constant < 0:
+            raise ValueError(f"constant is {constant}; expected 0 or more.")
         self.retrievers = tuple(map(as_retriever, retrievers))
         self.pool = pool
         self.constant = constant

@@ -8,6 +8,7 @@ from kraq_dspy.ports import Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 class MMRRetriever(Retrieving):
@@ -21,10 +22,10 @@ class MMRRetriever(Retrieving):
     def __init__(
         self, retrieve: Retriever, vectors: VectorStore, embedder: Embedder, *, balance: float = 0.7, pool: int = 50
     ) -> None:
+        require_numbers(balance=balance)
         if not 0 <= balance <= 1:
             raise ValueError(f"balance is {balance}; expected a share from 0 (diversity) to 1 (relevance).")
-        if pool < 1:
-            raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
+        require_counts("candidates", pool=pool)
         self.retrieve = as_retriever(retrieve)
         self.vectors = vectors
         self.embedder = embedder

@@ -17,6 +17,7 @@ from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit
+from kraq_dspy.validation import require_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +86,7 @@ class PageRankRetriever(Retrieving):
         damping: float = 0.5,
         sharpness: float = 3.0,
     ) -> None:
+        require_numbers(share=share, damping=damping, sharpness=sharpness)
         if not 0 < share <= 1:
             raise ValueError(f"share is {share}; expected the start's share of the budget, above 0 and at most 1.")
         if not 0 < damping < 1:

@@ -4,6 +4,7 @@ from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Community, Hit, Summary
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 def report_chunk(community: Community, summary: Summary) -> Chunk:
@@ -74,8 +75,10 @@ class EntityReportRetriever(Retrieving):
     """
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, n_entities: int = 30, level: int = 2) -> None:
-        if n_entities < 1 or level < 0:
-            raise ValueError(f"n_entities is {n_entities} and level {level}; expected 1 or more, and 0 or more.")
+        require_counts("entities", n_entities=n_entities)
+        require_numbers(level=level)
+        if level < 0:
+            raise ValueError(f"level is {level}; expected 0 (the broadest) or more.")
         self.nearest = nearest
         self.graph = graph
         self.n_entities = n_entities

@@ -7,6 +7,7 @@ from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
 from kraq_dspy.records import Hit
+from kraq_dspy.validation import require_counts, require_numbers
 
 
 class RerankingRetriever(Retrieving):
@@ -16,8 +17,7 @@ class RerankingRetriever(Retrieving):
     """
 
     def __init__(self, retrieve: Retriever, rerank: Reranker, *, pool: int = 50) -> None:
-        if pool < 1:
-            raise ValueError(f"pool is {pool}; expected 1 or more candidates.")
+        require_counts("candidates", pool=pool)
         self.retrieve = as_retriever(retrieve)
         self.rerank = rerank
         self.pool = pool
@@ -43,6 +43,7 @@ class QuestionSimilarityReranker:
     def __init__(
         self, communities: CommunityMap, question_vectors: VectorStore, embedder: Embedder, *, balance: float = 0.9
     ) -> None:
+        require_numbers(balance=balance)
         if not 0 <= balance <= 1:
             raise ValueError(f"balance is {balance}; expected a share from 0 (questions alone) to 1 (scores alone).")
         self.communities = communities

@@ -14,6 +14,7 @@ from kraq_dspy.signatures import (
     RewriteQuestion,
     VaryQuestion,
 )
+from kraq_dspy.validation import require_counts
 
 
 class Clarify(SavableModule):
@@ -35,8 +36,7 @@ class Vary(SavableModule):
 
     def __init__(self, count: int = 4) -> None:
         super().__init__()
-        if count < 1:
-            raise ValueError(f"count is {count}; expected 1 or more searches.")
+        require_counts("searches", count=count)
         self.count = count
         self.vary = dspy.Predict(VaryQuestion)
 

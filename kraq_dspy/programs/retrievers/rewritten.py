@@ -14,6 +14,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, best_first
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.validation import require_counts, require_numbers
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +32,10 @@ class RewrittenRetriever(SavableModule):
 
     def __init__(self, retrieve: Retriever, rewrite: dspy.Module, *, pool: int = 30, constant: float = 60.0) -> None:
         super().__init__()
-        if pool < 1 or constant < 0:
-            raise ValueError(f"pool is {pool} and constant {constant}; expected 1 or more, and 0 or more.")
+        require_counts("hits of each search", pool=pool)
+        require_numbers(constant=constant)
+        if constant < 0:
+            raise ValueError(f"constant is {constant}; expected 0 or more.")
         self.retrieve = as_retriever(retrieve)
         self.rewrite = rewrite
         self.pool = pool

@@ -8,6 +8,7 @@ from kraq_dspy.ports import ChunkSource, Embedder
 from kraq_dspy.programs.graph_search.sources import NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.validation import require_numbers
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
 
@@ -28,6 +29,8 @@ class SentenceWindowRetriever(Retrieving):
     def __init__(
         self, chunks: ChunkSource, sentences: NearestTexts, embedder: Embedder, *, window: int | None = 2
     ) -> None:
+        if window is not None:
+            require_numbers(window=window)
         if window is not None and window < 0:
             raise ValueError(f"window is {window}; expected 0 or more sentences on either side, or None for the chunk.")
         self.chunks = chunks

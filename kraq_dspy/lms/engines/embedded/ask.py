@@ -3,104 +3,45 @@
 import re
 from collections import Counter
 
-from kraq_dspy.lms.engines.embedded.names import frequent_terms, has_capitals, kind_of, names_in
+from rapidfuzz import fuzz
+
+from kraq_dspy.lms.engines.embedded.clause import (
+    ask_about_act,
+    ask_about_thing,
+    ask_for_role,
+    ask_for_statement,
+    ask_for_subject,
+)
+from kraq_dspy.lms.engines.embedded.names import (
+    DEFINITION,
+    frequent_terms,
+    has_capitals,
+    kind_of,
+    names_in,
+    without_words,
+)
+from kraq_dspy.lms.engines.embedded.question_forms import (
+    ACTS,
+    BETWEEN,
+    CHINESE,
+    CUES,
+    OF_KINDS,
+    OF_ONE,
+    OF_PAIR,
+    OF_THREE,
+    RANK,
+)  # fmt: skip
 from kraq_dspy.lms.engines.embedded.text import UNSPACED, sentences
-from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, BASES
+from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, KIND_OF_NOUN, STOP
 from kraq_dspy.records import content_id
 
-# What the words between two names tell, and the question that it answers. Several forms: the first that fits.
-BETWEEN = (
-    (r"\b(?:co-)?directed by$", "Who directed {a}?"),
-    (r"\b(?:co-)?written by$", "Who wrote {a}?"),
-    (r"\bproduced by$", "Who produced {a}?"),
-    (r"\bcomposed by$", "Who composed {a}?"),
-    (r"\b(?:co-)?founded by$|\bcreated by$|\bestablished by$", "Who founded {a}?"),
-    (r"\bdesigned by$", "Who designed {a}?"),
-    (r"\bdeveloped by$", "Who developed {a}?"),
-    (r"\bpublished by$|\breleased by$", "Who published {a}?"),
-    (r"\bowned by$", "Who owns {a}?"),
-    (r"\b(?:acquired|bought|purchased) by$", "How did {b} come to own {a}?"),
-    (r"\bperformed by$|\bsung by$", "Who performed {a}?"),
-    (r"\bled by$|\bheaded by$|\bcommanded by$", "Who led {a}?"),
-    (r"\bstarring$|\bstars$", "Who stars in {a}?"),
-    (r"\bbased on$|\badapted from$", "What is {a} based on?"),
-    (r"\bnamed (?:after|for)$", "Who or what is {a} named after?"),
-    (r"\bborn\b.*\bin$", "Where was {a} born?"),
-    (r"\bdied\b.*\b(?:in|at)$", "Where did {a} die?"),
-    (r"\b(?:located|situated|lies|based|headquartered) (?:\w+ )?(?:in|on|at|near)$", "Where is {a}?"),
-    (r"\b(?:is|was) an? (?:\w+ ){0,3}(?:city|town|village|municipality|county|district|river|lake|island)\b.*\bin$",
-     "Where is {a}?"),
-    (r"\bcapital (?:city )?of$", "What is {a} the capital of?"),
-    (r"\bmarried(?: to)?$|\b(?:wife|husband) of$", "Who did {a} marry?"),
-    (r"\b(?:son|daughter|child|brother|sister|father|mother|cousin) of$", "How are {a} and {b} related?"),
-    (r"\bmember of$", "What part does {a} play in {b}?"),
-    (r"\b(?:played|plays|playing) for$", "Which team did {a} play for?"),
-    (r"\bplayed in$|\bappeared (?:in|on)$|\bstarred (?:in|as)$|\brole (?:in|of|as)$", "What was {a}'s part in {b}?"),
-    (r"\b(?:worked|collaborated|teamed up|performed|toured) with$", "What did {a} and {b} do together?"),
-    (r"\bknown for$|\bfamous for$|\bremembered for$", "What is {a} best known for?"),
-    (r"\b(?:president|chairman|ceo|chief executive|director|leader|head|founder|coach|captain|minister|editor) of$",
-     "Who leads {b}?"),
-    (r"\bwon$|\bawarded$|\breceived$", "How did {a} win {b}?"),
-    (r"\bnominated for$", "What was {a} nominated for?"),
-    (r"\bpart of$|\bdivision of$|\bsubsidiary of$", "How does {a} belong to {b}?"),
-)  # fmt: skip
-# What a sentence tells of its subject, and the question that it answers.
-CUES = (
-    (r"\bborn (?:on|in|at|\w+ \d)", "Where and when was {a} born?"),
-    (r"\bdirected by\b", "Who directed {a}?"),
-    (r"\bwritten by\b", "Who wrote {a}?"),
-    (r"\bstarring\b|\bstars\b", "Who stars in {a}?"),
-    (r"\bfounded\b|\bestablished\b", "How did {a} begin?"),
-    (r"\blocated in\b|\bsituated\b", "Where is {a}?"),
-    (r"\bwon\b|\bawarded\b", "What has {a} won?"),
-    (r"\bbased on\b", "What is {a} based on?"),
-    (r"\bplayed? (?:for|in)\b|\bteam\b", "Which teams is {a} connected with?"),
-    (r"\bbest known for\b|\bfamous for\b|\bnotable for\b", "What is {a} best known for?"),
-    (r"\binvented\b|\bdeveloped\b|\bdiscovered\b", "What did {a} develop?"),
-    (r"\bdied\b|\bkilled\b|\bdeath\b", "What became of {a}?"),
+GOES_ON = re.compile(
+    r",? (?:[a-z]+(?:ed|ing|s)|born|best|led|won|had|was|were|been|wrote|became|met|built|ran|held)\b|, (?:an?|the) "
 )
-VERB = re.compile(
-    r"(?:^|\s)(?P<verb>[a-z]+(?: up| over)?)(?P<preposition> (?:to|with|for|from|in|at|on|into|against|as|about))?"
-    r"(?: (?:the|a|an|his|her|its|their|fellow|former|rival))*$"
-)
-"""A verb right before the second of two names."""
-OF_PAIR = ("How are {a} and {b} connected?", "What does {b} have to do with {a}?", "What links {a} to {b}?")
-OF_THREE = ("How are {a}, {b} and {c} connected?", "What links {a} to {b} and {c}?")
-OF_KINDS = {
-    ("person", "person"): ("What is there between {a} and {b}?", "How do {a} and {b} know each other?"),
-    ("person", "organisation"): ("What is {a}'s role at {b}?", "What did {a} do for {b}?"),
-    ("person", "place"): ("What did {a} do in {b}?", "What ties {a} to {b}?"),
-    ("person", "work"): ("What was {a}'s part in {b}?",),
-    ("person", "event"): ("What did {a} do at {b}?",),
-    ("organisation", "organisation"): ("What is there between {a} and {b}?",),
-    ("organisation", "place"): ("What does {a} do in {b}?",),
-    ("organisation", "person"): ("What is {b}'s role at {a}?",),
-    ("work", "person"): ("What was {b}'s part in {a}?",),
-    ("work", "work"): ("What do {a} and {b} have in common?",),
-    ("work", "place"): ("What does {a} have to do with {b}?",),
-    ("event", "place"): ("What happened at {a} in {b}?",),
-    ("event", "person"): ("What did {b} do at {a}?",),
-    ("place", "place"): ("Where are {a} and {b}?", "What do {a} and {b} share?"),
-    ("place", "person"): ("What did {b} do in {a}?",),
-}
-"""Forms by what the two names are known to be."""
-ACTS = (
-    r"(?:,? who\b| (?:said|says|told|added|wrote|tells|explained|tweeted|argued|claimed|believes|thinks|himself|"
-    r"herself)\b)"
-)
-RANK = (
-    r"(?:Mr|Mrs|Ms|Dr|President|CEO|Judge|Coach|coach|Senator|actor|actress|singer|director|author|founder|"
-    r"quarterback)\.? "
-)
-OF_ONE = {
-    "person": ("Who is {a}?", "What is {a} known for?", "What has {a} done?"),
-    "work": ("What is {a} about?", "Who made {a}?", "What kind of work is {a}?"),
-    "organisation": ("What does {a} do?", "What is {a} known for?", "Who is behind {a}?"),
-    "place": ("What is {a} known for?", "What is there in {a}?", "Where is {a}?"),
-    "event": ("What happened at {a}?", "Who took part in {a}?", "Why does {a} matter?"),
-    "": ("What is {a}?", "What is {a} known for?", "Why does {a} matter?"),
-}
-CHINESE = ("{a}和{b}有什么关系？", "{a}以什么闻名？")
+"""What comes after a name that a sentence is about, rather than after one that describes the next noun."""
+LONGEST = 140  # characters of a question
+SAME = 80  # of a hundred, by letters
+CENTRAL = 4  # names that a question may be about
 
 
 def question_about(summary: str) -> str:
@@ -125,66 +66,118 @@ def question_about_theme(passages: list[str]) -> str:
 
 
 def _question(names: list[str], parts: list[str], dice: int, *, single: bool = True) -> str:
-    """`names` by weight. A sentence that tells how the first stands to another gives the form; `single` lets one about
-    the first alone go before a form that fits any two."""
+    """`names` by weight. What a sentence tells of the first and another gives the form, else what one tells of a name
+    among the first few; `single` lets one about the first alone go before a form that fits any two."""
     if not names:
         return "What is this about?"
     first = names[0]
     partners = _partners(first, names, parts)
     if UNSPACED.search(first):
         return CHINESE[0].format(a=first, b=partners[0]) if partners else CHINESE[1].format(a=first)
-    if told := _told_relation(first, partners, parts):
+    called = {name: _called(name, parts) for name in names[: 2 * CENTRAL]}
+    if told := _told_relation(first, partners, parts, called) or _told_clause(names, parts, called, least=1):
         return told
     if single and (cue := _cue(first, parts)):
-        return cue.format(a=first)
+        return _filled(cue, called[first])
+    if told := _told_clause(names, parts, called, least=0):
+        return told
     kinds = {name: _known_kind(name, parts) for name in (first, *partners[:2])}
     for partner in partners[:2]:
         if forms := OF_KINDS.get((kinds[first], kinds[partner])):
-            return forms[dice % len(forms)].format(a=first, b=partner)
+            return _filled(forms[dice % len(forms)], called[first], called[partner])
     if len(partners) > 1 and dice % 2:
-        return OF_THREE[dice // 2 % len(OF_THREE)].format(a=first, b=partners[0], c=partners[1])
+        return _filled(OF_THREE[dice // 2 % len(OF_THREE)], *(called[name] for name in (first, *partners[:2])))
     if partners:
-        return OF_PAIR[dice // 2 % len(OF_PAIR)].format(a=first, b=partners[0])
+        return _filled(OF_PAIR[dice // 2 % len(OF_PAIR)], called[first], called[partners[0]])
     about = next((part for part in parts if first in part), "")
     forms = OF_ONE.get(kind_of(first, about), OF_ONE[""])
-    return forms[dice // 2 % len(forms)].format(a=first)
+    return _filled(forms[dice // 2 % len(forms)], called[first])
 
 
-def _told_relation(first: str, partners: list[str], parts: list[str]) -> str:
+def _filled(form: str, a: str, b: str = "", c: str = "") -> str:
+    return form.format(a=a, b=b, c=c).replace("s's ", "s' ")
+
+
+def _told_relation(first: str, partners: list[str], parts: list[str], called: dict[str, str]) -> str:
     """A question from a sentence that tells how `first` and a partner are related; "" where none says it plainly."""
     for part in parts:
         for partner in partners:
             for source, target in ((first, partner), (partner, first)):
-                if (form := _form_between(part, source, target)) is not None:
-                    return form.format(a=source, b=target)
-    return ""
+                if form := _form_between(part, source, target):
+                    return _filled(form, called[source], called[target])
+                if question := ask_for_role(part, source, called[target]):
+                    return question
+    return next(
+        (
+            question
+            for part in parts
+            for partner in partners
+            for one, other in ((first, partner), (partner, first))
+            if " " in one and (question := ask_for_statement(part, one, called[other]))
+        ),
+        "",
+    )
 
 
-def _form_between(part: str, source: str, target: str) -> str | None:
+def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, least: int) -> str:
+    """What a sentence tells of one of the central names as a question that has at least `least` of the other names,
+    most if it can; "" where no sentence tells such a thing."""
+    candidates: list[tuple[int, int, str]] = []
+    for place, name in enumerate(names[:CENTRAL]):
+        question_word = _question_word(name, parts)
+        for part in parts:
+            about, subject = ask_about_act(part, name, called[name]), ask_for_subject(part, name, question_word)
+            candidates += [(0, 2 * place, about), (1, 2 * place + 1, subject)]
+    candidates += [(1, CENTRAL, ask_about_thing(part)) for part in parts]
+    questions = []
+    for hidden, place, question in candidates:
+        there = sum(name in question for name in called)
+        if 0 < len(question) <= LONGEST and there >= max(1, least + 1 - hidden):
+            questions.append((-min(2, there + hidden), place, question))
+    return min(questions)[2] if questions else ""
+
+
+def _form_between(part: str, source: str, target: str) -> str:
+    """The form that fits what the sentence says between the two, when `source` comes first; "" where none does."""
     start = part.find(source)
     end = part.find(target, start + len(source)) if start >= 0 else -1
     if end < 0 or end - start - len(source) > 90:
-        return None
+        return ""
     middle = re.sub(r"\s*\([^)]*\)", "", part[start + len(source) : end]).rstrip(" \"“'")
-    if re.search(r"[.;:]\s", middle):
-        return None
+    if re.search(r"[.;:]\s", middle) or not GOES_ON.match(middle):
+        return ""
     plain = re.sub(r"(?: (?:the|a|an|his|her|its|their))+$", "", middle)
     if "," not in plain[1:]:
         for pattern, form in BETWEEN:
             if re.search(pattern, plain):
                 return form
-    verb = VERB.search(middle)
-    if (
-        verb
-        and len(middle) < 60
-        and not re.search(r"\b(?:by|to|that|and|but|when|which|they|he|she)\b", middle[: verb.start()])
-    ):
-        preposition = verb["preposition"] or ""
-        if base := BASE_OF_PAST.get(verb["verb"]):
-            return f"How did {{a}} {base}{preposition} {{b}}?"
-        if verb["verb"].removesuffix("s") in BASES:
-            return f"How does {{a}} {verb['verb'].removesuffix('s')}{preposition} {{b}}?"
-    return None
+    return ""
+
+
+def _called(name: str, parts: list[str]) -> str:
+    """With "the" where the text mostly says so: the Saints, the Supreme Court."""
+    counts = Counter(
+        bool(match[1])
+        for part in parts
+        for match in re.finditer(rf"\b([Tt]he )?{re.escape(name)}(?= (\w+)|\W|$)", part)
+        if not match[2] or match[2] in STOP or match[2] in BASE_OF_PAST
+    )
+    return f"the {name}" if counts[True] > counts[False] and not name.startswith("The ") else name
+
+
+def _question_word(name: str, parts: list[str]) -> str:
+    """Who, what, or which film: by what the text says that it is."""
+    if _known_kind(name, parts) == "person":
+        return "Who"
+    for part in parts:
+        if name in part and (stated := DEFINITION.match(part, part.find(name) + len(name) + 1)):
+            head = re.split(r"\b(?:of|in|for|by|from|who|that|which|directed|written|based)\b", stated[1])[0].split()
+            if head and head[-1].lower() in KIND_OF_NOUN:
+                return f"Which {head[-1].lower()}"
+    noun = next((word for word in map(str.lower, name.split()[::-1]) if word in KIND_OF_NOUN), "")
+    if noun:
+        return f"Which {noun}"
+    return "Who" if _called(name, parts).startswith("the ") and name.endswith("s") else "What"
 
 
 def _known_kind(name: str, parts: list[str]) -> str:
@@ -210,14 +203,20 @@ def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
     bare_title = re.sub(r"\s*\([^)]*\)", "", title)
     known = frozenset(re.split(r"; |,? and |, ", bare_title))
     for number, part in enumerate(parts):
-        for name in names_in(part, known):
+        for name in without_words(names_in(part, known), body):
             counts[name] += 3 if number == 0 else 2
     named = sorted((name for name in counts if name in bare_title), key=bare_title.find)
     for place, name in enumerate(named):
         counts[name] += max(4, 14 - 3 * place)
     order = {name: place for place, name in enumerate(counts)}
     ranked = sorted(counts, key=lambda name: (-counts[name], order[name]))
-    return [name for name in ranked if not any(name != other and _within(name, other) for other in ranked)]
+    longest = [name for name in ranked if not any(name != other and _within(name, other) for other in ranked)]
+    return [name for place, name in enumerate(longest) if not any(_alike(name, other) for other in longest[:place])]
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether the two are one name, spelled in two ways."""
+    return fuzz.ratio(name.lower(), other.lower()) >= SAME and len(name.split()) == len(other.split())
 
 
 def _within(name: str, other: str) -> bool:
@@ -237,8 +236,10 @@ def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
 
 def _cue(first: str, parts: list[str]) -> str:
     for part in parts:
-        if part.startswith(first):
+        if part.startswith(first) and GOES_ON.match(re.sub(r"\s*\([^)]*\)", "", part[len(first) :])):
             for pattern, form in CUES:
                 if re.search(pattern, part):
                     return form
+            if re.match(r"(?: \([^)]*\))? (?:is|was|are|were) ", part[len(first) :]):
+                return "Who is {a}?" if _known_kind(first, parts) == "person" else "What is {a}?"
     return ""

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kraq_dspy.lms.engines.embedded.names import frequent_terms, has_capitals, kind_of, names_in
+from kraq_dspy.lms.engines.embedded.names import frequent_terms, has_capitals, is_name, kind_of, names_in, without_words
 from kraq_dspy.lms.engines.embedded.text import clipped, sentences, words
 from kraq_dspy.lms.engines.embedded.vocabulary import STOP
 
@@ -63,10 +63,12 @@ def read(passage: str) -> Reading:
     parts = sentences(text)
     known = frozenset(name for part in parts for name in names_in(part.split(" ", 1)[-1]) if " " not in name)
     bare = _bare(title)
-    mentioned = [names_in(part, known | {bare}, bare) for part in parts]
+    mentioned = [without_words(names_in(part, known | {bare}, bare), text) for part in parts]
     full = _full_names(title, parts, mentioned)
     topical = title in full.values()
-    about: dict[str, str] = {title: ""} if topical or 0 < len(title.split()) <= 6 else {}
+    about: dict[str, str] = {title: ""} if topical or is_name(bare) else {}
+    if not any(mentioned) and 0 < len(title.split()) <= 6:
+        about = {title: ""}
     links: list[tuple[str, str, str, str]] = []
     claims: list[tuple[str, str]] = []
     focus = title if topical else ""
@@ -118,7 +120,8 @@ def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dic
         if title and span.casefold() == bare.casefold():
             full[span] = title
         elif " " not in span:
-            owners = {name for name in [bare, *spans] if " " in name and span in (name.split()[0], name.split()[-1])}
+            candidates = [bare, *spans] if is_name(bare) else spans
+            owners = {name for name in candidates if " " in name and span in (name.split()[0], name.split()[-1])}
             if len(owners) == 1:
                 owner = owners.pop()
                 full[span] = title if title and owner == bare else owner

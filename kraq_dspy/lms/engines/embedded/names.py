@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 from kraq_dspy.lms.engines.embedded.text import UNSPACED, WORD
 from kraq_dspy.lms.engines.embedded.vocabulary import (
@@ -41,9 +42,13 @@ PERSON = re.compile(rf"[{_CAPITAL}][\w’'\-]+(?: [{_CAPITAL}]\.)?(?: [{_CAPITAL
 REFERENCE = re.compile(
     r"\b(?:BIB|TAB|FIG|SEC|EQ)REF\d*\b|\bINLINEFORM\d*\b|\b(?:Table|Figure|Fig|Section|Sections|Sec|Appendix|Eq|Equation|"
     r"Chapter|Step|Week|Day|Part|Page|Vol)\.? ?\d[\w.]*|\b[A-Z]\.\d+\b|https?://\S+|\bwww\.\S+|(?<!\w)[@#]\w+|"
-    r"\[\d+(?:, ?\d+)*\]"
+    r"\[\d+(?:, ?\d+)*\]|\$[^$\n]{1,80}\$"
 )
-"""What points to another place in a text, or out of it."""
+"""What points to another place in a text, or out of it; formulas too."""
+COMPOUND = re.compile(
+    r"[\w.]+[-‐–](?:[a-z]+(?:ed|ing)|made|led|born|based|style|like|wide|free|only|era|driven|to|in|of|on)"
+)
+"""What stands before a noun and is made of a name: AI-powered."""
 SHOUTED = re.compile(r"\b[A-Z][A-Z’']+(?:[ ,;:!]+[A-Z][A-Z’'\-]+){2,}\b")
 CONTRACTION = re.compile(r"(?:I|You|He|She|It|We|They|That|There|What|Who|Let|Here)[’'-]|I$|\w+n[’']t\b", re.IGNORECASE)
 INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]$")
@@ -70,7 +75,7 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
         start = sentence.find(topic, end)
     for match in QUOTED.finditer(sentence):
         title = next(filter(None, match.groups())).strip(" ,.;")
-        if _is_title(title):
+        if "·" not in title and _is_title(title):
             places.append((match.start(), title))
             sentence = sentence[: match.start()] + "·" * len(match[0]) + sentence[match.end() :]
     for match in SPAN.finditer(sentence):
@@ -84,6 +89,19 @@ def names_in(sentence: str, known: frozenset[str] = frozenset(), topic: str = ""
             continue  # the initials of what was just named
         places.append((match.start(), name))
     return list(dict.fromkeys(name for _, name in sorted(places)))
+
+
+def is_name(title: str) -> bool:
+    """Whether a title is a name rather than a headline: short, its longer words with capitals, no clause."""
+    parts = title.split()
+    longer = [part for part in parts if len(part) > 3 and part[0].isalpha()] or parts
+    return 0 < len(parts) <= 6 and all(part[0].isupper() for part in longer) and not re.search(r"[?!:]| - ", title)
+
+
+def without_words(names: Iterable[str], text: str) -> list[str]:
+    """Those that are no common word of the text: "Rank" names nothing where "rank" is a word like others."""
+    small = {word for word in WORD.findall(text) if word.islower()}
+    return [name for name in names if " " in name or not name.istitle() or name.lower() not in small]
 
 
 def has_capitals(text: str) -> bool:
@@ -154,7 +172,9 @@ def _is_title(quoted: str) -> bool:
 def _names_something(name: str) -> bool:
     """No common word, contraction, number or shouted word that has a capital for another reason than being a name."""
     parts = [part.strip(".,-’'").lower() for part in name.split()]
-    if sum(letter.isalpha() for letter in name) < 2 or CONTRACTION.match(name):
+    if sum(letter.isalpha() for letter in name) < 2 or "_" in name or CONTRACTION.match(name):
+        return False
+    if len(parts) == 1 and (COMPOUND.fullmatch(name) or (len(name) == 2 and name[1].islower())):
         return False
     common = COMMON if len(parts) == 1 else LEADERS
     if all(part in common or part in STOP or part.isdigit() for part in parts):
@@ -176,6 +196,7 @@ def _trimmed(span: str) -> str:
     parts = parts[:ends]
     while parts and parts[-1].islower():
         parts.pop()
+    parts = [part for place, part in enumerate(parts) if len(part) < 3 or part not in parts[max(0, place - 1) : place]]
     if len(parts) == 2 and parts[0].isdigit() and parts[1] in NO_NAMES:
         return ""  # "1994 American"
     name = re.sub(r"(['’]s( \d+)?|['’])$", "", " ".join(parts[:8])).strip(" .-,")

@@ -7,11 +7,37 @@ from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.engines.embedded.vocabulary import STOP
 
 WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
+WRAPPED = range(40, 111)
+"""Widths at which texts are broken into lines by hand or by an editor."""
+HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def sentences(text: str) -> list[str]:
+    """In order, without Markdown's headings; a line break ends a sentence unless it only keeps a line short."""
+    text = unwrapped(HEADING.sub("", text))
     return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def unwrapped(text: str) -> str:
+    """Paragraphs that were broken into lines of one width, as one line each."""
+    if not any(len(line) >= WRAPPED.start for line in text.split("\n")):
+        return text
+    return "\n".join("\n".join(_joined(block)) for block in re.split(r"\n\s*\n", text))
+
+
+def _joined(block: str) -> list[str]:
+    """The lines of a block, each with the next where that goes on in small letters, or its first word would not fit."""
+    lines = [line.strip() for line in block.split("\n") if line.strip()]
+    width = max((len(line) for line in lines), default=0)
+    is_wrapped = len(lines) > 2 and width in WRAPPED
+    joined: list[str] = []
+    goes_on = False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
+        full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
+        goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())
+    return joined
 
 
 def words(text: str) -> list[str]:

@@ -144,18 +144,35 @@ FUNCTION_LETTERS = frozenset(
 
 
 _REGULAR = _set("""
-        accuse acquire adapt admire adopt advise announce appear appoint approach arrest assist attack attend
-    award ban blame     borrow capture chase collaborate compare compete compose conquer create criticise
-    criticize cross defeat defend deliver     depict describe design destroy develop direct discover discuss
-    donate endorse enter establish explore film fire follow     found fund help hire host influence inherit
-    inspire interview introduce invade invent invite join kill launch license     love manage marry merge
-    mention mentor move murder name nominate open oppose order organise organize outlaw own paint     perform
-    photograph pioneer play portray praise present produce promise promote propose publish purchase push
-    recommend     record recruit reform reject release replace represent rescue restore retire return review
-    rule rename serve sign split     sponsor star start study sue succeed support survive switch tackle target
-    threaten tour train transfer translate unite     unveil use visit vote warn welcome work
+    accuse achieve acquire adapt add address admire admit adopt advise allow analyse analyze announce appear apply
+    appoint approach argue arrest assist assume attack attend award ban base belong benefit blame block boost borrow
+    call capture cause challenge change chase check claim classify climb collaborate collect combine compare compete
+    complete compose comprise concede conclude conduct confirm connect conquer consider consist contain continue
+    contribute convert cost count cover create criticise criticize cross deal debut decide decline defeat defend
+    define deliver demand demonstrate deny depend depict derive describe design destroy detect determine develop
+    direct discover discuss dismiss divide dominate donate drop earn eliminate employ enable encode end endorse
+    enhance ensure enter establish estimate evaluate examine exceed exist expand expect experience explain exploit
+    explore express extend extract face fail feature file fill film finish fire fix focus follow form found fund
+    gain gather generate guide handle happen help hire host identify ignore illustrate implement improve include
+    increase indicate influence inherit injure inspire integrate intend interview introduce invade invent invite
+    involve join kill land last launch learn license lift limit link list live look love manage map mark marry match
+    maximise maximize measure mention mentor merge minimise minimize miss model modify move murder name nominate
+    note observe obtain occur offer open operate oppose order organise organize outlaw outline outperform
+    overestimate own paint pass pay perform permit photograph pick pioneer plan play point portray possess praise
+    predict prefer prepare present prevent process produce promise promote propose protect prove provide publish
+    purchase push qualify raise range rank rate reach realise realize recommend record recruit reduce refer reflect
+    reform refuse reject release rely remain remove rename render repeat replace represent require rescue resemble
+    resolve restore result retain retire return reveal review rule save schedule score search secure seek select
+    separate serve share show sign solve specialise specialize spend split sponsor stand star start state stay stop
+    store stress struggle study submit succeed sue suffer suggest supply support survive suspend sustain switch
+    tackle target test threaten top touch tour trade train transfer transform translate treat trigger turn unite
+    unveil use utilize value vary view visit vote wait want warn wear welcome work yield
 """)
-_DOUBLED = {"ban": "banned", "star": "starred", "transfer": "transferred"}
+_DOUBLED = {
+    "admit": "admitted", "ban": "banned", "drop": "dropped", "map": "mapped", "occur": "occurred",
+    "permit": "permitted", "prefer": "preferred", "refer": "referred", "star": "starred", "stop": "stopped",
+    "submit": "submitted", "top": "topped", "transfer": "transferred",
+}  # fmt: skip
 _IRREGULAR = {
     "beat": "beat", "became": "become", "began": "begin", "bought": "buy", "broke": "break", "brought": "bring",
     "built": "build", "caught": "catch", "chose": "choose", "drove": "drive", "fought": "fight", "found": "find",
@@ -164,6 +181,9 @@ _IRREGULAR = {
     "made": "make", "met": "meet", "ran": "run", "sang": "sing", "sent": "send", "sold": "sell",
     "spoke": "speak", "sued": "sue", "taught": "teach", "took over": "take over", "took": "take",
     "went": "go", "won": "win", "wrote": "write", "shot": "shoot", "overtook": "overtake", "rode": "ride",
+    "came": "come", "rose": "rise", "fell": "fall", "drew": "draw", "flew": "fly", "wore": "wear", "spent": "spend",
+    "kept": "keep", "felt": "feel", "sat": "sit", "stood": "stand", "paid": "pay", "saw": "see", "sought": "seek",
+    "learnt": "learn", "dealt": "deal", "got": "get", "grew": "grow", "thought": "think", "showed": "show",
 }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ import pytest
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.embedded.answer import answer, nearest
-from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.engines.embedded.extract import first_reading, read, second_reading
 from kraq_dspy.lms.engines.embedded.judge import agreement, probability, support
 from kraq_dspy.lms.engines.embedded.names import kind_of, names_in
@@ -41,6 +40,7 @@ def blind(question: str, texts: Any) -> list[float]:
         ("北京很大。人很多！", ["北京很大。", "人很多！"]),
         ("كيف حالك؟ بخير.", ["كيف حالك؟", "بخير."]),
         ("One line\nand another", ["One line", "and another"]),
+        ("# Oldtown\n\nIt is old.\n## Its river\nIt flows.", ["It is old.", "It flows."]),
         ("", []),
     ],
 )
@@ -159,26 +159,6 @@ def test_a_community_is_named_after_its_centre() -> None:
     assert fields["findings"] == [
         {"summary": "Acme led by Anna Smith", "explanation": "Anna Smith leads Acme since 1990."}
     ]
-
-
-def test_questions_name_what_the_summary_is_about_and_differ_in_form() -> None:
-    summaries = [
-        f"Town {name} and Person {name}\nTown {name} is a town. Person {name} was mayor of Town {name}."
-        for name in ("Abel", "Bora", "Cerf", "Dorn", "Esto", "Fyrn", "Golt", "Hemp")
-    ]
-    questions = [question_about(summary) for summary in summaries]
-    assert all(summary.split(" ")[1] in question for summary, question in zip(summaries, questions, strict=True))
-    assert all(question.endswith("?") and len(question.split()) <= 12 for question in questions)
-    forms = {
-        question.replace(summary.split(" ")[1], "X") for summary, question in zip(summaries, questions, strict=True)
-    }
-    assert len(forms) >= 3
-    assert questions == [question_about(summary) for summary in summaries]
-
-
-def test_a_theme_is_what_most_passages_share() -> None:
-    passages = ["Old Rome lies far. Anna Smith saw Old Rome.", "They love Old Rome.", "Bert Jones left Old Rome."]
-    assert "Old Rome" in question_about_theme(passages)
 
 
 @pytest.mark.parametrize(
@@ -315,32 +295,12 @@ def test_markers_in_a_document_do_not_reach_the_reply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("summary", "question"),
-    [
-        ("Acme and Globex\nAcme, a maker of anvils, acquired Globex in 1990.", "How did Acme acquire Globex?"),
-        ("Ed Wood and Tim Burton\nEd Wood is a film directed by Tim Burton.", "Who directed Ed Wood?"),
-        ("Acme and Anna Smith\nAcme was founded by Anna Smith in Rome.", "Who founded Acme?"),
-        ("Oslo and Norway\nOslo is the capital of Norway.", "What is Oslo the capital of?"),
-    ],
-)
-def test_a_question_asks_about_the_relation_that_the_text_states(summary: str, question: str) -> None:
-    assert question_about(summary) == question
-
-
-def test_a_question_names_three_things_at_the_most_and_none_twice() -> None:
-    question = question_about(
-        "Ann Lee, Bob Ray and Cy Fox\nAnn Lee, Bob Ray, Cy Fox, Di Poe, Ed Wu and Lee sat with Ray."
-    )
-    assert sum(name in question for name in ("Ann Lee", "Bob Ray", "Cy Fox", "Di Poe", "Ed Wu")) <= 3
-    assert question.count("Lee") <= 1
-
-
-@pytest.mark.parametrize(
     ("sentence", "names"),
     [
         ("Especially the Jason Kelce of old was missed.", ["Jason Kelce"]),
         ("Then Bring it to Master Scrooge, said Bob Cratchit.", ["Master Scrooge", "Bob Cratchit"]),
         ("We follow BIBREF2 and compare it with WordNet in Table TABREF11.", ["WordNet"]),
+        ("Then Acme sells AI-powered tools where V_s is $L_A$.", ["Acme"]),
         ("CLICK HERE TO GET THE FOX NEWS APP and hear Ann Lee.", ["Ann Lee"]),
         ("Reports say I'm told that We’re near J.K. Rowling in the U.S. Army.", ["J.K. Rowling", "U.S. Army"]),
         ('Miller said "There is a perfect skill set" of "The Burning Plain".', ["Miller", "The Burning Plain"]),

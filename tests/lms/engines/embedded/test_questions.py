@@ -1,0 +1,102 @@
+"""What the embedded model asks about a community; every question can be checked against its sentence."""
+
+import pytest
+
+from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
+from kraq_dspy.lms.engines.embedded.clause import ask_about_act, ask_about_thing, ask_for_role, ask_for_subject
+
+
+@pytest.mark.parametrize(
+    ("summary", "question"),
+    [
+        ("Acme and Globex\nAcme, a maker of anvils, acquired Globex in 1990.", "When did Acme acquire Globex?"),
+        ("Acme and Globex\nAcme, a maker of anvils, acquired Globex.", "How did Acme acquire Globex?"),
+        ("Ed Wood and Tim Burton\nEd Wood is a film directed by Tim Burton.", "Who directed Ed Wood?"),
+        ("Acme and Anna Smith\nAcme was founded by Anna Smith in Rome.", "Who founded Acme?"),
+        ("Oslo and Norway\nOslo is the capital of Norway.", "What is Oslo the capital of?"),
+        ("Ann Lee and Acme\nAnn Lee, the founder of Acme, left.", "Who is the founder of Acme?"),
+        ("Acme and Ann Lee\nAcme boss Ann Lee left the town.", "Who is Acme's boss?"),
+        ('Ann Lee and Acme\n"Acme will win," Ann Lee said.', "What did Ann Lee say about Acme?"),
+        ("Saints and Giants\nThe Saints beat the Giants.", "How did the Saints beat the Giants?"),
+        ("Bert Jones and Oldtown\nBert Jones was mayor of Oldtown.", "Who was mayor of Oldtown?"),
+    ],
+)
+def test_a_question_asks_about_what_the_text_states(summary: str, question: str) -> None:
+    assert question_about(summary) == question
+
+
+@pytest.mark.parametrize(
+    ("part", "question"),
+    [
+        ("Acme bought Globex because it was cheap.", "Why did Acme buy Globex?"),
+        ("In 1990, Acme also opened a shop in Rome.", "Why did Acme open a shop in Rome?"),
+        ("Acme was founded in June 1919.", "When was Acme founded?"),
+        ("Acme has been sold to Globex.", "Why has Acme been sold to Globex?"),
+        ("Acme faces the judges of Rome.", "Why does Acme face the judges of Rome?"),
+        ("We find that Acme achieves better scores on TREC.", "How does Acme achieve better scores on TREC?"),
+        ("Acme is a company.", ""),
+        ("Acme said that Globex failed.", ""),
+        ("Acme models the weather of Rome.", "Why does Acme model the weather of Rome?"),
+        ("Acme models outperform others.", ""),
+        ("Acme bought it.", ""),
+        ("Acme, bought by Globex, left.", ""),
+    ],
+)
+def test_a_sentence_is_turned_round_where_it_tells_what_a_name_does(part: str, question: str) -> None:
+    assert ask_about_act(part, "Acme", "Acme") == question
+
+
+@pytest.mark.parametrize(
+    ("part", "question"),
+    [
+        ("The first link between Acme and Globex was established in 2016.",
+         "When was the first link between Acme and Globex established?"),
+        ("The company's plan raised the hopes of Acme.", "Why did the company's plan raise the hopes of Acme?"),
+        ("The shop owned by Acme closed.", ""),
+        ("The plan that Acme made was dropped.", ""),
+        ("Our shop was sold to Acme.", ""),
+    ],
+)  # fmt: skip
+def test_a_sentence_about_anything_else_is_turned_round_where_its_subject_is_plain(part: str, question: str) -> None:
+    assert ask_about_thing(part) == question
+
+
+def test_the_subject_is_asked_for_by_its_kind() -> None:
+    assert (
+        ask_for_subject("The Kaw is the river of Kansas.", "Kaw", "Which river")
+        == "Which river is the river of Kansas?"
+    )
+    assert ask_for_role("Oldtown mayor Ann Lee left.", "Ann Lee", "the Saints") == ""
+
+
+@pytest.mark.parametrize(
+    ("summary", "wrong"),
+    [
+        ("Rank and Acme\nRank the results of Acme; the rank counts. Acme met Globex.", "Rank"),
+        ("STAVE ONE OF FIVE\nSTAVE ONE OF FIVE. Marley met Scrooge in London.", "STAVE"),
+        ("Acme-Tweet and Acma-Tweet\nAcme-Tweet and Acma-Tweet met Globex.", "Acma-Tweet"),
+    ],
+)
+def test_a_question_names_no_common_word_and_nothing_in_two_spellings(summary: str, wrong: str) -> None:
+    assert wrong not in question_about(summary)
+
+
+def test_forms_differ_with_what_is_told_and_the_same_text_gets_the_same_question() -> None:
+    told = ("was mayor of Rome", "left Rome in 1990", "met Bert Jones", "and Rome", "is known for Rome")
+    summaries = [f"Ann Lee and Rome\nAnn Lee {each}." for each in told]
+    questions = [question_about(summary) for summary in summaries]
+    assert len(set(questions)) >= 4
+    assert questions == [question_about(summary) for summary in summaries]
+
+
+def test_a_theme_is_what_most_passages_share() -> None:
+    passages = ["Old Rome lies far. Anna Smith saw Old Rome.", "They love Old Rome.", "Bert Jones left Old Rome."]
+    assert "Old Rome" in question_about_theme(passages)
+
+
+def test_a_question_names_three_things_at_the_most_and_none_twice() -> None:
+    question = question_about(
+        "Ann Lee, Bob Ray and Cy Fox\nAnn Lee, Bob Ray, Cy Fox, Di Poe, Ed Wu and Lee sat with Ray."
+    )
+    assert sum(name in question for name in ("Ann Lee", "Bob Ray", "Cy Fox", "Di Poe", "Ed Wu")) <= 3
+    assert question.count("Lee") <= 1
