@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.records import Chunk, Document, content_id
+from kraq_dspy.records import Chunk, Document, Metadata, content_id
 
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # in one line), so it sees a window of this many characters per token of a chunk at a time: about ten chunks.
 WINDOW = 40
 PAGE_BREAK = "\n\f\n"
-"""Between the pages of a document that has some: a chunk of it knows its page, as `metadata["page"]`, from 1."""
+"""Between the pages of a document that has some: a chunk of it knows its `page` and `last_page`, from 1."""
 
 
 def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
@@ -53,11 +53,19 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
                 text=text,
                 n_tokens=count_tokens(text),
                 title=document.title,
-                metadata={**document.metadata, "page": bisect(ends, start) + 1} if ends else document.metadata,
+                metadata={**document.metadata, **_pages(ends, start, end)},
             )
         )
         texts[text] += 1
     return chunks
+
+
+def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
+    """The page on which a chunk begins and, where that is another, on which it ends; {} without pages."""
+    if not ends:
+        return {}
+    first, last = bisect(ends, start) + 1, bisect(ends, end - 1) + 1
+    return {"page": first} if first == last else {"page": first, "last_page": last}
 
 
 def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:

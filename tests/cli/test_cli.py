@@ -70,7 +70,7 @@ def test_columns_have_the_names_that_the_command_says_and_evidence_its_page(kraq
     done = kraq("index", "notes", "--out", "both.kraq", "--id-column", "nr", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     shown = kraq("ask", "both.kraq", "Who invented the Difference Engine in London?", cwd=tmp_path).stdout
-    assert "engines (engines.pdf), page 2" in shown
+    assert "engines (engines.pdf), pages 1-2" in shown
     assert "Lord Byron (7)" in shown
 
 

@@ -42,6 +42,8 @@ def test_a_chunk_of_a_document_with_page_breaks_knows_the_page_on_which_it_begin
     pages = [SENTENCE * 3, "", SENTENCE * 3]
     chunks = chunk_document(Document("d", "", PAGE_BREAK.join(pages), "a.pdf", {"pages": 3}), ChunkSettings(40, 0))
     assert [chunk.metadata["page"] for chunk in chunks] == [1, 1, 3, 3]
+    (chunk,) = chunk_document(Document("d", "", PAGE_BREAK.join(pages)), ChunkSettings())
+    assert chunk.metadata == {"page": 1, "last_page": 3}
     assert {chunk.metadata["pages"] for chunk in chunks} == {3}
 
 

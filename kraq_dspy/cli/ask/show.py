@@ -46,7 +46,8 @@ def _show_hit(place: int, hit: "Hit") -> None:
     title, document = hit.chunk.title, hit.chunk.document_id
     name = f"{title} ({document})" if title and title != document else document
     if page := hit.chunk.metadata.get("page"):
-        name += f", page {page}"
+        last = hit.chunk.metadata.get("last_page")
+        name += f", pages {page}-{last}" if last else f", page {page}"
     head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
     output.print(head + Text(f"  {hit.why} {hit.score:.3f}", style="dim"), no_wrap=True, overflow="ellipsis")
     passage = short(hit.chunk.text, 2 * output.width)

@@ -22,7 +22,7 @@ START = re.compile(
 ASIDE = r"(?:, [^,;:]{3,70},)?"
 ADVERB = r"(?: (?:also|later|then|first|once|now|still|even|soon|both|all|subsequently|recently|\w+ly))?"
 CLAUSE = re.compile(
-    rf"(?:(?:, (?:and )?|,? and )(?:the )?[A-Z][\w’'.-]+(?: [A-Z][\w’'.-]+)*)*{ASIDE}{ADVERB} "
+    rf"(?P<others>(?:(?:, (?:and )?|,? and )(?:the )?[A-Z][\w’'.-]+(?: [A-Z][\w’'.-]+)*)*){ASIDE}{ADVERB} "
     r"(?P<verb>[a-z]+(?: up| over)?) (?P<rest>.+)$"
 )
 """What follows the name: perhaps others that do the same, a verb, and the rest."""
@@ -40,7 +40,9 @@ LOOSE = re.compile(
 """What would leave a question hanging on its text."""
 BOUNDARY = re.compile(
     r"\s*[;:—–]|,? (?:but|because|although|though|while|whereas|which|who|whose|where|so that|when|unless|if|as)\b"
-    r"|, (?:and|or|with|[a-z]+ing)\b| - |,? and (?:has|had|is|was|are|were|also|then|later|will|[a-z]+ed)\b"
+    r"|, (?:and|or|with|[a-z]+ing)\b| - |"
+    r",? and (?:the )?[A-Z][\w’'-]+ (?!of\b|in\b|for\b|at\b|and\b|to\b)[a-z]+"
+    r"|,? and (?:has|had|is|was|are|were|also|then|later|will|[a-z]+ed)\b"
 )
 RELATIVE = re.compile(
     r",? (?:(?:on|last|this|next|every) )?(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|week|weekend|"
@@ -88,7 +90,7 @@ ROLE = r"(?P<role>(?:[a-z][a-z\-]+ ){0,3}?(?:" + "|".join(sorted(ROLES)) + r"))"
 def ask_for_subject(part: str, subject: str, question_word: str) -> str:
     """Who or what does as the sentence tells of `subject`; "" where no clause begins with it, or what is told of it
     cannot stand alone."""
-    for verb, rest in _clauses(part, subject):
+    for verb, rest, _ in _clauses(part, subject):
         if ended := _ended(rest):
             is_role = verb in BE and ended.split()[0] in ROLES
             return f"{'Who' if is_role else question_word} {verb} {ended}?"
@@ -98,7 +100,8 @@ def ask_for_subject(part: str, subject: str, question_word: str) -> str:
 def ask_about_act(part: str, subject: str, called: str) -> str:
     """When, why or how `subject` did what the sentence tells: "When did Acme buy Globex?"; "" as `ask_for_subject`,
     and where it is told what the subject is rather than what it does."""
-    return next(filter(None, (_inverted(called, verb, rest) for verb, rest in _clauses(part, subject))), "")
+    alone = (_inverted(called, verb, rest) for verb, rest, others in _clauses(part, subject) if not others)
+    return next(filter(None, alone), "")
 
 
 def ask_about_thing(part: str) -> str:
@@ -142,13 +145,13 @@ def _plain(part: str) -> str:
     return REFERENCE.sub("", re.sub(r"\s*[\(\[][^)\]]*[\)\]]", "", part)).replace(" ,", ",").replace("  ", " ")
 
 
-def _clauses(part: str, subject: str) -> Iterator[tuple[str, str]]:
-    """(verb, rest) of each clause that begins with the name."""
+def _clauses(part: str, subject: str) -> Iterator[tuple[str, str, str]]:
+    """(verb, rest, other subjects) of each clause that begins with the name."""
     plain = _plain(part)
     for place in re.finditer(re.escape(subject) + r"\b", plain):
         clause = CLAUSE.match(plain, place.end())
         if clause and START.search(plain[: place.start()]) and _is_verb(clause["verb"], clause["rest"]):
-            yield clause["verb"], clause["rest"]
+            yield clause["verb"], clause["rest"], clause["others"]
 
 
 def _asked_by(verb: str, rest: str) -> tuple[str, str]:

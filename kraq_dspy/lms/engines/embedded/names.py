@@ -51,6 +51,7 @@ COMPOUND = re.compile(
 """What stands before a noun and is made of a name: AI-powered."""
 SHOUTED = re.compile(r"\b[A-Z][A-Z’']+(?:[ ,;:!]+[A-Z][A-Z’'\-]+){2,}\b")
 CONTRACTION = re.compile(r"(?:I|You|He|She|It|We|They|That|There|What|Who|Let|Here)[’'-]|I$|\w+n[’']t\b", re.IGNORECASE)
+SHORT_INITIALS = re.compile(r"(?!U\.S|U\.K|U\.N|E\.U|D\.C|L\.A|N\.Y)[A-Z]\.[A-Z]\.?")
 INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]$")
 WHERE = re.compile(r"\b(?:in|near|from|at) (?:the )?(?:[A-Z][\w ]+, )?$")
 LONGER = re.compile(rf"\w| [{_CAPITAL}]")
@@ -173,6 +174,10 @@ def _names_something(name: str) -> bool:
     """No common word, contraction, number or shouted word that has a capital for another reason than being a name."""
     parts = [part.strip(".,-’'").lower() for part in name.split()]
     if sum(letter.isalpha() for letter in name) < 2 or "_" in name or CONTRACTION.match(name):
+        return False
+    if sum(
+        (part.isupper() and part[-1] != ".") or part.isdigit() for part in name.split()
+    ) > 2 or SHORT_INITIALS.fullmatch(name):
         return False
     if len(parts) == 1 and (COMPOUND.fullmatch(name) or (len(name) == 2 and name[1].islower())):
         return False
