@@ -2,7 +2,7 @@
 
 import sys
 
-from kraq_dspy.cli.shared.interrupt import INTERRUPTED, on_interrupt
+from kraq_dspy.cli.shared.interrupt import INTERRUPTED, last_word, on_interrupt
 
 __all__ = ["main"]
 
@@ -15,4 +15,9 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
+        last_word()
         sys.exit(INTERRUPTED)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # typer's own way to end
+            last_word()
+        raise

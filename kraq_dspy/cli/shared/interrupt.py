@@ -8,6 +8,7 @@ import threading
 import time
 
 INTERRUPTED = 130
+_spoken = threading.Event()
 _APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
 
@@ -23,6 +24,13 @@ def on_interrupt() -> None:
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(target=_listen, args=(reading,), name="interrupts", daemon=True).start()
+
+
+def last_word() -> None:
+    """Says that it was interrupted where nothing has been said: libraries load for seconds without letting the
+    listening thread run."""
+    if not _spoken.is_set():
+        _say("Interrupted.")
 
 
 def _listen(reading: int) -> None:
@@ -42,6 +50,7 @@ def _listen(reading: int) -> None:
 
 def _say(message: str) -> None:
     """By the system call: the main thread may be printing."""
+    _spoken.set()
     terminal = sys.modules.get("kraq_dspy.cli.shared.terminal")
     if terminal is not None and terminal.errors.quiet:  # --log-json
         entry = {"level": "warning", "logger": __name__, "message": message}
