@@ -39,7 +39,8 @@ class HashedWords:
         for row, text in enumerate(texts):
             for word in text.lower().split():
                 vectors[row, zlib.crc32(word.encode()) % self.dimension] += 1
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
 
     encode_queries = encode_passages
 

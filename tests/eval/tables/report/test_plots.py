@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from kraq_dspy.eval.latency import Percentiles
 from kraq_dspy.eval.rows import Row, RunHeader
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.report.plots import COLOURS, GREY, plots
-from kraq_dspy.eval.tables.summary import Cell, Latency, Percentiles, RunSummary, SystemSummary
+from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary
 
 METRICS = ("recall@5", "recall@10")
 BLUE = COLOURS[0]
