@@ -94,10 +94,10 @@ def cases() -> Iterator[tuple[str, tuple[str, ...], Callable[[], None]]]:
         ("no manifest", lambda: Path("x.kraq/manifest.json").unlink()),
         ("a manifest cut off", lambda: Path("x.kraq/manifest.json").write_text('{"schema')),
         ("a manifest of a newer schema", newer_schema),
-        ("no database", lambda: Path("x.kraq/index.db").unlink()),
-        ("a database of noise", lambda: Path("x.kraq/index.db").write_bytes(os.urandom(9000))),
+        ("no database", lambda: Path("x.kraq/states/1/index.db").unlink()),
+        ("a database of noise", lambda: Path("x.kraq/states/1/index.db").write_bytes(os.urandom(9000))),
         ("a database without a table", lambda: dropped("entities")),
-        ("no vectors", lambda: shutil.rmtree("x.kraq/vectors")),
+        ("no vectors", lambda: shutil.rmtree("x.kraq/states/1/vectors")),
         ("vectors of noise", noise_in_vectors),
     ):
         yield f"an index with {name}", ("ask", "x.kraq", "Who met Babbage?", "--json"), with_index(harm)
@@ -152,14 +152,12 @@ def newer_schema() -> None:
 
 
 def dropped(table: str) -> None:
-    with sqlite3.connect("x.kraq/index.db") as connection:
+    with sqlite3.connect("x.kraq/states/1/index.db") as connection:
         connection.execute(f"DROP TABLE {table}")
 
 
 def noise_in_vectors() -> None:
-    for path in Path("x.kraq/vectors/chunks").rglob("*"):
-        if path.is_file():
-            path.write_bytes(os.urandom(64))
+    Path("x.kraq/states/1/vectors/chunks").write_bytes(os.urandom(64))
 
 
 @contextmanager

@@ -48,7 +48,7 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BLOCKS = (30, 100, 300)
@@ -218,7 +218,7 @@ SETS: dict[str, Callable[[Path, int, random.Random], Iterator[Case]]] = {
 
 def measure(case: Case, folder: Path, lm: dspy.LM, embedder: Embedder, advance: Callable[[], None]) -> list[Figures]:
     catalogue = Catalogue(folder / "catalogue.db")
-    store = EdgeVectorStore(folder / "vectors", embedder.dimension)
+    store = LocalVectorStore(folder / "vectors", embedder.dimension)
     try:
         catalogue.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
         answers = ServedAnswers(catalogue, store, embedder)
@@ -269,7 +269,7 @@ def figures(case: Case, entries: int, search: QASearch) -> Figures:
 
 def large(size: int, folder: Path) -> dict[str, float]:
     """Seconds of what a search asks of a catalogue; of repeated ones the median of 50."""
-    catalogue, store = Catalogue(folder / "catalogue.db"), EdgeVectorStore(folder / "vectors", Random.dimension)
+    catalogue, store = Catalogue(folder / "catalogue.db"), LocalVectorStore(folder / "vectors", Random.dimension)
     taken: dict[str, float] = {}
 
     def timed(name: str, work: Callable[[], Any], times: int = 1) -> None:

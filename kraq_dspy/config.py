@@ -270,7 +270,7 @@ class StoreSettings:
     """Where vectors lie."""
 
     url: str | None = None
-    """The address of a Qdrant server; unset, vectors lie in the index folder (Qdrant Edge)."""
+    """The address of a Qdrant server; unset, vectors lie in the index folder."""
     api_key_env: str = "QDRANT_API_KEY"
     """The environment variable that holds the server's key."""
 

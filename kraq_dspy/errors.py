@@ -26,7 +26,7 @@ class RemovedDocumentsError(IndexStateError):
 
 
 class IndexLockedError(IndexStateError):
-    """Another process holds the index."""
+    """Another process is changing the index."""
 
 
 class EncoderMismatchError(IndexStateError):

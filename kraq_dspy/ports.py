@@ -91,7 +91,7 @@ class VectorSearch(Protocol):
 class VectorStore(VectorSearch, Protocol):
     """Points (id, vector, text, payload), found by vector or by words. Ids are `content_id` strings.
 
-    Safe for threads; one process at a time may have an embedded store open.
+    Safe for threads. Of an embedded store, one process writes while any number read.
     """
 
     @property

@@ -56,7 +56,9 @@ def _find(folder: Path, top: Path, above: str) -> Iterator[CorpusFile | Failure]
 
 def _is_index(path: Path) -> bool:
     """Such as the one that is being made, where it lies in the corpus's folder."""
-    return os.path.isfile(path / "manifest.json") and os.path.isfile(path / "index.db")
+    return os.path.isfile(path / "manifest.json") and any(
+        os.path.exists(path / part) for part in ("states", "draft", "index.db")
+    )
 
 
 def unreadable(error: OSError, what: str = "file") -> str:

@@ -113,13 +113,13 @@ async def _change(
 
 
 def _manifest(path: str | Path) -> Manifest:
-    with Index.open(Path(path)) as index:
+    with Index.open(Path(path), unfinished=True) as index:
         return index.manifest
 
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
     """The index's own settings, and the baseline's questions, where nothing else is said."""
-    with Index.open(Path(path)) as index:
+    with Index.open(Path(path), unfinished=True) as index:
         settings: Settings = index.manifest.settings
         has_random = bool(index.questions(source="random", duplicates=True))
     return {"settings": settings, "random_questions": has_random, **options}

@@ -11,8 +11,10 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.indexing.change import resume_index
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.index import LOCK, Index
 from kraq_dspy.stores.instructed import INSTRUCTED, stored_questions
+from kraq_dspy.stores.lock import holder
+from kraq_dspy.stores.states import has_draft
 
 _SHOWN = 5
 
@@ -48,12 +50,17 @@ class CheckReport:
 def check_index(path: str | Path) -> CheckReport:
     """Verify the index at `path`; nothing is changed.
 
-    Raises IndexStateError for a folder that is no index, and IndexLockedError while another process has its vectors.
+    While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
+    that is no index.
     """
     with Index.open(Path(path)) as index:
         problems = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
         if not index.manifest.complete:
             problems.insert(0, Problem("The build is not finished", 1, ()))
+        elif has_draft(index.path) and holder(index.path / LOCK) is None:
+            problems.insert(
+                0, Problem("A change was begun and is not finished; until it is, readers do not see it", 1, ())
+            )
         answers = None
         try:
             problems += _catalogue(index)

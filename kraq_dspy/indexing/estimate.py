@@ -150,7 +150,7 @@ def estimate_index(
 
     With all extractions there, the calls of the later stages are exact: graph and communities are computed from them.
     """
-    with Index.open(Path(path)) as index:
+    with Index.open(Path(path), unfinished=True) as index:
         settings = settings or index.manifest.settings
         chunks = list(index.all(Chunk))
         extractions = list(index.all(Extraction))

@@ -76,7 +76,7 @@ def build_tree(
 
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
     """What `build_tree` stored. Raises IndexStateError when it was not run, or passages have changed since."""
-    path = index.path / FILE
+    path = index.home / FILE
     command = f"kraq precompute {index.path} --raptor"
     if not path.is_file():
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
@@ -172,5 +172,5 @@ class _Builder:
             "passages": content_id(*sorted(chunk_ids)),
             "nodes": [dataclasses.asdict(node) for node in nodes],
         }
-        with replaced(self.index.path / FILE) as draft:
+        with replaced(self.index.home / FILE) as draft:
             draft.write_text(json.dumps(content), "utf-8")

@@ -50,7 +50,7 @@ def busy(message: str, seconds: int, *, status: int = 503) -> RequestError:
 
 _OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
     (UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
-    (IndexLockedError, 503, "index_in_use", "Another program holds the vectors of this index. Try again later."),
+    (IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
     (
         EvaluationError, 409, "not_there", "The index has no questions, or no passages, to work this out from."
     ),

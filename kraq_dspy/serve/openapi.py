@@ -15,7 +15,7 @@ _REFUSED = {
     "413": "The request is too large.",
     "422": "A value is missing, unknown or out of range.",
     "429": "Too many requests; Retry-After says when.",
-    "503": "Busy, or an index is in use elsewhere; Retry-After says when.",
+    "503": "Busy, or an index is just being changed; Retry-After says when.",
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import dspy
 
     from kraq_dspy.ports import Retriever
+    from kraq_dspy.stores.index import Index
     from kraq_dspy.workspace.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -36,20 +37,37 @@ class ServedIndex:
 
     def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
         self.name = name
-        self.space = space
-        self.index = space.index
         self.edit = edit
+        self._path = space.index.path
+        self._former = self._space = space
         self._made: OrderedDict[Any, Future[Any]] = OrderedDict()
         self._making = threading.Lock()
         self._read_at = 0
         self._read_at = self.version
-        self._atlas = Atlas(self.index)
+        self._atlas = Atlas(space.index)
+
+    @property
+    def space(self) -> "Workspace":
+        """On the last complete state of the index. The one before stays open for requests that are under way."""
+        if self.version != self._read_at:
+            with self._making:
+                if (version := self.version) != self._read_at:
+                    newer = self._space.newest()
+                    if self._former is not self._space:
+                        self._former.close()
+                    self._former, self._space, self._read_at = self._space, newer, version
+                    self._atlas = Atlas(newer.index)
+                    self._made.clear()
+        return self._space
+
+    @property
+    def index(self) -> "Index":
+        return self.space.index
 
     @property
     def atlas(self) -> Atlas:
         """Read anew once a build has changed the index."""
-        if (version := self.version) != self._read_at:
-            self._read_at, self._atlas = version, Atlas(self.index)
+        _ = self.space
         return self._atlas
 
     @cached_property
@@ -94,7 +112,8 @@ class ServedIndex:
         return shown_model(self.space.models.name(choice.role))
 
     def close(self) -> None:
-        """The catalogue; the index is closed by whoever opened it."""
+        for space in (self._former, self._space):
+            space.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
 
@@ -119,7 +138,7 @@ class ServedIndex:
     def version(self) -> int:
         """Changes when a build has changed the index."""
         try:
-            return os.stat(self.index.path / MANIFEST).st_mtime_ns
+            return os.stat(self._path / MANIFEST).st_mtime_ns
         except OSError:  # it is just being replaced, or was deleted under us: what was read stays
             return self._read_at
 
@@ -164,14 +183,14 @@ def served(
 ) -> Iterator[Served]:
     """The folders as served indexes; `opened` opens one, and gives the stack what closes it.
 
-    An index of which the vectors are in use elsewhere is refused here, and not when somebody asks. Raises KraqError.
+    Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
     """
     with ExitStack() as stack:
         indexes = []
         for name, folder in zip(names_of(folders), folders, strict=True):
             space = opened(folder, stack)
             if not space.index.manifest.settings.store.url:
-                space.index.chunk_vectors.count()  # takes the lock
+                space.index.chunk_vectors.count()
             each = ServedIndex(name, space, edit=edit)
             stack.callback(each.close)
             indexes.append(each)

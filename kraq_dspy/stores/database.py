@@ -8,20 +8,23 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from kraq_dspy.errors import IndexStateError
+from kraq_dspy.files import replaced
 
 _BUSY_MS = 30_000
 
 
 class Database:
-    """`write=False` opens for reading alone; then `writing()` raises IndexStateError."""
+    """`write=False` opens for reading alone; then `writing()` raises IndexStateError. A `constant` file is one that
+    nobody changes: it is read without locks, and without files beside it."""
 
-    def __init__(self, path: Path, *, write: bool = True) -> None:
+    def __init__(self, path: Path, *, write: bool = True, constant: bool = False) -> None:
         self.path = path
         self.write = write
+        self.constant = constant
         self._closed = False
         self._write_lock = threading.RLock()
         self._pool_lock = threading.Lock()
@@ -81,6 +84,16 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
+    def stand_alone(self) -> None:
+        """Bring the log into the file, for others to read it without one. Nothing may be written meanwhile."""
+        with self._write_lock, translated_errors(self.path):
+            assert self._writer is not None
+            self._writer.execute("PRAGMA busy_timeout=1000")
+            busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:  # somebody reads what an earlier part of the log says; a copy has no log
+                with replaced(self.path) as draft, closing(sqlite3.connect(draft)) as copy:
+                    self._writer.backup(copy)
+
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the file, read anew; nothing when it is sound."""
         try:
@@ -93,7 +106,7 @@ class Database:
         """May be called twice. Waits for a write that is under way; readers under way get IndexStateError."""
         with self._write_lock, self._pool_lock:
             self._closed = True
-            for connection in self._connections:
+            for connection in reversed(self._connections):  # the one that writes is the last: it empties the log
                 connection.close()
             self._connections.clear()
             self._idle.clear()
@@ -118,6 +131,8 @@ class Database:
     def _uri(self) -> str:
         # A reader of a write-ahead log needs to write its shared memory file; where it cannot, and no log is left over,
         # the database is as constant as the medium it lies on.
+        if self.constant:
+            return f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         if self.write or os.access(self.path.parent, os.W_OK):
             return self.path.absolute().as_uri()
         log = self.path.with_name(self.path.name + "-wal")

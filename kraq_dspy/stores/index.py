@@ -1,20 +1,20 @@
-"""Opens the asset on disk, a folder `NAME.kraq/`:
+"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`stores/states.py`); in each state
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
-vectors/        Qdrant Edge shards `chunks` and `questions`, unless a Qdrant server keeps them
-lock            held by the one process that may write, or search the vectors
+vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
 
 import dataclasses
+import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy.config import Settings
@@ -24,51 +24,47 @@ from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
 from kraq_dspy.stores import manifest as manifests
-from kraq_dspy.stores import tables
+from kraq_dspy.stores import states, tables
 from kraq_dspy.stores.codec import loads, restored, storable
 from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.lock import FileLock
 from kraq_dspy.stores.manifest import Manifest
+from kraq_dspy.stores.migrate import migrate
 from kraq_dspy.stores.results import ResultStore
+from kraq_dspy.stores.states import Lease
 from kraq_dspy.stores.tables import TABLES, Record, table_of
-from kraq_dspy.stores.vectors import EdgeVectorStore, QdrantVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore, QdrantVectorStore
+from kraq_dspy.stores.vectors.local import FRESH
 
 if TYPE_CHECKING:
     import networkx
 
+logger = logging.getLogger(__name__)
+
 R = TypeVar("R", bound=Record)
 
-DATABASE, VECTORS, LOCK = "index.db", "vectors", "lock"
+LOCK = "lock"
 _AT_ONCE = 500  # rows per read, ids per query
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """What turns an index of one schema version into one of the next. Each part runs once, in one transaction."""
-
-    database: Callable[[sqlite3.Connection], None] = lambda connection: None
-    manifest: Callable[[dict[str, Any]], dict[str, Any]] = dict
-
-
-MIGRATIONS: dict[int, Migration] = {}
-"""By the schema version that it starts from."""
 
 
 class Index(SharedByCopies):
     """Records by type, their vectors, and the results of language models. Safe for threads.
 
-    Readers of records need no lock and see what is committed, also while another process writes. Writing, and
-    searching vectors that lie in the folder, takes the lock: a second process gets IndexLockedError.
+    Any number of processes read: each sees the state that was the last complete one when it opened the index, until it
+    closes it. One process at a time writes; what it wrote is the new state once it closes an index that is complete.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, database: Database, lock: FileLock) -> None:
+    def __init__(self, path: Path, manifest: Manifest, database: Database, lease: Lease, lock: FileLock) -> None:
         """Use `Index.create` or `Index.open`."""
         self.path = path
+        self.home = lease.home
         self.results = ResultStore(database)
         self._manifest = manifest
         self._database = database
+        self._lease = lease
         self._lock = lock
         self._stores: dict[str, VectorStore] = {}
+        self._apart: TemporaryDirectory[str] | None = None
         self._opening = threading.RLock()
         self._closed = False
 
@@ -91,7 +87,7 @@ class Index(SharedByCopies):
                 f"{str(path)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
                 "or choose another place."
             )
-        foreign = {name for name in present if not name.startswith((DATABASE, LOCK, f".{manifests.MANIFEST}"))}
+        foreign = {name for name in present if not name.startswith((states.DRAFT, LOCK, f".{manifests.MANIFEST}"))}
         if foreign:
             raise IndexStateError(
                 f"{str(path)!r} is not empty and not an index (it holds {sorted(foreign)[0]!r}). "
@@ -100,62 +96,90 @@ class Index(SharedByCopies):
         lock = FileLock(path / LOCK)
         lock.acquire()
         try:
-            for left in path.glob(f"{DATABASE}*"):
-                left.unlink()
-            database = Database(path / DATABASE)
+            home = states.begin_empty(path)
+            database = Database(home / states.DATABASE)
             with database.writing() as connection:
                 tables.create(connection, manifests.SCHEMA_VERSION)
             manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
-            manifests.write_fields(path, manifests.to_fields(manifest))
+            for folder in (home, path):
+                manifests.write_fields(folder, manifests.to_fields(manifest))
         except BaseException:
             lock.release()
             raise
-        return cls(path, manifest, database, lock)
+        return cls(path, manifest, database, Lease(home, {}, None), lock)
 
     @classmethod
-    def open(cls, path: Path | str, *, write: bool = False) -> Self:
+    def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False) -> Self:
         """An index that exists. One of an older schema is brought up to date first.
+
+        Readers get the last complete state; with `unfinished`, what a writer is making, or has left half-way. Where
+        there is no complete state yet they get that in any case.
 
         Raises IndexStateError when it is absent, foreign, damaged or of a newer schema; IndexLockedError when `write`
         is asked for and another process holds it.
         """
         path = Path(path)
-        fields = manifests.read_fields(path)
         lock = FileLock(path / LOCK)
+        if manifests.read_fields(path)["schema_version"] < manifests.SCHEMA_VERSION:
+            migrate(path)
         if write:
             lock.acquire()
         try:
-            if not (path / DATABASE).is_file():
-                raise IndexStateError(
-                    f"{str(path)!r} is damaged: it has no {DATABASE}. Restore it from a copy, or delete the folder and "
-                    "index again."
-                )
-            if fields["schema_version"] < manifests.SCHEMA_VERSION:
-                fields = _migrated(path, lock)
-            manifest = manifests.parse(fields, path)
-            database = Database(path / DATABASE, write=write)
+            lease = states.begin_draft(path) if write else states.hold_state(path, unfinished=unfinished)
             try:
-                with database.reading() as connection:
-                    tables.check(connection, str(database.path))
+                return cls(path, manifests.parse(lease.fields, lease.home), _database(lease, path, write), lease, lock)
             except BaseException:
-                database.close()
+                lease.release()
                 raise
         except BaseException:
             lock.release()
             raise
-        return cls(path, manifest, database, lock)
 
     def close(self) -> None:
-        """May be called twice."""
+        """May be called twice. What was written to a complete index becomes its new state.
+
+        Raises IndexStateError when that cannot be written (a full disk): it is kept, and the next writer goes on.
+        """
         with self._opening:
+            if self._closed:
+                return
             self._closed = True
             try:
+                self._finish()
+            finally:
                 for store in self._stores.values():
                     store.close()
-            finally:
                 self._stores.clear()
                 self._database.close()
+                self._lease.release()
+                if self._apart is not None:
+                    self._apart.cleanup()
                 self._lock.release()
+            states.give_back(self.path)
+
+    def _finish(self) -> None:
+        """A writer's part of closing."""
+        if not self._database.write:
+            return
+        if not self._manifest.complete:
+            if self._manifest.state:
+                logger.warning(
+                    "%s: readers see the last complete state until this change is finished: kraq resume %s",
+                    self.path, self.path,
+                )  # fmt: skip
+            return
+        for name in self._unsealed():
+            self._store(name).seal()
+        on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
+        self._database.stand_alone()
+        self._database.close()
+        states.publish(self.path)
+        for store in on_server:
+            store.forget()
+
+    def _unsealed(self) -> list[str]:
+        """Stores that hold what is not searchable yet, also from a writer that was killed."""
+        return [path.name.removesuffix(FRESH) for path in (self.home / states.VECTORS).glob(f"*{FRESH}")]
 
     def __enter__(self) -> Self:
         return self
@@ -178,7 +202,7 @@ class Index(SharedByCopies):
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
-            manifests.write_fields(self.path, manifests.to_fields(changed))
+            manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
         return changed
 
@@ -315,21 +339,49 @@ class Index(SharedByCopies):
         return self.vectors_named("questions")
 
     def vectors_named(self, name: str) -> VectorStore:
-        """A store of its own beside the two above, made when first asked for: "entities", "reports", ..."""
+        """A store of its own beside the two above, made when first asked for: "entities", "reports", ...
+
+        What a reader adds to one is kept for later readers where nobody else writes at that moment.
+        """
         with self._opening:
             if self._closed:
                 raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")
             if name not in self._stores:
-                dimension = self._manifest.encoder_dimension
                 server = self._manifest.settings.store
                 if server.url is None:
-                    self._lock.acquire()
-                    self._stores[name] = EdgeVectorStore(self.path / VECTORS / name, dimension)
+                    self._stores[name] = self._store(name)
                 else:
                     self._stores[name] = QdrantVectorStore(
-                        server.url, self._collection(name), dimension, api_key=os.environ.get(server.api_key_env)
+                        server.url,
+                        self._collection(name),
+                        self._manifest.encoder_dimension,
+                        state=int(self._manifest.state or 0) + (self._lease.file is None),
+                        api_key=os.environ.get(server.api_key_env),
                     )
             return self._stores[name]
+
+    def _store(self, name: str) -> LocalVectorStore:
+        path, dimension = self.home / states.VECTORS / name, self._manifest.encoder_dimension
+        if self._database.write:
+            return LocalVectorStore(path, dimension)
+        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
+
+    def _folder_apart(self) -> Path:
+        """For what a reader makes."""
+        with self._opening:
+            if self._apart is None:
+                self._apart = TemporaryDirectory(prefix="kraq-")
+            return Path(self._apart.name)
+
+    def _keep(self, made: Path) -> None:
+        """Ids of these points depend on the texts, so they serve readers of this state whatever else they hold."""
+        lock = FileLock(self.path / LOCK)
+        with suppress(IndexStateError):  # somebody writes, or the folder cannot be written: it is made again next time
+            lock.acquire()
+            try:
+                states.install(made, self.home)
+            finally:
+                lock.release()
 
     def _collection(self, name: str) -> str:
         """The same for every copy of the index, wherever its folder lies."""
@@ -354,27 +406,19 @@ def _insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
         connection.executemany(table.upsert, map(table.row, some))
 
 
-def _migrated(path: Path, lock: FileLock) -> dict[str, Any]:
-    """The manifest's fields, after database and manifest were brought to the current schema version.
-
-    Both carry their version, so that a process killed in between goes on where it stopped.
-    """
-    held = lock.held
-    lock.acquire()
+def _database(lease: Lease, path: Path, write: bool) -> Database:
+    """Raises IndexStateError for a database that is not there, or not one of an index."""
+    file = lease.home / states.DATABASE
+    if not file.is_file():
+        raise IndexStateError(
+            f"{str(path)!r} is damaged: it has no {states.DATABASE}. Restore it from a copy, or delete the folder and "
+            "index again."
+        )
+    database = Database(file, write=write, constant=lease.file is not None)
     try:
-        database = Database(path / DATABASE)
-        try:
-            with database.writing() as connection:
-                version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-                for number in range(version, manifests.SCHEMA_VERSION):
-                    MIGRATIONS.get(number, Migration()).database(connection)
-                connection.execute(f"PRAGMA user_version = {manifests.SCHEMA_VERSION}")
-        finally:
-            database.close()
-        steps = {number: migration.manifest for number, migration in MIGRATIONS.items()}
-        fields = manifests.migrate_fields(manifests.read_fields(path), steps, manifests.SCHEMA_VERSION)
-        manifests.write_fields(path, fields)
-        return fields
-    finally:
-        if not held:
-            lock.release()
+        with database.reading() as connection:
+            tables.check(connection, str(file))
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -1,14 +1,17 @@
-"""Locks an index for one process at a time."""
+"""Locks an index for the one process that changes it."""
 
 import json
 import os
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 from kraq_dspy.files import try_lock
+
+_ATTEMPTS, _PAUSE_S = 10, 0.05
 
 
 class FileLock:
@@ -28,7 +31,7 @@ class FileLock:
         return self._file is not None
 
     def acquire(self) -> None:
-        """Does nothing when it is held already. Raises IndexLockedError naming the holder."""
+        """Does nothing when it is held already. Raises IndexLockedError naming who keeps it for more than a moment."""
         if self._file is not None:
             return
         try:
@@ -37,12 +40,15 @@ class FileLock:
             raise IndexStateError(
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error
-        if not try_lock(file.fileno()):
+        for _ in range(_ATTEMPTS):  # others hold it for a moment to look, or to keep a file
+            if locked := try_lock(file.fileno()):
+                break
+            time.sleep(_PAUSE_S)
+        if not locked:
             file.close()
             raise IndexLockedError(
-                f"{str(self.path.parent)!r} is in use by {_holder(self.path)}. One process at a time may change an "
-                "index, or search the vectors in its folder. Wait for it, or end it; its lock goes with it. "
-                "To share an index between processes, keep its vectors on a Qdrant server ([store] url)."
+                f"{str(self.path.parent)!r} is being changed by {_holder(self.path)}. One process at a time may change "
+                "an index; any number may ask it meanwhile. Wait for it, or end it; its lock goes with it."
             )
         file.seek(0)
         file.truncate()
@@ -54,6 +60,15 @@ class FileLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def holder(path: Path) -> str | None:
+    """Who holds the lock at this moment, in words; None where nobody does."""
+    try:
+        with path.open("rb") as file:
+            return None if try_lock(file.fileno()) else _holder(path)
+    except FileNotFoundError:
+        return None
 
 
 def _this_process() -> dict[str, str | int]:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,7 +13,7 @@ from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.files import replaced
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 
 
@@ -24,7 +23,8 @@ class Manifest:
 
     Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
     from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
-    and for an index that documents were added to or removed from.
+    and for an index that documents were added to or removed from. `state` names the folder of the last complete state
+    (`stores/states.py`); empty while there is none.
     """
 
     schema_version: int
@@ -38,6 +38,7 @@ class Manifest:
     library_version: str
     proxy: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
+    state: str = ""
 
 
 def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:
@@ -113,15 +114,6 @@ def write_fields(folder: Path, fields: dict[str, Any]) -> None:
 def to_fields(manifest: Manifest) -> dict[str, Any]:
     """Addresses lose their user:password part, so that no secret reaches the file."""
     fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
-    return fields
-
-
-def migrate_fields(
-    fields: dict[str, Any], steps: dict[int, Callable[[dict[str, Any]], dict[str, Any]]], target: int
-) -> dict[str, Any]:
-    """Applies the step of each version below `target`; a version without one changes its number alone."""
-    while (version := fields["schema_version"]) < target:
-        fields = {**steps.get(version, dict)(fields), "schema_version": version + 1}
     return fields
 
 

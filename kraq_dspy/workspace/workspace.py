@@ -83,6 +83,16 @@ class Workspace:
             index.close()  # with its lock
             raise
 
+    def newest(self) -> "Workspace":
+        """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
+        index = Index.open(self.index.path)
+        try:
+            index.require_encoder(self.embedder)
+        except BaseException:
+            index.close()
+            raise
+        return Workspace(index, self.embedder, self.models)
+
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for
             self.summarised.close()

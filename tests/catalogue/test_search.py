@@ -16,7 +16,7 @@ from kraq_dspy.catalogue.store import Catalogue, NewEntry
 from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 OPEN, CLOSE, CARD, LOAN, FEE, RATE = range(1, 7)
@@ -60,7 +60,7 @@ def answers(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator
     embedder = keyword_embedder("account", "card", "loan", "fee", "rate", "open")
     catalogue = Catalogue(tmp_path / "catalogue.db")
     catalogue.add_all([NewEntry(question, answer) for question, answer in ENTRIES], by="test")
-    store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
+    store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
     yield ServedAnswers(catalogue, store, embedder)
     store.close()
     catalogue.close()

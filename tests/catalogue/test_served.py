@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import Catalogue, NewEntry
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 
@@ -37,7 +37,7 @@ def served(tmp_path: Path, embedder: Counting) -> Iterator[ServedAnswers]:
     catalogue = Catalogue(tmp_path / "catalogue.db")
     catalogue.add_all([NewEntry(f"What is a {word}?", "A thing.") for word in ("card", "loan", "fee")], by="test")
     catalogue.add(NewEntry("What is a rate?"), by="test")  # pending: it has no answer
-    store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
+    store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
     yield ServedAnswers(catalogue, store, embedder)
     store.close()
     catalogue.close()

@@ -1,6 +1,5 @@
 """An index that lost something says what, and is mended from what is left."""
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.check import check_index, repair_index
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.states import current_home
 from tests.conftest import KeywordEmbedder
 
 DOCUMENTS = [
@@ -77,7 +77,7 @@ def leave_it_unfinished(index: Index) -> None:
         (lose_an_entity, "relationships with an end that is not there"),
         (leave_a_stale_vector, "vectors of passages that are not there"),
         (leave_a_stale_claim, "claims about entities that are not there"),
-        (leave_it_unfinished, "The build is not finished"),
+        (leave_it_unfinished, "A change was begun and is not finished; until it is, readers do not see it"),
     ],
 )
 def test_what_is_wrong_is_named_and_mended(whole: Path, embedder: KeywordEmbedder, damage: Any, said: str) -> None:
@@ -100,11 +100,9 @@ def test_a_mended_index_asks_no_model_for_what_was_answered(whole: Path, embedde
 
 
 def test_a_damaged_database_is_said_to_be_beyond_repair(whole: Path, embedder: KeywordEmbedder) -> None:
-    with sqlite3.connect(whole / "index.db") as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    damaged = bytearray((whole / "index.db").read_bytes())
+    database = current_home(whole) / "index.db"
+    damaged = bytearray(database.read_bytes())
     damaged[4096 * 3 : 4096 * 6] = b"\xff" * (4096 * 3)
-    (whole / "index.db").write_bytes(damaged)
+    database.write_bytes(damaged)
     with pytest.raises(IndexStateError, match=r"damaged|malformed|Restore"):
         repair_index(whole, embedder=embedder)

@@ -52,7 +52,7 @@ with Index.open(folder / "x.kraq") as mended, Index.open(folder.parent / "whole.
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
-@pytest.mark.parametrize("free_bytes", [200_000, 1_500_000, 66 << 20])
+@pytest.mark.parametrize("free_bytes", [200_000, 1_500_000])
 def test_a_build_on_a_full_disk_says_so_and_goes_on_once_there_is_space(tmp_path: Path, free_bytes: int) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

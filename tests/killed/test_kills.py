@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,9 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
-from kraq_dspy.stores.index import VECTORS, Index
+from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED
+from kraq_dspy.stores.states import DRAFT, STATES, VECTORS, current_home
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 KILLS = 50
@@ -147,21 +148,24 @@ def state(path: Path) -> dict[str, Any]:
     """Everything that an index says, but for times, places and costs."""
     with Index.open(path) as index:
         found: dict[str, Any] = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
-        for name in sorted(folder.name for folder in (path / VECTORS).iterdir()):
+        for name in sorted(file.name for file in (index.home / VECTORS).iterdir()):
             store = index.vectors_named(name)
             ids = sorted(store.ids())
             found[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
         found["failures"] = index.results.failures()
         found["complete"] = index.manifest.complete
-    with sqlite3.connect(path / "index.db") as connection:
+        if (index.home / TREE).exists():
+            found[TREE] = json.loads((index.home / TREE).read_text("utf-8"))
+        found["states"] = len(list((path / STATES).iterdir()))
+        found["parts"] = sorted(child.name for child in index.home.iterdir())
+    constant = f"{(current_home(path) / 'index.db').as_uri()}?immutable=1"
+    with closing(sqlite3.connect(constant, uri=True)) as connection:
         for table, columns in (("results", "stage, item_id, output"), ("journal", "stage, item_id, request")):
             found[table] = sorted(connection.execute(f"SELECT {columns} FROM {table}").fetchall())
     instructed = path / INSTRUCTED
     if instructed.exists():
         with sqlite3.connect(instructed) as connection:
             found["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
-    if (path / TREE).exists():
-        found[TREE] = json.loads((path / TREE).read_text("utf-8"))
     if (path / SUMMARISED).exists():
         found[SUMMARISED] = state(path / SUMMARISED)
     found["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))
@@ -173,18 +177,23 @@ def require_whole(path: Path) -> None:
     if not (path / "manifest.json").exists():  # killed before there was an index
         return
     json.loads((path / "manifest.json").read_text("utf-8"))
-    for database in [path / "index.db", path / INSTRUCTED]:
+    for database in [*path.glob("*/index.db"), *path.glob("*/*/index.db"), path / INSTRUCTED]:
         if database.exists():
-            with sqlite3.connect(database) as connection:
+            constant = "?immutable=1" if database.parent.parent.name == STATES else ""
+            with closing(sqlite3.connect(f"{database.as_uri()}{constant}", uri=True)) as connection:
                 assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    with Index.open(path) as index:
-        for kind in KINDS:
-            list(index.all(kind))
-        known = set(index.ids(Chunk))
-        index.chunk_vectors.ids()
-        assert set(index.ids(Extraction)) <= known
-    if (path / TREE).exists():
-        json.loads((path / TREE).read_text("utf-8"))
+    for unfinished in (False, True):
+        with Index.open(path, unfinished=unfinished) as index:
+            for kind in KINDS:
+                list(index.all(kind))
+            known = set(index.ids(Chunk))
+            vectors = index.chunk_vectors.ids()
+            assert set(index.ids(Extraction)) <= known
+            if index.home != path / DRAFT:
+                assert index.manifest.complete
+                assert vectors == known, "a state that readers see is not whole"
+            if (index.home / TREE).exists():
+                json.loads((index.home / TREE).read_text("utf-8"))
     if (path / SUMMARISED).exists():
         require_whole(path / SUMMARISED)
 
@@ -193,7 +202,7 @@ def kept_answers(path: Path) -> int:
     """In the ledgers of the index and of the summarised corpus in it."""
     if not (path / "manifest.json").exists():
         return 0
-    with Index.open(path) as index:
+    with Index.open(path, unfinished=True) as index:
         own = sum(usage.calls for usage in index.results.usage().values())
     return own + kept_answers(path / SUMMARISED)
 

@@ -62,7 +62,7 @@ def do(job: dict[str, str]) -> None:
     if job["do"] == "add":
         add_documents(job["out"], documents)
     elif job["do"] == "remove":
-        with Index.open(job["out"]) as index:
+        with Index.open(job["out"], unfinished=True) as index:
             there = set(index.ids(Document)) & {document.id for document in documents}
         if there:
             remove_documents(job["out"], there)

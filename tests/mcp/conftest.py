@@ -25,5 +25,5 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def people_elsewhere(people: Path, tmp_path: Path) -> Path:
-    """A copy for a process of its own: vectors are searched by one process at a time."""
+    """A copy of its own, which a test may change."""
     return Path(shutil.copytree(people, tmp_path / "people.kraq"))

@@ -11,7 +11,7 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.prepare.calibrate import Calibration, CalibrationPlan, SeenFrom, agreement, calibrate
 from kraq_dspy.records import Chunk, Hit, Question, content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 
 PASSAGES = [f"passage {i}" for i in range(8)]
 QUESTIONS = [Question(content_id("q", str(angle)), str(angle), "kraq", None, 0, (), ()) for angle in range(0, 180, 10)]
@@ -47,7 +47,7 @@ def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
 
 @pytest.fixture
 def vectors(tmp_path: Any) -> Any:
-    store = EdgeVectorStore(tmp_path / "questions", 2)
+    store = LocalVectorStore(tmp_path / "questions", 2)
     store.upsert([q.id for q in QUESTIONS], np.stack([encode(q.text) for q in QUESTIONS]))
     yield store
     store.close()

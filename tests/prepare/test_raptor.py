@@ -76,10 +76,10 @@ def test_passages_that_are_alike_get_a_summary_and_summaries_one_above_them(
 
 def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedder: KeywordEmbedder) -> None:
     build_tree(index, embedder, Models(told()), SMALL)
-    written = (index.path / FILE).read_text()
+    written = (index.home / FILE).read_text()
     again = build_tree(index, embedder, Models(DummyLM([])), SMALL)
     assert (again.calls, again.failures) == (0, 0)
-    assert json.loads((index.path / FILE).read_text())["nodes"] == json.loads(written)["nodes"]
+    assert json.loads((index.home / FILE).read_text())["nodes"] == json.loads(written)["nodes"]
 
 
 def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder: KeywordEmbedder) -> None:
@@ -102,7 +102,7 @@ def test_without_a_tree_or_with_an_old_or_damaged_one_the_command_is_named(
     index.add([chunk("river, and one more")])
     with pytest.raises(IndexStateError, match="has other passages than when its tree was made"):
         open_tree(index, embedder)
-    (index.path / FILE).write_text("{")
+    (index.home / FILE).write_text("{")
     with pytest.raises(IndexStateError, match=r"is damaged .*--raptor"):
         open_tree(index, embedder)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Question, content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 TEXTS = {
@@ -81,8 +81,8 @@ def library(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator
         )
         for name, (text, original) in QUESTIONS.items()
     ]
-    chunk_vectors = EdgeVectorStore(tmp_path / "chunks", embedder.dimension)
-    question_vectors = EdgeVectorStore(tmp_path / "questions", embedder.dimension)
+    chunk_vectors = LocalVectorStore(tmp_path / "chunks", embedder.dimension)
+    question_vectors = LocalVectorStore(tmp_path / "questions", embedder.dimension)
     passages = [chunk.passage for chunk in chunks]
     chunk_vectors.upsert(
         [chunk.id for chunk in chunks],

@@ -14,7 +14,7 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
 from kraq_dspy.programs.state import state_of
 from kraq_dspy.records import Chunk, content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 WORDS = ("river", "bridge", "castle", "music")
@@ -32,7 +32,7 @@ class Records:
 def retrievers(keyword_embedder: type[KeywordEmbedder]) -> Iterator[list[Any]]:
     embedder = keyword_embedder(*WORDS)
     with tempfile.TemporaryDirectory() as folder:
-        store = EdgeVectorStore(Path(folder) / "chunks", embedder.dimension)
+        store = LocalVectorStore(Path(folder) / "chunks", embedder.dimension)
         texts = [chunk.text for chunk in CHUNKS.values()]
         store.upsert(list(CHUNKS), embedder.encode_passages(texts), texts)
         dense = DenseRetriever(Records(), store, embedder)

@@ -1,5 +1,5 @@
 import copy
-import json
+import dataclasses
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import pytest
 from kraq_dspy.config import ChunkSettings, Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
-from kraq_dspy.stores import manifest as manifests
-from kraq_dspy.stores.index import MIGRATIONS, Index, Migration
+from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.states import current_home
 from tests.stores.indexes import chunk, community, make, question
 
 
@@ -190,7 +190,7 @@ def test_an_index_is_opened_again_with_all_that_it_held(tmp_path: Path) -> None:
         created = index.manifest
 
     with Index.open(tmp_path / "x") as index:
-        assert index.manifest == created
+        assert index.manifest == dataclasses.replace(created, state="1")
         assert (created.settings, created.complete, created.models) == (settings, True, {"extractor": "embedded"})
         assert created.updated_at > created.created_at
         assert list(index.all(Chunk)) == [chunk("a")]
@@ -229,10 +229,11 @@ def test_what_a_killed_creation_left_is_replaced(tmp_path: Path) -> None:
 def test_a_damaged_index_is_refused_with_the_way_out(tmp_path: Path) -> None:
     for name in ("absent", "garbage", "other"):
         make(tmp_path / name).close()
-    (tmp_path / "absent" / "index.db").unlink()
-    (tmp_path / "garbage" / "index.db").write_bytes(b"garbage" * 1000)
-    (tmp_path / "other" / "index.db").unlink()
-    sqlite3.connect(tmp_path / "other" / "index.db").execute("CREATE TABLE x (y)").connection.close()
+    databases = {name: current_home(tmp_path / name) / "index.db" for name in ("absent", "garbage", "other")}
+    databases["absent"].unlink()
+    databases["garbage"].write_bytes(b"garbage" * 1000)
+    databases["other"].unlink()
+    sqlite3.connect(databases["other"]).execute("CREATE TABLE x (y)").connection.close()
 
     with pytest.raises(IndexStateError, match=r"has no index.db.*index again"):
         Index.open(tmp_path / "absent", write=True)
@@ -244,47 +245,6 @@ def test_a_damaged_index_is_refused_with_the_way_out(tmp_path: Path) -> None:
         Index.open(tmp_path / "absent", write=True)
 
 
-def test_an_index_of_an_older_schema_is_brought_up_to_date_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "x.kraq"
-    with make(path) as index:
-        index.add([chunk("a", text="old")])
-
-    def shout(connection: sqlite3.Connection) -> None:
-        connection.execute("UPDATE chunks SET data = replace(data, 'old', 'NEW')")
-
-    def rename(fields: dict[str, object]) -> dict[str, object]:
-        return {**fields, "encoder_name": f"renamed {fields['encoder_name']}"}
-
-    monkeypatch.setattr(manifests, "SCHEMA_VERSION", 2)
-    monkeypatch.setitem(MIGRATIONS, 1, Migration(shout, rename))
-
-    for _ in range(2):
-        with Index.open(path) as index:
-            assert [one.text for one in index.all(Chunk)] == ["NEW"]
-            assert index.manifest.encoder_name == "renamed keywords"
-            assert index.manifest.schema_version == 2
-
-
-def test_a_migration_that_was_killed_between_database_and_manifest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "x.kraq"
-    make(path).close()
-    runs = []
-    monkeypatch.setattr(manifests, "SCHEMA_VERSION", 2)
-    monkeypatch.setitem(MIGRATIONS, 1, Migration(lambda connection: runs.append(1)))
-    database = sqlite3.connect(path / "index.db")
-    database.execute("PRAGMA user_version = 2")
-    database.close()
-
-    Index.open(path).close()
-
-    assert runs == []  # the database's part was done
-    assert json.loads((path / "manifest.json").read_text())["schema_version"] == 2
-
-
 def test_another_encoder_is_refused_with_both_names(index: Index, keyword_embedder: type) -> None:
     with pytest.raises(EncoderMismatchError, match=r"encoder 'keywords'.*is 'keywords\(cat\)'"):
         index.require_encoder(keyword_embedder("cat"))
@@ -292,7 +252,7 @@ def test_another_encoder_is_refused_with_both_names(index: Index, keyword_embedd
 
 def test_vectors_of_another_dimension_are_refused(tmp_path: Path) -> None:
     with make(tmp_path / "x.kraq") as index:
-        assert index.chunk_vectors.dimension == 2
+        index.chunk_vectors.upsert([content_id("a")], np.array([[0, 1]], np.float32))
         index.update_manifest(encoder_dimension=3)
 
     with Index.open(tmp_path / "x.kraq") as index, pytest.raises(EncoderMismatchError, match="2-dimensional"):

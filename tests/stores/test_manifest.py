@@ -5,15 +5,7 @@ import pytest
 
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings, StoreSettings
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.stores.manifest import (
-    SCHEMA_VERSION,
-    migrate_fields,
-    new_manifest,
-    parse,
-    read_fields,
-    to_fields,
-    write_fields,
-)
+from kraq_dspy.stores.manifest import SCHEMA_VERSION, new_manifest, parse, read_fields, to_fields, write_fields
 
 
 def test_a_manifest_comes_back_with_its_settings(tmp_path: Path) -> None:
@@ -72,17 +64,6 @@ def test_what_is_not_an_index_is_refused_with_the_way_out(tmp_path: Path) -> Non
         read_fields(tmp_path / "file")
     with pytest.raises(IndexStateError, match="is not an index"):
         read_fields(tmp_path)
-
-
-def test_migration_applies_each_missing_step_in_order() -> None:
-    steps = {
-        1: lambda fields: {**fields, "title": fields["name"]},
-        3: lambda fields: {**fields, "title": fields["title"].upper()},
-    }
-
-    migrated = migrate_fields({"schema_version": 1, "name": "x"}, steps, target=4)
-
-    assert migrated == {"schema_version": 4, "name": "x", "title": "X"}
 
 
 def test_a_write_that_fails_says_what_is_needed(tmp_path: Path) -> None:

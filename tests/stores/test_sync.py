@@ -8,7 +8,7 @@ import numpy as np
 from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import content_id
 from kraq_dspy.stores.sync import Point, sync_vectors
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 
 
 def test_what_is_missing_is_embedded_and_what_is_gone_is_dropped(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_what_is_missing_is_embedded_and_what_is_gone_is_dropped(tmp_path: Path)
     def point(text: str) -> Point:
         return Point(content_id(text), text, {"letter": text})
 
-    store = EdgeVectorStore(tmp_path / "letters", 1)
+    store = LocalVectorStore(tmp_path / "letters", 1)
     for letters, made in (("ab", ["a", "b"]), ("bc", ["c"]), ("bc", [])):
         embedded.clear()
         points = [point(letter) for letter in letters]

@@ -12,7 +12,7 @@ from kraq_dspy.ports import Vectors
 from kraq_dspy.prepare.graph import embed_graph
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.text_vectors import TextVectors
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 TEXTS = {"r": "a river", "b": "a bridge", "rb": "a river and a bridge"}
@@ -39,7 +39,7 @@ def test_only_what_is_missing_or_changed_is_embedded_and_what_is_gone_goes(
     tmp_path: Path, keyword_embedder: type[KeywordEmbedder]
 ) -> None:
     embedder = Counting(keyword_embedder("river", "bridge"))
-    store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
+    store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
     assert TextVectors(store, embedder, TEXTS).sync("embed") == 3
     changed = {"r": "a river", "b": "no bridge at all, a river"}
     vectors = TextVectors(store, embedder, changed)
@@ -53,7 +53,7 @@ def test_only_what_is_missing_or_changed_is_embedded_and_what_is_gone_goes(
 
 def test_filters_ask_about_payloads(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("river", "bridge")
-    store = EdgeVectorStore(tmp_path / "vectors", embedder.dimension)
+    store = LocalVectorStore(tmp_path / "vectors", embedder.dimension)
     vectors = TextVectors(store, embedder, TEXTS, {"r": {"level": 0}, "rb": {"level": 1}})
     vectors.sync("embed")
     assert [record_id for record_id, _ in vectors("river", 9, filters={"level": 1})] == ["rb"]

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 
-from kraq_dspy.errors import EncoderMismatchError, IndexLockedError, IndexStateError, UnknownRecordError
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Vectors, VectorStore
 from kraq_dspy.records import content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore, QdrantVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore, QdrantVectorStore
 from kraq_dspy.testing import check_store
 
 CAT, DOG, BIRD, FISH = (content_id(name) for name in ("cat", "dog", "bird", "fish"))
 NAMES = {CAT: "cat", DOG: "dog", BIRD: "bird", FISH: "fish"}
 
 
-@pytest.fixture(params=["edge", "qdrant"])
+@pytest.fixture(params=["local", "qdrant"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
     """Four animals on the axes (furry, loud, small)."""
     made: VectorStore = (
-        EdgeVectorStore(tmp_path / "animals", 3)
-        if request.param == "edge"
+        LocalVectorStore(tmp_path / "animals", 3)
+        if request.param == "local"
         else QdrantVectorStore(QdrantClient(":memory:"), "animals", 3)
     )
     made.upsert(
@@ -60,11 +60,11 @@ def test_each_row_finds_its_nearest_points_best_first_with_their_cosines(store: 
     assert names(small) == ["fish", "bird"]
 
 
-@pytest.mark.parametrize("kind", ["edge", "qdrant"])
+@pytest.mark.parametrize("kind", ["local", "qdrant"])
 def test_it_keeps_the_contract_that_others_can_run_on_theirs(kind: str, tmp_path: Path) -> None:
     store: VectorStore = (
-        EdgeVectorStore(tmp_path / "empty", 4)
-        if kind == "edge"
+        LocalVectorStore(tmp_path / "empty", 4)
+        if kind == "local"
         else QdrantVectorStore(QdrantClient(":memory:"), "empty", 4)
     )
     check_store(store)
@@ -226,75 +226,126 @@ def test_sixteen_threads_search_while_one_writes(store: VectorStore) -> None:
     assert store.count() == 204
 
 
-# Edge alone
+# The local one alone
 
 
-def test_an_edge_store_keeps_its_points_when_it_is_closed_and_opened(tmp_path: Path) -> None:
-    first = EdgeVectorStore(tmp_path / "animals", 3)
+def test_a_local_store_keeps_its_points_when_it_is_closed_and_opened(tmp_path: Path) -> None:
+    first = LocalVectorStore(tmp_path / "animals", 3)
     first.upsert([CAT], unit([1, 0, 0]), ["the cat purrs"], [{"document_id": "d1"}])
     first.close()
     first.close()
 
-    second = EdgeVectorStore(tmp_path / "animals", 3)
+    second = LocalVectorStore(tmp_path / "animals", 3)
 
+    assert second.ids() == {CAT}
     assert names(second.search(unit([1, 0, 0]), 5, filters={"document_id": "d1"})[0]) == ["cat"]
     assert names(second.search_text("purr", 5)) == ["cat"]
     second.close()
 
 
-def test_a_second_edge_store_on_the_same_folder_is_refused(tmp_path: Path) -> None:
-    first = EdgeVectorStore(tmp_path / "animals", 3)
+def test_what_is_written_between_searches_is_found_by_the_next_one(tmp_path: Path) -> None:
+    rows = unit(*np.random.default_rng(0).normal(size=(300, 8)).tolist())
+    ids = [content_id(str(i)) for i in range(300)]
+    store, at_once = LocalVectorStore(tmp_path / "steps", 8), LocalVectorStore(tmp_path / "once", 8)
+    texts, payloads = [f"word{i % 7} other" for i in range(300)], [{"n": i % 3} for i in range(300)]
+    for start in range(0, 300, 50):
+        some = slice(start, start + 50)
+        store.upsert(ids[some], rows[some], texts[some], payloads[some])
+        store.delete(ids[start : start + 10])
+        assert names_of(store.search(rows[start + 20][None], 1)[0]) == [ids[start + 20]]
+    staying = [i for i in range(300) if i % 50 >= 10]
+    at_once.upsert(
+        [ids[i] for i in staying], rows[staying], [texts[i] for i in staying], [payloads[i] for i in staying]
+    )
 
-    with pytest.raises(IndexLockedError, match="one at a time"):
-        EdgeVectorStore(tmp_path / "animals", 3)
-    first.close()
-
-
-def test_a_half_made_edge_store_is_made_again(tmp_path: Path) -> None:
-    (tmp_path / ".animals.new" / "segments").mkdir(parents=True)
-    (tmp_path / ".animals.new" / "edge_config.json").write_text("{")
-
-    store = EdgeVectorStore(tmp_path / "animals", 3)
-
-    assert store.count() == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["animals"]
-    store.close()
-
-
-def test_a_damaged_edge_store_says_what_to_delete(tmp_path: Path) -> None:
-    store = EdgeVectorStore(tmp_path / "animals", 3)
-    store.upsert([CAT], unit([1, 0, 0]))
-    store.close()
-    for path in (tmp_path / "animals").glob("segments/*/segment.json"):
-        path.write_text("{")
-
-    with pytest.raises(IndexStateError, match="delete that folder"):
-        EdgeVectorStore(tmp_path / "animals", 3)
+    assert store.ids() == at_once.ids()
+    assert store.search(rows, 10, filters={"n": [0, 2]}) == at_once.search(rows, 10, filters={"n": [0, 2]})
+    assert store.search_text("word3", 99) == at_once.search_text("word3", 99)
+    assert len(store.search_text("word3", 99)) == len([i for i in staying if i % 7 == 3])
+    assert (tmp_path / "steps").read_bytes() == (tmp_path / "once").read_bytes()
 
 
-def test_a_closed_edge_store_says_so(tmp_path: Path) -> None:
-    store = EdgeVectorStore(tmp_path / "animals", 3)
+def names_of(hits: list[tuple[str, float]]) -> list[str]:
+    return [one for one, _ in hits]
+
+
+def test_a_store_that_was_opened_keeps_what_it_saw_while_another_writes_to_the_same_file(tmp_path: Path) -> None:
+    writer = LocalVectorStore(tmp_path / "animals", 3)
+    writer.upsert([CAT], unit([1, 0, 0]))
+    writer.seal()
+    reader = LocalVectorStore(tmp_path / "animals", 3, apart=lambda: tmp_path / "apart")
+
+    writer.upsert([DOG], unit([1, 0, 0]))
+    writer.delete([CAT])
+    writer.seal()
+
+    assert names(reader.search(unit([1, 0, 0]), 5)[0]) == ["cat"]
+    assert reader.ids() == {CAT}
+    later = LocalVectorStore(tmp_path / "animals", 3, apart=lambda: tmp_path / "apart")
+    assert names(later.search(unit([1, 0, 0]), 5)[0]) == ["dog"]
+
+
+def test_a_reader_sees_what_a_writer_has_not_sealed_and_writes_nowhere_but_apart(tmp_path: Path) -> None:
+    writer = LocalVectorStore(tmp_path / "index" / "animals", 3)
+    writer.upsert([CAT], unit([1, 0, 0]))
+    kept: list[Path] = []
+    reader = LocalVectorStore(tmp_path / "index" / "animals", 3, apart=lambda: tmp_path / "apart", keep=kept.append)
+
+    assert reader.ids() == {CAT}
+    reader.upsert([DOG], unit([0, 1, 0]))
+    assert names(reader.search(unit([0, 1, 0]), 1)[0]) == ["dog"]
+    assert kept == [tmp_path / "apart" / "animals"]
+    assert writer.ids() == {CAT}
+    assert not (tmp_path / "index" / "animals").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"noise" * 2000, b"kraqvec1" + bytes(5000)])
+def test_a_damaged_file_is_named_with_what_mends_it(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "animals").write_bytes(content)
+
+    with pytest.raises(IndexStateError, match=r"animals' are damaged: .*kraq check DIR --repair"):
+        LocalVectorStore(tmp_path / "animals", 3)
+
+
+def test_a_file_that_was_cut_off_is_damaged(tmp_path: Path) -> None:
+    store = LocalVectorStore(tmp_path / "animals", 3)
+    store.upsert([content_id(str(i)) for i in range(2000)], unit(*[[1, 0, 0]] * 2000))
+    store.seal()
+    with (tmp_path / "animals").open("r+b") as file:
+        file.truncate(30_000)
+
+    with pytest.raises(IndexStateError, match="cut off"):
+        LocalVectorStore(tmp_path / "animals", 3)
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = LocalVectorStore(tmp_path / "animals", 3)
     store.close()
 
     with pytest.raises(IndexStateError, match="were closed"):
         store.search(unit([1, 0, 0]), 1)
 
 
-def test_optimizing_changes_no_answer(tmp_path: Path) -> None:
-    rows = unit(*np.random.default_rng(0).normal(size=(3000, 8)).tolist())
-    ids = [content_id(str(i)) for i in range(3000)]
-    store = EdgeVectorStore(tmp_path / "numbers", 8)
-    store.upsert(ids, rows, [f"word{i % 7}" for i in range(3000)])
-    store.delete(ids[:1500])
-    before = store.search(rows[:20], 10), store.search_text("word3", 10)
+def test_an_id_that_is_no_content_id_is_refused(tmp_path: Path) -> None:
+    store = LocalVectorStore(tmp_path / "animals", 3)
 
-    store.optimize()
+    for wrong in ("cat", "ab"):
+        with pytest.raises(ValueError, match=r"ab|hex"):
+            store.upsert([wrong], unit([1, 0, 0]))
+    assert store.count() == 0
 
-    after = store.search(rows[:20], 10), store.search_text("word3", 10)
-    assert [[one for one, _ in hits] for hits in after[0]] == [[one for one, _ in hits] for hits in before[0]]
-    assert [one for one, _ in after[1]] == [one for one, _ in before[1]]
-    assert store.count() == 1500
-    store.close()
+
+def test_few_or_many_allowed_points_give_the_same_cosines(tmp_path: Path) -> None:
+    rows = unit(*np.random.default_rng(1).normal(size=(500, 8)).tolist())
+    ids = [content_id(str(i)) for i in range(500)]
+    store = LocalVectorStore(tmp_path / "numbers", 8)
+    store.upsert(ids, rows, payloads=[{"few": i < 20, "many": i < 400} for i in range(500)])
+
+    everything = dict(store.search(rows[:1], 500)[0])
+    for name, n_points in (("few", 20), ("many", 400)):
+        [hits] = store.search(rows[:1], 500, filters={name: True})
+        assert {one for one, _ in hits} == set(ids[:n_points])
+        assert all(everything[one] == cosine for one, cosine in hits)
 
 
 # A server alone
@@ -311,6 +362,35 @@ def test_a_collection_of_another_dimension_is_refused() -> None:
 
     with pytest.raises(EncoderMismatchError, match="animals holds 3-dimensional"):
         QdrantVectorStore(client, "animals", 4)
+
+
+def test_each_state_of_a_collection_has_its_own_points_until_they_are_forgotten() -> None:
+    client = QdrantClient(":memory:")
+
+    def of(state: int) -> QdrantVectorStore:
+        return QdrantVectorStore(client, "animals", 3, state=state)
+
+    of(1).upsert([CAT, DOG], unit([1, 0, 0], [1, 0, 0]), ["the cat purrs", "the dog barks"])
+    of(2).delete([CAT])
+    of(2).upsert([BIRD, DOG], unit([1, 0, 0], [1, 0, 0]), ["the bird sings", "the dog barks"])
+    of(2).upsert([FISH], unit([1, 0, 0]))
+    of(2).delete([FISH])
+
+    for state, expected in ((1, {CAT, DOG}), (2, {DOG, BIRD}), (3, {DOG, BIRD})):
+        store = of(state)
+        assert store.ids() == expected
+        assert store.count() == 2
+        assert {one for one, _ in store.search(unit([1, 0, 0]), 9)[0]} == expected
+        assert {one for one, _ in store.search_text("cat dog bird", 9)} == expected
+        assert store.vectors(sorted(expected)).shape == (2, 3)
+        with pytest.raises(UnknownRecordError):
+            store.vectors([FISH])
+    of(2).forget()  # state 1 may still be read
+    assert of(1).ids() == {CAT, DOG}
+    of(3).forget()
+    assert of(1).ids() == {DOG}
+    of(3).upsert([CAT], unit([1, 0, 0]))
+    assert (of(2).ids(), of(3).ids()) == ({DOG, BIRD}, {CAT, DOG, BIRD})
 
 
 def test_collections_of_one_server_do_not_mix() -> None:

@@ -81,7 +81,7 @@ def index_beside(corpus: Path) -> Path:
     if (out / "manifest.json").is_file():
         from kraq_dspy.stores.index import Index
 
-        with Index.open(out) as there:
+        with Index.open(out, unfinished=True) as there:
             origin = there.manifest.origin.get("path")
         if origin != str(source):
             raise ConfigError(

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,6 +44,7 @@ def status(
         questions = Counter(question.level for question in index.questions(source="kraq"))
         personal = {question.id: kinds for question in index.all(Question) if (kinds := find_personal(question.text))}
     answers = count_answers(index_dir)
+    change = _change(index_dir)
     depth = 1 + max((community.level for community in communities), default=-1)
     levels = {level: len(communities_at(communities, level)) for level in range(depth)}
     scores = (
@@ -53,6 +55,7 @@ def status(
             {
                 "path": str(index_dir),
                 "complete": manifest.complete,
+                "change": change,
                 "manifest": manifest,
                 "counts": counts,
                 "partition_sizes": levels,
@@ -68,6 +71,7 @@ def status(
     complete = Text("complete", style="green")
     rows = {
         "state": complete if manifest.complete else f"unfinished; go on: {command('resume', index_dir)}",
+        **({"change": change} if change else {}),
         "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
         "models": models_in_words(manifest.models),
         "updated": manifest.updated_at,
@@ -99,3 +103,13 @@ def status(
 def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
     """Without what is not defined, which JSON has no word for."""
     return {name: None if math.isnan(score) else score for name, score in scores.items()}
+
+
+def _change(index_dir: Path) -> str | None:
+    """What is under way beside the last complete state, in words."""
+    from kraq_dspy.stores.lock import holder
+    from kraq_dspy.stores.states import has_draft
+
+    if who := holder(index_dir / "lock"):
+        return f"under way, by {who}"
+    return f"begun, not finished; go on: {command('resume', index_dir)}" if has_draft(index_dir) else None

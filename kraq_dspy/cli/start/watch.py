@@ -1,7 +1,5 @@
 """`kraq status --watch`: how far a build is, read beside the process that does it, until it is complete."""
 
-import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ class Look:
 
 
 def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Shows the index every `every_s` seconds; ends when it is complete, or when the process that worked on it is gone.
+    """Shows the index every `every_s` seconds; ends when it is complete, or when no process works on it any more.
 
     As JSON, one object a line.
     """
@@ -51,23 +49,17 @@ def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[fl
 
 
 def under_way(index_dir: Path) -> bool:
-    """Whether the process that last held the index's lock lives. True where that cannot be told."""
-    if os.name != "posix":  # there, signal 0 would end the process
-        return True
-    try:
-        os.kill(int(json.loads((index_dir / "lock").read_text())["pid"]), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, ValueError, KeyError, TypeError):  # another user's process, another system, or just being written
-        return True
-    return True
+    """Whether a process is changing the index."""
+    from kraq_dspy.stores.lock import holder
+
+    return holder(index_dir / "lock") is not None
 
 
 def look(index_dir: Path) -> Look:
     """Raises IndexStateError where there is no index."""
     from kraq_dspy.stores.index import Index
 
-    with Index.open(index_dir) as index:
+    with Index.open(index_dir, unfinished=True) as index:
         usage = usage_by_stage(index.results.usage())
         failures = len(index.results.failures())
         moment = datetime.now(UTC).isoformat(timespec="seconds")

@@ -32,7 +32,7 @@ from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.vectors.embedded import EdgeVectorStore
+from kraq_dspy.stores.vectors.local import LocalVectorStore
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.tables.run import Run
@@ -174,7 +174,7 @@ def _catalogue(run: "Run", pool: Sequence[NewEntry], system: System) -> Iterator
     """A catalogue of the first `entries` of the pool, for as long as it is searched."""
     with tempfile.TemporaryDirectory() as place:
         catalogue = Catalogue(Path(place) / "catalogue.db")
-        store = EdgeVectorStore(Path(place) / "vectors", run.embedder.dimension)
+        store = LocalVectorStore(Path(place) / "vectors", run.embedder.dimension)
         try:
             catalogue.add_all(pool[: system.options.get("entries")], by="kraq eval")
             yield _Unread(catalogue, store, run.embedder)

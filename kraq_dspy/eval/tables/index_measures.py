@@ -18,7 +18,7 @@ from kraq_dspy.indexing.build import build_index
 from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
 from kraq_dspy.records import Document, Usage
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.vectors.embedded import EdgeVectorStore
+from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.workspace.preparations import SUMMARISED
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usag
     texts = _texts(documents)
     vectors = run.embedder.encode_passages(texts)
     with tempfile.TemporaryDirectory() as place:
-        store = EdgeVectorStore(Path(place) / "words", run.embedder.dimension)
+        store = LocalVectorStore(Path(place) / "words", run.embedder.dimension)
         try:
             return _timed(lambda: store.upsert([str(row) for row in range(len(texts))], vectors, texts)), Usage()
         finally:

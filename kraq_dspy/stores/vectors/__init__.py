@@ -1,10 +1,10 @@
-"""Keeps vectors and words: Qdrant Edge in the index folder, or a Qdrant server.
+"""Keeps vectors and words: in files of the index folder, or on a Qdrant server.
 
-Both keep a point's dense vector, its BM25 term weights (Edge's own tokenizer and stemmer; the engine multiplies by the
-inverse document frequency) and its payload as tags. Both satisfy `ports.VectorStore`.
+Both keep a point's dense vector, its BM25 term weights (Qdrant's tokenizer and stemmer; multiplied by the inverse
+document frequency when they are searched) and its payload as tags. Both satisfy `ports.VectorStore`.
 """
 
-from kraq_dspy.stores.vectors.embedded import EdgeVectorStore
+from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.stores.vectors.server import QdrantVectorStore
 
-__all__ = ["EdgeVectorStore", "QdrantVectorStore"]
+__all__ = ["LocalVectorStore", "QdrantVectorStore"]

@@ -17,7 +17,7 @@ from kraq_dspy.embedders.sentence import SentenceEmbedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
 from kraq_dspy.records import Chunk, content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 K = 10
@@ -30,7 +30,7 @@ class Wikipedia:
     chunks: dict[str, Chunk]
     ids: list[str]
     vectors: Vectors
-    store: EdgeVectorStore
+    store: LocalVectorStore
     embedder: SentenceEmbedder
     questions: list[str]
 
@@ -52,7 +52,7 @@ def wikipedia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wikipedia]:
     ]
     embedder = SentenceEmbedder(precision="fp32")
     vectors = embedder.encode_passages([chunk.passage for chunk in chunks])
-    store = EdgeVectorStore(tmp_path_factory.mktemp("independent") / "chunks", embedder.dimension)
+    store = LocalVectorStore(tmp_path_factory.mktemp("independent") / "chunks", embedder.dimension)
     ids = [chunk.id for chunk in chunks]
     store.upsert(ids, vectors, [chunk.passage for chunk in chunks])
     questions = [row["question"] for row in rows("questions.jsonl")]

@@ -7,7 +7,7 @@ import pytest
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Entity, content_id
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 NEWS: list[tuple[str, str, dict[str, str | int]]] = [  # title, text, metadata
@@ -38,7 +38,7 @@ KNOWN = KnownMetadata(
 @pytest.fixture
 def news(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[MetadataFilterRetriever]:
     embedder = keyword_embedder("river", "castle", "music")
-    store = EdgeVectorStore(tmp_path / "chunks", embedder.dimension)
+    store = LocalVectorStore(tmp_path / "chunks", embedder.dimension)
     passages = [chunk.passage for chunk in CHUNKS]
     store.upsert(
         [chunk.id for chunk in CHUNKS],

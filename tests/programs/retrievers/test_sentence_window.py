@@ -9,7 +9,7 @@ from kraq_dspy.programs.retrievers import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk
 from kraq_dspy.stores.text_vectors import TextVectors
-from kraq_dspy.stores.vectors import EdgeVectorStore
+from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 LONG = "A castle stands here. Music is played. Nobody sleeps. A river passes. The end."
@@ -34,7 +34,7 @@ def made(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[An
 
     def make(*texts: str, window: int | None) -> SentenceWindowRetriever:
         chunks = Chunks(*texts)
-        store = EdgeVectorStore(tmp_path / "sentences", embedder.dimension)
+        store = LocalVectorStore(tmp_path / "sentences", embedder.dimension)
         stores.append(store)
         named = {
             sentence_id(chunk.id, number): chunk.text[start:end]
