@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from kraq_dspy.errors import ServerDownError
 from kraq_dspy.mcp.server import make_server, without_places
 from kraq_dspy.mcp.tools import IndexTools
+from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 
@@ -65,6 +66,19 @@ def test_tools_describe_themselves_and_every_argument(server: Any) -> None:
         undescribed = [name for name, about in tool.input_schema["properties"].items() if "description" not in about]
         assert undescribed == []
     assert "'people': 3 documents" in instructions
+
+
+def test_an_index_that_is_being_built_says_so(people_elsewhere: Path) -> None:
+    with Index.open(people_elsewhere, write=True) as index:
+        index.update_manifest(complete=False)
+
+    async def body(server: Any) -> str:
+        async with Client(server) as client:
+            return str(client.instructions)
+
+    with Workspace.open(people_elsewhere) as space:
+        server = make_server(IndexTools(space, choose_program("traditional")))
+        assert "Its build is not complete" in asyncio.run(body(server))
 
 
 def test_results_are_structured_and_the_same_as_text(server: Any) -> None:
