@@ -25,7 +25,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_brings_the_example_and_names_its_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        assert {f"{EXAMPLE}/corpus.jsonl", f"{EXAMPLE}/questions.jsonl", "kraq_dspy/py.typed"} <= names
+        assert {
+            f"{EXAMPLE}/corpus.jsonl",
+            f"{EXAMPLE}/questions.jsonl",
+            "kraq_dspy/py.typed",
+            "kraq_dspy/serve/page/main.js",
+        } <= names
         assert "CC BY-SA 4.0" in archive.read(f"{EXAMPLE}/README.md").decode()
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 

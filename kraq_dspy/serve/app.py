@@ -33,6 +33,9 @@ from kraq_dspy.serve.settings import ServeSettings
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
 
+BODY_S = 30.0
+"""A client has so long to send what it wants."""
+
 ROUTE = "kraq_route"
 
 
@@ -120,8 +123,10 @@ async def _read(request: Request, endpoint: Endpoint) -> BaseModel:
     """Raises RequestError."""
     try:
         if endpoint.method == "POST":
-            return endpoint.model.model_validate_json(await request.body())
+            return endpoint.model.model_validate_json(await asyncio.wait_for(request.body(), BODY_S))
         return endpoint.model.model_validate(dict(request.query_params))
+    except TimeoutError:
+        raise RequestError(408, "too_slow", f"The body did not come within {BODY_S:.0f} s.") from None
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         if faults[0]["type"] == "json_invalid":

@@ -27,6 +27,8 @@ SILENCE_S = 15.0
 """After so long without news a stream says that it is alive, so that nobody between here and the client ends it."""
 UNREAD = 64
 """Events that wait for a client that reads slowly; then the program waits too."""
+PATIENCE_S = 60.0
+"""A client that reads nothing for so long gives its place up."""
 
 
 class Places:
@@ -123,7 +125,7 @@ async def as_it_comes(events: AsyncGenerator[bytes, None]) -> AsyncIterator[byte
     async def work() -> None:
         async with aclosing(events):
             async for event in events:
-                await queue.put(event)
+                await asyncio.wait_for(queue.put(event), PATIENCE_S)
         await queue.put(None)
 
     task = asyncio.create_task(work())
@@ -133,7 +135,7 @@ async def as_it_comes(events: AsyncGenerator[bytes, None]) -> AsyncIterator[byte
                 event = await asyncio.wait_for(queue.get(), SILENCE_S)
             except TimeoutError:
                 event = b": still at work\n\n"
-            if event is None:
+            if event is None or (task.done() and queue.empty()):
                 return
             yield event
     finally:

@@ -29,7 +29,7 @@ def bound(settings: ServeSettings, *, next_free: bool) -> socket.socket:
 
     Raises ConfigError.
     """
-    ports = range(settings.port, settings.port + (TRIES if next_free and settings.port else 1))
+    ports = range(settings.port, min(65_536, settings.port + (TRIES if next_free and settings.port else 1)))
     for port in ports:
         try:
             return _bound(settings.host, port)
@@ -38,8 +38,6 @@ def bound(settings: ServeSettings, *, next_free: bool) -> socket.socket:
                 raise ConfigError(f"The address {settings.host}:{port} cannot be used: {error.strerror}.") from error
             if error.errno == errno.EACCES:
                 raise ConfigError(f"The port {port} needs rights that you have not. Take one above 1023.") from error
-        except OverflowError as error:
-            raise ConfigError(f"--port is {port}; a port is a number from 0 to 65535.") from error
     if next_free:
         raise ConfigError(f"The ports {ports[0]} to {ports[-1]} are all in use. Choose another one: --port N")
     raise ConfigError(f"The port {settings.port} is in use. Choose another one, or 0 for a free one: --port N")

@@ -42,6 +42,8 @@ class ServeSettings:
                 "The token must have 8 characters or more, of ASCII and without spaces. A good one: "
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
+        if not 0 <= self.port <= 65_535:
+            raise ConfigError(f"--port is {self.port}; a port is a number from 0 to 65535.")
         for name in ("body_bytes", "at_once", "connections"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be 1 or more.")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.errors import ModelError
+from kraq_dspy.serve import asking
 from kraq_dspy.serve.app import make_app
 from kraq_dspy.serve.asking import Places
 from kraq_dspy.serve.errors import RequestError
@@ -139,6 +140,27 @@ def test_places_are_given_back_whatever_happens_in_them() -> None:
         places.require_room()
 
     asyncio.run(crowd())
+
+
+def test_a_client_that_reads_nothing_gives_its_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "PATIENCE_S", 0.01)
+    closed = []
+
+    async def endless() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield b"event"
+        finally:
+            closed.append(True)
+
+    async def read_one() -> None:
+        events = asking.as_it_comes(endless())
+        assert await anext(events) == b"event"
+        while not closed:
+            await asyncio.sleep(0.01)
+        await events.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(read_one())
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ export class Graph {
       pen.strokeStyle = strong ? colours.strong : hover ? colours.faint : colours.line;
       pen.stroke();
     }
-    const grow = Math.min(1.5, Math.max(0.35, Math.sqrt(view.scale)));
+    const grow = Math.min(1.5, Math.max(0.6, Math.sqrt(view.scale)));
     for (const node of nodes) {
       const [x, y] = place(node);
       if (x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;

@@ -1,0 +1,111 @@
+"""Where the server listens, what it refuses before it opens anything, and the page of one file."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.serve import one_file
+from kraq_dspy.serve.one_file import bundle, data_of, write_page
+from kraq_dspy.serve.server import address_of, bound
+from kraq_dspy.serve.settings import ServeSettings
+from tests.conftest import WarmShell
+from tests.serve.conftest import MARKUP, open_all
+
+PAGE = Path(one_file.__file__).with_name("page")
+
+
+def test_a_port_in_use_is_said_or_the_next_free_one_taken() -> None:
+    with bound(ServeSettings(port=0), next_free=False) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert address_of(taken) == f"http://127.0.0.1:{port}"
+        with pytest.raises(ConfigError, match=f"The port {port} is in use"):
+            bound(ServeSettings(port=port), next_free=False)
+        with bound(ServeSettings(port=port), next_free=True) as other:
+            assert other.getsockname()[1] > port
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_number_that_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(ConfigError, match="from 0 to 65535"):
+        ServeSettings(port=port)
+
+
+def test_a_name_that_is_no_address_of_this_machine_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no address of this machine|cannot be used"):
+        bound(ServeSettings(host="192.0.2.1", token="correct-horse"), next_free=False)
+
+
+def test_the_command_refuses_before_it_opens_anything(kraq: WarmShell, tmp_path: Path) -> None:
+    refused = kraq("serve", tmp_path / "none.kraq", "--host", "0.0.0.0")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "needs a token" in refused.stderr
+    for command in ("serve", "explore"):
+        missing = kraq(command, tmp_path / "none.kraq")
+        assert missing.returncode == 1
+        assert "There is no index" in missing.stderr
+
+
+def test_the_page_asks_for_nothing_that_the_package_does_not_bring() -> None:
+    present = {file.name for file in PAGE.iterdir()}
+    texts = {file.name: file.read_text("utf-8") for file in PAGE.iterdir()}
+    imported = {name for text in texts.values() for name in re.findall(r'from "\./([^"]+)"', text)}
+    linked = {
+        name
+        for page in ("index.html", "api.html")
+        for name in re.findall(r'(?:src|href)="(?:page/)?([\w.-]+\.\w+)"', texts[page])
+    }
+    assert imported | linked <= present
+    assert imported | linked | {"index.html", "api.html"} == present
+    elsewhere = [name for name, text in texts.items() if re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)]
+    assert elsewhere == []
+    assert [
+        name
+        for name, text in texts.items()
+        if re.search(r"innerHTML|outerHTML|insertAdjacentHTML|eval\(|document\.write", text)
+    ] == []
+
+
+def test_a_page_of_one_file_runs_its_own_scripts_alone_and_its_data_cannot_end_theirs(
+    poets: Path, tmp_path: Path
+) -> None:
+    with open_all(poets) as indexes:
+        size = write_page(indexes[None], tmp_path / "page.html")
+        data = data_of(indexes[None])
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert size == len(text.encode())
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    scripts = re.findall(r"<script(?: type=\"module\")?>(.*?)</script>", text, re.DOTALL)
+    hashes = {f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts}
+    assert hashes == set(policy.split("script-src ")[1].split(";")[0].split())
+    [embedded] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert json.loads(embedded) == json.loads(json.dumps(data))
+    assert MARKUP in json.dumps(data["questions"], ensure_ascii=False).replace('\\"', '"')
+    assert "<img" not in text
+    assert str(poets) not in text
+
+
+def test_the_modules_of_the_page_are_one_script_in_an_order_in_which_each_is_there_when_it_is_needed() -> None:
+    script = bundle()
+    assert not re.search(r"^(import|export) ", script, re.MULTILINE)
+    defined: set[str] = set()
+    for line in script.splitlines():
+        if use := re.match(r"const \{.*\} = (module_\w+);", line):
+            assert use[1] in defined
+        elif definition := re.match(r"const (module_\w+) = ", line):
+            defined |= {definition[1]}
+    assert len(defined) > 10
+
+
+def test_an_index_too_large_for_one_file_is_served_instead(
+    poets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_file, "MOST", 0)
+    with open_all(poets) as indexes, pytest.raises(ConfigError, match="kraq explore DIR"):
+        write_page(indexes[None], tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
