@@ -140,6 +140,16 @@ class QuestionSettings:
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
     names: Annotated[int, Field(ge=0)] = 8
     """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
+    random_least: Positive = 2
+    """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
+    random_most: Positive = 7
+    """Most of them."""
+
+    def __post_init__(self) -> None:
+        if self.random_least > self.random_most:
+            raise ConfigError(
+                f"questions.random_least is {self.random_least}, above random_most, {self.random_most}: give a range."
+            )
 
 
 @checked("encoder")

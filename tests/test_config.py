@@ -13,6 +13,7 @@ from kraq_dspy.config import (
     ChunkSettings,
     EncoderSettings,
     InstructedSettings,
+    QuestionSettings,
     ResolveSettings,
     RoleSettings,
     RunSettings,
@@ -122,3 +123,9 @@ def test_the_page_of_settings_is_what_the_code_says() -> None:
 
     assert (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8") == page
     assert all(f"`{role}`" in page for role in ROLES)
+
+
+def test_the_random_baseline_draws_from_a_range() -> None:
+    assert Settings(questions=QuestionSettings(random_least=3)).questions.random_most == 7
+    with pytest.raises(ConfigError, match="random_least is 8, above random_most, 7"):
+        QuestionSettings(random_least=8)

@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
-RANDOM_CHUNKS = (2, 7)  # how many chunks a Random question is asked about, both ends included (KRAQ paper, section 2)
-
 
 class KRAQ(SavableModule):
     """The five stages as one program: `kraq(chunks=...)` in memory, or stage by stage over a store.
@@ -204,8 +202,10 @@ class KRAQ(SavableModule):
     async def random_questions(
         self, chunks: Sequence[Chunk], count: int, steps: Steps, *, seed: int = 0
     ) -> AsyncIterator[Question]:
-        """The papers' Random baseline: `count` questions, each about 2 to 7 chunks drawn uniformly without repeats."""
-        draws = list(_random_draws(chunks, count, seed))
+        """The papers' Random baseline: `count` questions, each about `settings.questions.random_least` to `random_most`
+        chunks drawn uniformly without repeats."""
+        limits = self.settings.questions.random_least, self.settings.questions.random_most
+        draws = list(_random_draws(chunks, count, limits, seed))
         items = (Item(str(number), {"passages": [c.passage for c in draw]}) for number, draw in enumerate(draws))
         async for done in steps.map("ask random", "generator", self.ask_random, items, total=count):
             draw = draws[int(done.id)]
@@ -246,8 +246,7 @@ def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tupl
     return tuple(dict.fromkeys(document_of[chunk_id] for chunk_id in chunk_ids if chunk_id in document_of))
 
 
-def _random_draws(chunks: Sequence[Chunk], count: int, seed: int) -> Iterator[list[Chunk]]:
+def _random_draws(chunks: Sequence[Chunk], count: int, limits: tuple[int, int], seed: int) -> Iterator[list[Chunk]]:
     draw = random.Random(seed)
-    low, high = RANDOM_CHUNKS
     for _ in range(count):
-        yield draw.sample(chunks, min(draw.randint(low, high), len(chunks)))
+        yield draw.sample(chunks, min(draw.randint(*limits), len(chunks)))
