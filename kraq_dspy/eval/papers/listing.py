@@ -81,6 +81,9 @@ def page(tables: Sequence[Listed]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+FEW = 100
+"""Questions below which a figure is called a trial."""
+
 INTRODUCTION = """# The papers' tables, ours beside theirs
 
 Written by `kraq eval list --markdown` from the figures that runs leave beside their reports; do not edit by hand. Every
@@ -122,7 +125,13 @@ def shown(value: float | None) -> str:
     """Three significant digits, or all before the point."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.1f}"
+    return (
+        f"{value:,.0f}"
+        if abs(value) >= 1000 or value == round(value)
+        else f"{value:.3g}"
+        if abs(value) < 100
+        else f"{value:.1f}"
+    )
 
 
 def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
@@ -146,6 +155,7 @@ def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
         reasons.append(f"BERTScore by {models['bertscore']}")
     asked = ours["made_with"].get("asked")
     if asked:
-        reasons.append(f"{asked} questions a data set")
+        few = ", too few to say more than that the command works" if asked < FEW else ""
+        reasons.append(f"{asked} questions a data set{few}")
     text = "; ".join(reasons)
     return f"{text}. {' '.join(ours['notes'])}".strip() if ours["notes"] else f"{text}."
