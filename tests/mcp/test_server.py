@@ -21,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from kraq_dspy.config import Settings
 from kraq_dspy.errors import ServerDownError
 from kraq_dspy.mcp.server import make_server, without_places
 from kraq_dspy.mcp.tools import IndexTools
@@ -68,15 +69,15 @@ def test_tools_describe_themselves_and_every_argument(server: Any) -> None:
     assert "'people': 3 documents" in instructions
 
 
-def test_an_index_that_is_being_built_says_so(people_elsewhere: Path) -> None:
-    with Index.open(people_elsewhere, write=True) as index:
-        index.update_manifest(complete=False)
+def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: Any) -> None:
+    embedder = keyword_embedder("sea")
+    Index.create(tmp_path / "new.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=2).close()
 
     async def body(server: Any) -> str:
         async with Client(server) as client:
             return str(client.instructions)
 
-    with Workspace.open(people_elsewhere) as space:
+    with Workspace.open(tmp_path / "new.kraq", embedder=embedder) as space:
         server = make_server(IndexTools(space, choose_program("traditional")))
         assert "Its build is not complete" in asyncio.run(body(server))
 
