@@ -30,6 +30,8 @@ EARLIER = re.compile(r"\b(first|earlier|earliest|older|oldest|before)\b", re.IGN
 POINTS_BACK = re.compile(r"(?:He|She|It|They|His|Her|Its|Their|This|These|The [a-z]+)\b")
 """How a sentence begins that is about what its passage's title names."""
 
+MORE = 2
+"""Words of the question that a second sentence must have and the first lacks."""
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
 
@@ -140,11 +142,13 @@ def _parted(passage: str) -> tuple[str, str]:
 
 
 def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
-    """The nearest sentence and, where the passage of a name that it brings in says more of the question, that too."""
+    """The nearest sentence and one that goes on from it: it tells of a name that the first brings in, or has two or
+    more words of the question, or a name of it, that the first lacks."""
     first = evidence[0]
     question_words = set(content_words(question))
     left = question_words - set(content_words(first.text)) - set(content_words(first.title))
     fresh = [name for name in names_in(first.text) if name not in question]
+    unnamed = [name for name in names_in(question) if name not in f"{first.title} {first.text}"]
 
     def goes_on(part: Evidence) -> bool:
         title = BRACKETED.sub("", part.title)
@@ -153,11 +157,18 @@ def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
             for name in fresh
         )
 
-    def gain(part: Evidence) -> float:
-        bag = set(content_words(f"{part.title} {part.text}"))
-        return part.score + len(left & bag) / (len(left) or 1) - 0.3 * (part.passage == first.passage)
+    def new_words(part: Evidence) -> int:
+        return len(left & set(content_words(f"{part.title} {part.text}")))
 
-    return [first, *sorted(filter(goes_on, evidence[1:]), key=lambda part: -gain(part))[:1]]
+    def tells_more(part: Evidence) -> bool:
+        return new_words(part) >= MORE or (new_words(part) > 0 and any(name in part.text for name in unnamed))
+
+    def gain(part: Evidence) -> float:
+        near = part.score + new_words(part) / (len(left) or 1) - 0.3 * (part.passage == first.passage)
+        return near + 0.5 * goes_on(part)
+
+    others = [part for part in evidence[1:] if goes_on(part) or tells_more(part)]
+    return [first, *sorted(others, key=lambda part: -gain(part))[:1]]
 
 
 def _span(question: str, support: list[Evidence]) -> str:

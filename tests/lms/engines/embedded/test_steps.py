@@ -222,6 +222,18 @@ def test_a_second_sentence_goes_on_from_a_name_of_the_first() -> None:
     )
 
 
+def test_a_second_sentence_has_what_the_first_leaves_unsaid_of_the_question() -> None:
+    passages = [
+        "Red Boat\nRed Boat is a comedy about sailors, made in Oldtown in 1950.",
+        "Blue Boat\nBlue Boat is a drama with the mayor of Newtown.",
+        "Bert Jones\nBert Jones eats fish.",
+    ]
+    spoken = answer("What is made in Oldtown about sailors with the mayor of Newtown?", passages, blind)
+    assert "Red Boat" in spoken
+    assert "Newtown" in spoken
+    assert "fish" not in spoken
+
+
 def test_a_question_without_a_common_word_is_not_answered() -> None:
     assert answer("Quantum chromodynamics?", [FILM], blind) == "I do not know"
     assert answer("Who?", [], blind) == "I do not know"
