@@ -21,9 +21,9 @@ def interval(estimate: float, low: float, high: float) -> Interval:
 def system(name: str, difference: Interval | None = None, p: float | None = None, ms: float = 10.0) -> SystemSummary:
     score = interval(0.5, 0.4, 0.6)
     cells = {metric: Cell(metric, score, 0, 0, difference=difference, p_adjusted=p) for metric in METRICS}
-    spread = Percentiles(5, ms / 1000, ms / 1000, ms / 1000)
+    spread = Percentiles(5, ms / 1000, ms / 1000, ms / 1000, mean=ms / 1000)
     latency = Latency(None, {"k=5": spread, "k=10": spread}, None)
-    return SystemSummary(name, {}, 5, 0, {}, cells, latency, None, None)
+    return SystemSummary(name, {}, 5, 0, {}, cells, latency, None)
 
 
 def run(*systems: SystemSummary) -> RunSummary:
