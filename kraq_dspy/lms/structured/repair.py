@@ -1,12 +1,11 @@
 """Reads what models really write, so that a second call is not paid for a slip of form.
 
 Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
-markers, one JSON object instead of the fields, also inside another object, a field's name before its value, "TRUE" and
-"yes." for a truth value, `0.7 (high)` for a number, labels in another case or with words around them, Python literals,
-a reply that was cut off (its complete items are kept), one object where a list of objects was asked for, items that
-lack a description, and a bare name for a record that needs nothing else. What repeats is dropped. An object that lacks
-anything else, or holds the placeholders or the schema of the prompt, is dropped too. Nothing is made up: what remains
-unreadable stays missing.
+markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, a
+field's name before its value, "TRUE" and "yes." for a truth value, `0.7 (high)` for a number, labels in another case
+or with words around them, Python literals, a reply that was cut off (complete items are kept), one object for a list
+of them, items without a description, and a bare name for a record that needs nothing else. What repeats is dropped, and
+an object that lacks anything else or holds the prompt's placeholders or schema. Nothing is made up.
 """
 
 import ast
@@ -22,6 +21,7 @@ import json_repair
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy.dspy_internals import parse_value
+from kraq_dspy.lms.structured.named_lines import unmarked
 from kraq_dspy.lms.structured.schemas import choices, record_fields
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
@@ -107,7 +107,7 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         sections.setdefault(names[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
     if any(name in sections for name in fields):
         return sections
-    return _from_object(reply, names) or _from_bare_value(reply, fields)
+    return _from_object(reply, names) or _from_bare_value(reply, fields) or unmarked(reply, fields)
 
 
 def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:

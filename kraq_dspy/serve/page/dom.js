@@ -46,7 +46,8 @@ export function number(value) {
 }
 
 export function percent(share) {
-  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+  const rest = Math.min(share, 1 - share); // 612 of 614 are 99.6 %, not 100
+  return `${rest > 0 && rest < 0.1 ? (Math.floor(1000 * share) / 10).toFixed(1) : (100 * share).toFixed(0)} %`;
 }
 
 export function say(text) {

@@ -1,0 +1,51 @@
+"""Small models name their fields in lines of their own; what only looks so is prose, and stays unread."""
+
+import pytest
+
+from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError
+from kraq_dspy.signatures import DraftAnswer, ExtractElements, RewriteQuestion
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "rationale: She was born there.\nresponse: Rome",
+        "**Rationale:** She was born there.\n**Response:** Rome",
+        "```output\nrationale\nShe was born there.\nresponse\nRome\n```",
+        "# rationale\nShe was born there.\n\n# response\nRome\n",
+    ],
+)
+def test_lines_that_begin_with_the_names_of_all_fields_are_read(reply: str) -> None:
+    values = KraqAdapter().parse(DraftAnswer, reply)
+    assert values == {"rationale": "She was born there.", "response": "Rome"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "rationale: She was born there.",
+        "response: Rome\nrationale: She was born there.",
+        "Here you are.\nrationale: She was born there.\nresponse: Rome",
+        "rationale: a\nresponse: b\nresponse: c",
+        "rationale:\nresponse: Rome",
+        "The rationale is that the response: Rome",
+    ],
+)
+def test_a_field_that_is_missing_twice_empty_or_out_of_order_is_not_guessed(reply: str) -> None:
+    with pytest.raises(UnreadableReplyError):
+        KraqAdapter().parse(DraftAnswer, reply)
+
+
+def test_lists_of_records_are_read_from_such_lines_too() -> None:
+    reply = 'entities: [{"name": "Ada", "type": "person", "description": "x"}]\nrelationships: []\nclaims: []'
+    values = KraqAdapter().parse(ExtractElements, reply)
+    assert [entity.name for entity in values["entities"]] == ["Ada"]
+    assert (values["relationships"], values["claims"]) == ([], [])
+
+
+def test_a_single_text_may_stand_in_a_fence_with_its_name_or_type_and_in_no_other() -> None:
+    for label in ("str", "rewritten", "Output"):
+        assert KraqAdapter().parse(RewriteQuestion, f"```{label}\nWho was Ada?\n```") == {"rewritten": "Who was Ada?"}
+    for reply in ("```python\nprint(1)\n```", "Sure:\n```str\nWho?\n```", "```str\n\n```", "Who was Ada?"):
+        with pytest.raises(UnreadableReplyError):
+            KraqAdapter().parse(RewriteQuestion, reply)
