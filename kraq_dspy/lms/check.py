@@ -49,6 +49,7 @@ INPUTS: dict[str, tuple[Any, Any]] = {
     ),
     "first": ("Marie Curie: a physicist in Paris", "Forth Bridge: a railway bridge"),
     "found": ("Marie Curie > Paris", "Forth Bridge > Scotland"),
+    "most_characters": (30, 0),
     "name": ("Marie Curie", "Forth Bridge"),
     "question": ("Who won the Nobel Prize with her husband in 1903?", "When was the Forth Bridge opened?"),
     "rationale": ("She won it together with Pierre Curie.", "The text says that it opened in 1890."),

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from kraq_dspy.concurrency import run_coroutine
-from kraq_dspy.config import ChunkSettings, K2RAGSettings
+from kraq_dspy.config import ChunkSettings, K2RAGSettings, Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
@@ -142,7 +142,7 @@ async def _build(
     calls = index.results.calls(STAGE) - before
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
-    graph = GraphOnly(settings, embedder)
+    graph = graph_only(settings, embedder)
     report = await abuild_index(
         _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder, kraq=graph,
         progress=progress, replace=True,
@@ -202,7 +202,12 @@ def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -
     return len(chunks)
 
 
-class GraphOnly(KRAQ):
+def graph_only(settings: Settings, embedder: Embedder) -> KRAQ:
+    """The pipeline without its last stage."""
+    return _GraphOnly(settings, embedder)
+
+
+class _GraphOnly(KRAQ):
     """K2RAG's graph has reports; nobody asks for questions that stand for its communities."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,8 @@ from tests.conftest import WarmShell
 PASSAGES = {
     "ada": "# Ada Lovelace\n\nAda Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
     "babbage": "# Charles Babbage\n\nCharles Babbage invented the Difference Engine. Babbage met Ada Lovelace in 1833.",
-    "byron": "# Lord Byron\n\nLord Byron wrote Don Juan. Lord Byron was the father of Ada Lovelace.",
+    "byron": "# Lord Byron\n\nLord Byron wrote Don Juan. Lord Byron married Annabella Milbanke. "
+    "Milbanke was born in Kirkby Mallory.",
 }
 
 
@@ -64,12 +65,12 @@ def test_efficient_looks_up_and_says_which_question_stood_in(kraq: WarmShell, pr
 def test_the_calibrated_threshold_is_kept_and_guards_the_next_question(
     kraq: WarmShell, precomputed: Path, tmp_path: Path
 ) -> None:
-    asked = tmp_path / "questions.txt"
-    asked.write_text("Who wrote Don Juan?\n\nWhat did Babbage invent?\n")
-    found = as_json(kraq, "calibrate", precomputed, "--passages", "3", "--questions", asked)
+    questions = tmp_path / "questions.txt"
+    questions.write_text("Who wrote Don Juan?\n\nWhat did Babbage invent?\n")
+    calibration = as_json(kraq, "calibrate", precomputed, "--passages", "3", "--questions", questions)
     manifest_file = precomputed / "manifest.json"
     manifest = json.loads(manifest_file.read_text())
-    assert manifest["proxy"]["threshold"] == found["threshold"]
+    assert manifest["proxy"]["threshold"] == calibration["threshold"]
     manifest["proxy"]["threshold"] = 0.99
     manifest_file.write_text(json.dumps(manifest))
     answer = as_json(kraq, "ask", precomputed, "Who wrote Don Juan?", "-p", "efficient")

@@ -31,6 +31,7 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 
@@ -193,8 +194,10 @@ class _Unread(ServedAnswers):
 class _Nobody(dspy.Module):
     """Stands behind the catalogue and knows nothing."""
 
-    def forward(self, question: str) -> dspy.Prediction:
+    async def aforward(self, question: str) -> dspy.Prediction:
         return dspy.Prediction(answer="", hits=[])
+
+    forward = blocking(aforward)
 
 
 @dataclass(frozen=True)

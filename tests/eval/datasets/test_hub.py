@@ -332,7 +332,7 @@ def test_an_absent_set_is_an_error_with_the_command_that_gets_it(tmp_path: Path,
 
 
 def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="Known: bioasq, cmmlu, dolly"):
+    with pytest.raises(EvaluationError, match="Known: bioasq, cmmlu, cmu_wiki_qa, dolly"):
         load_dataset("nonesuch", tmp_path)
 
 

@@ -17,7 +17,8 @@ from kraq_dspy.workspace import Workspace
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
 
-def test_dspy_evaluate_and_the_benchmark_agree(toy: Any) -> None:
+def test_dspy_evaluate_and_the_benchmark_agree(toy: Any, tmp_path: Path) -> None:
+    toy = type(toy)(tmp_path)  # with an index of its own: the tables of a session make several
     systems = (System("combined", "combined", {"k": 4}),)
     table = Table("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
     _, rows = read_run(toy.run(table))
