@@ -16,7 +16,7 @@ from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, graph_only, open_summarised
-from kraq_dspy.records import Document, Usage
+from kraq_dspy.records import Document, Usage, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.workspace.preparations import SUMMARISED
@@ -121,7 +121,9 @@ def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usag
     with tempfile.TemporaryDirectory() as place:
         store = LocalVectorStore(Path(place) / "words", run.embedder.dimension)
         try:
-            return _timed(lambda: store.upsert([str(row) for row in range(len(texts))], vectors, texts)), Usage()
+            return _timed(
+                lambda: store.upsert([content_id(text, str(row)) for row, text in enumerate(texts)], vectors, texts)
+            ), Usage()
         finally:
             store.close()
 

@@ -6,6 +6,7 @@ from collections import Counter
 from rapidfuzz import fuzz
 
 from kraq_dspy.lms.engines.embedded.clause import (
+    ONE,
     ask_about_act,
     ask_about_thing,
     ask_for_role,
@@ -39,6 +40,8 @@ GOES_ON = re.compile(
     r",? (?:[a-z]+(?:ed|ing|s)|born|best|led|won|had|was|were|been|wrote|became|met|built|ran|held)\b|, (?:an?|the) "
 )
 """What comes after a name that a sentence is about, rather than after one that describes the next noun."""
+ACTS_AS_PERSON = re.compile(f"{ONE}{ACTS}|{RANK}{ONE}")
+CALLED_PERSON = re.compile(rf"{ONE}[^.]*\b(?:he|she|his|her)\b")
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
 CENTRAL = 4  # names that a question may be about
@@ -183,13 +186,12 @@ def _question_word(name: str, parts: list[str]) -> str:
 def _known_kind(name: str, parts: list[str]) -> str:
     """What kind of thing it is, where a sentence shows it; "" where the name alone would have to say it."""
     about = [part for part in parts if name in part]
-    if any(re.search(rf"{re.escape(name)}{ACTS}|{RANK}{re.escape(name)}", part) for part in about):
+    marked = [part.replace(name, ONE) for part in about]
+    if any(ACTS_AS_PERSON.search(part) for part in marked):
         return "person"
     kind = next((kind_of(name, part) for part in about if part.startswith((name, f"The {name}"))), "")
     kind = kind or next((kind_of(name, part) for part in about), "")
-    if kind == "person" and not any(
-        re.search(rf"{re.escape(name)}[^.]*\b(?:he|she|his|her)\b", part) for part in about
-    ):
+    if kind == "person" and not any(CALLED_PERSON.search(part) for part in marked):
         return ""
     return kind
 

@@ -85,6 +85,18 @@ ROLES = NOUNS["person"] | _set("""
     inventor developer designer showrunner presenter broadcaster songwriter drummer bassist vocalist frontman
 """)
 ROLE = r"(?P<role>(?:[a-z][a-z\-]+ ){0,3}?(?:" + "|".join(sorted(ROLES)) + r"))"
+ONE, TWO = "\ue000", "\ue001"
+"""Stand in a sentence for the names that are asked about, so that no pattern is compiled for a name."""
+WAS = re.compile(rf"{ONE}(?: \([^)]*\))? was\b")
+ROLE_OF = tuple(
+    re.compile(form)
+    for form in (
+        rf"{ONE}(?: \([^)]*\))?,? (?:(?:is|was) )?(?:the|an?|its) {ROLE} (?:of|at|for) (?:the )?{TWO}(?!\w)",
+        rf"\b[Tt]he {ROLE} of (?:the )?{TWO}, {ONE}(?!\w)",
+    )
+)
+ROLE_BEFORE = re.compile(rf"(?<!\w){TWO}(?:['’]s?)? {ROLE},? {ONE}(?!\w)")
+STATES = re.compile(rf"{ONE}(?: (?:also|further|\w+ly))? {SAYS}\b|\b{SAYS} (?:[a-z]+ |[A-Z]\w+ ){{0,4}}{ONE}(?!\w)")
 
 
 def ask_for_subject(part: str, subject: str, question_word: str) -> str:
@@ -168,25 +180,19 @@ def _asked_by(verb: str, rest: str) -> tuple[str, str]:
 def ask_for_role(part: str, person: str, other: str) -> str:
     """Who stands to `other` as the sentence says of `person`: "Who is the founder of Acme?"; "" where it says
     nothing."""
-    one, two = re.escape(person), re.escape(other.removeprefix("the "))
-    was = "was" if re.search(rf"{one}(?: \([^)]*\))? was\b", part) else "is"
-    for form in (
-        rf"{one}(?: \([^)]*\))?,? (?:(?:is|was) )?(?:the|an?|its) {ROLE} (?:of|at|for) (?:the )?{two}\b",
-        rf"\b[Tt]he {ROLE} of (?:the )?{two}, {one}\b",
-    ):
-        if stated := re.search(form, part):
+    text = part.replace(person, ONE).replace(other.removeprefix("the "), TWO)
+    was = "was" if WAS.search(text) else "is"
+    for form in ROLE_OF:
+        if stated := form.search(text):
             return f"Who {was} the {stated['role'].removeprefix('former ')} of {other}?"
-    if stated := re.search(rf"\b{two}(?:['’]s?)? {ROLE},? {one}\b", part):
+    if stated := ROLE_BEFORE.search(text):
         return f"Who is {other}'s {stated['role']}?".replace("s's ", "s' ")
     return ""
 
 
 def ask_for_statement(part: str, person: str, other: str) -> str:
     """What `person` says about `other` in a sentence that quotes or reports; "" where the sentence does not."""
-    one = re.escape(person)
-    if other.removeprefix("the ") in part and re.search(
-        rf"{one}(?: (?:also|further|\w+ly))? {SAYS}\b|\b{SAYS} (?:[a-z]+ |[A-Z]\w+ ){{0,4}}{one}\b", part
-    ):
+    if other.removeprefix("the ") in part and STATES.search(part.replace(person, ONE)):
         return f"What did {person} say about {other}?"
     return ""
 
