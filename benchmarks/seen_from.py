@@ -102,15 +102,15 @@ def one_question(
     support: Sequence[int],
 ) -> None:
     began = time.perf_counter()
-    seen = encoder.encode(questions[0], passages)
+    from_question = encoder.encode(questions[0], passages)
     row["ms"].append((time.perf_counter() - began) * 1000 / len(passages))
     from_proxy, from_other = (encoder.encode(question, passages) for question in questions[1:])
-    labels = [cluster(vectors, K) for vectors in (seen, from_proxy)]
+    labels = [cluster(vectors, K) for vectors in (from_question, from_proxy)]
     for name, some in zip(("Q", "q*"), labels, strict=True):
         row[f"apart, {name}"].append(apart(some, support))
         row[f"support, {name}"].append(held(draw_subsets(some, M), support))
     row["agree Q, q*"].append(agreement(*labels))
-    change = seen - from_other
+    change = from_question - from_other
     total = float((change**2).sum(axis=1).mean())
     if total > 1e-9:
         row["common"].append(float((change.mean(axis=0) ** 2).sum()) / total)

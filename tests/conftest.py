@@ -1,4 +1,4 @@
-"""What the tests share: a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
+"""Gives all tests a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""What is served of a catalogue: approved entries, as they are now, found exactly or by meaning."""
+"""A catalogue serves approved entries, as they are now, found exactly or by meaning."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Which files are read, in which order, and what a run over them makes of duplicates, known documents and damage."""
+"""Files are read in a fixed order, and duplicates, known documents and damage are told."""
 
 import codecs
 import gzip

@@ -1,4 +1,4 @@
-"""What a data set holds, and that the tools it is for read it: datasets itself, `kraq finetune`'s reader."""
+"""A data set is read by the tools that it is for: datasets itself, and `kraq finetune`'s reader."""
 
 import csv
 import json

@@ -22,18 +22,18 @@ def crowd(folder: Path, seconds: float, seed: int, *url: str) -> dict[str, Any]:
     words = [sys.executable, str(script), str(folder / "x.kraq"), str(seconds), str(seed), *url]
     process = subprocess.run(words, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr[-3000:]
-    seen: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    print(seen)
-    assert seen["failures"] == 0, process.stderr[-3000:]
-    return seen
+    report: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    print(report)
+    assert report["failures"] == 0, process.stderr[-3000:]
+    return report
 
 
-def require_clean(seen: dict[str, Any]) -> None:
-    assert seen["states_left"] == 1
-    assert seen["left"] == ["lock", "manifest.json", "states"]
-    assert seen["states_seen"] > 1
-    assert seen["written"] > 1
-    assert set(seen["kills"]) == {"read", "write"}
+def require_clean(report: dict[str, Any]) -> None:
+    assert report["states_left"] == 1
+    assert report["left"] == ["lock", "manifest.json", "states"]
+    assert report["states_seen"] > 1
+    assert report["written"] > 1
+    assert set(report["kills"]) == {"read", "write"}
 
 
 def test_eight_readers_and_a_writer_with_kills_for_some_seconds(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_eight_readers_and_a_writer_with_kills_for_some_seconds(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_eight_readers_and_a_writer_with_kills_for_two_minutes(tmp_path: Path) -> None:
-    seen = crowd(tmp_path, 120, 7)
-    require_clean(seen)
-    assert sum(seen["kills"].values()) > 100
+    report = crowd(tmp_path, 120, 7)
+    require_clean(report)
+    assert sum(report["kills"].values()) > 100
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What an agent's calls return, and how an agent goes on from one to the next by ids and offsets."""
+"""An agent's calls return short results, and it goes on from one to the next by ids and offsets."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is of a wrong type at a seam is named: the parameter, what came, what was expected."""
+"""A wrong type at a seam is named: the parameter, what came, what was expected."""
 
 from collections.abc import Callable
 from typing import Any

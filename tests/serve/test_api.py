@@ -1,4 +1,4 @@
-"""What the JSON API answers, over a small index."""
+"""The JSON API answers over a small index."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Where the server listens, what it refuses before it opens anything, and the page of one file."""
+"""The server listens on this machine, refuses before it opens anything, and writes the page of one file."""
 
 import base64
 import hashlib

@@ -64,11 +64,11 @@ def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
                 }
         except (ValueError, KeyError, TypeError) as error:
             raise EvaluationError(f"{str(file)!r} holds no figures of a run: {error}.") from error
-    wanted = [name.lower().replace("_", " ").replace("-", " ") for name in papers]
+    prefixes = [name.lower().replace("_", " ").replace("-", " ") for name in papers]
     return [
         Listed(table, found.get(table.id))
         for table in papers_tables().values()
-        if not wanted or any(table.paper.lower().replace("-", " ").startswith(name) for name in wanted)
+        if not prefixes or any(table.paper.lower().replace("-", " ").startswith(name) for name in prefixes)
     ]
 
 

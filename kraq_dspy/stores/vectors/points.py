@@ -1,4 +1,4 @@
-"""What both vector stores share: words' weights, and vectors checked before they are used."""
+"""Weighs words for BM25 and checks vectors, for both vector stores."""
 
 from collections.abc import Callable
 from typing import Any

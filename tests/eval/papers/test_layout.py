@@ -69,9 +69,9 @@ def test_a_table_without_a_figure_is_not_shown() -> None:
 def test_why_figures_differ_is_told_from_the_run() -> None:
     ours = {"models": {"answerer": "embedded", "encoder": "MiniLM"}, "datasets": ["musique"], "notes": [],
             "made_with": {"asked": 2}}  # fmt: skip
-    told = differences(papers_tables()["kraq-6"], ours)
-    assert "log-probabilities are invented" in told
-    assert "the data were musique" in told
+    remarks = differences(papers_tables()["kraq-6"], ours)
+    assert "log-probabilities are invented" in remarks
+    assert "the data were musique" in remarks
     assert "log-probabilities" not in differences(papers_tables()["kraq-2"], ours)
 
 

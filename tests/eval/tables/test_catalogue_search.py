@@ -1,4 +1,4 @@
-"""Rows made of two others', and other wordings of questions."""
+"""Joins the rows of two systems into a third one's, and words questions otherwise."""
 
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,12 @@ def row(system: str, question: str, right: float, seconds: float, calls: int) ->
 
 def test_where_the_first_is_wrong_the_second_counts_with_the_time_and_the_calls_of_both() -> None:
     rows = [row("rag", "q1#0", 1, 2, 1), row("rag", "q2#0", 0, 2, 1), row("search", "q2#1", 1, 0.5, 3)]
-    made = list(joined(System("both", "first of two", {"first": "rag", "then": "search"}), rows))
-    assert [(each.system, each.question_id, each.metrics["right"]) for each in made] == [
+    both = list(joined(System("both", "first of two", {"first": "rag", "then": "search"}), rows))
+    assert [(each.system, each.question_id, each.metrics["right"]) for each in both] == [
         ("both", "q1#0", 1), ("both", "q2#0", 1),
     ]  # fmt: skip
-    assert [each.timings["total"] for each in made] == [2, 2.5]
-    assert [each.extra["usage"] for each in made] == [
+    assert [each.timings["total"] for each in both] == [2, 2.5]
+    assert [each.extra["usage"] for each in both] == [
         {"calls": 1, "memory_mb": 100.0}, {"calls": 4, "memory_mb": 300.0},
     ]  # fmt: skip
 
@@ -43,18 +43,18 @@ ASKED = Example("q1", "In which city was the painter Frida Kahlo born?", ("Coyoa
 
 
 def test_wordings_are_questions_of_their_own_that_know_the_first_one(phrasings: Phrasings) -> None:
-    made = phrasings.of([ASKED], "free", 3)
-    assert [each.id for each in made] == ["q1#1", "q1#2", "q1#3"]
-    assert {question_of(each.id) for each in made} == {"q1"}
-    assert len({each.question for each in made} | {ASKED.question}) == 4
-    assert {each.metadata["original"] for each in made} == {ASKED.question}
+    rephrased = phrasings.of([ASKED], "free", 3)
+    assert [each.id for each in rephrased] == ["q1#1", "q1#2", "q1#3"]
+    assert {question_of(each.id) for each in rephrased} == {"q1"}
+    assert len({each.question for each in rephrased} | {ASKED.question}) == 4
+    assert {each.metadata["original"] for each in rephrased} == {ASKED.question}
     assert phrasings.of([ASKED], "original", 3)[0].question == ASKED.question
 
 
 def test_short_wordings_have_at_most_thirty_characters(phrasings: Phrasings) -> None:
-    made = phrasings.of([ASKED], "short", 3)
-    assert made
-    assert all(len(each.question) <= SHORT for each in made)
+    rephrased = phrasings.of([ASKED], "short", 3)
+    assert rephrased
+    assert all(len(each.question) <= SHORT for each in rephrased)
 
 
 def test_what_one_run_rephrased_the_next_finds(phrasings: Phrasings) -> None:

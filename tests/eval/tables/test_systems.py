@@ -1,4 +1,4 @@
-"""What an entry of a table may say of its settings and of its models."""
+"""An entry of a table names its settings and its models, and is refused where it cannot."""
 
 from typing import Any
 

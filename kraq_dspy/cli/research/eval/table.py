@@ -110,11 +110,11 @@ def read(name: str) -> "Table":
         return read_table(Path(name))
     if name in TABLES:
         return read_table(DEFINITIONS / f"{name}.toml")
-    wanted = paper_table(name)
-    if not wanted.definition:
-        raise ConfigError(f"{wanted.paper}, {wanted.number} comes of another command: {wanted.command}.")
-    whole = read_table(DEFINITIONS / f"{wanted.definition}.toml")
-    return whole.for_paper(wanted.id, wanted.systems, wanted.metrics, wanted.datasets)
+    figure = paper_table(name)
+    if not figure.definition:
+        raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {figure.command}.")
+    whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
+    return whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
 
 
 def with_metrics(table: "Table", judge: str | None, more: list[str] | tuple[str, ...]) -> "Table":

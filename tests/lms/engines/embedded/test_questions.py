@@ -1,4 +1,4 @@
-"""What the embedded model asks about a community; every question can be checked against its sentence."""
+"""The embedded model asks about what a sentence tells; every question can be checked against its sentence."""
 
 import pytest
 
@@ -82,8 +82,8 @@ def test_a_question_names_no_common_word_and_nothing_in_two_spellings(summary: s
 
 
 def test_forms_differ_with_what_is_told_and_the_same_text_gets_the_same_question() -> None:
-    told = ("was mayor of Rome", "left Rome in 1990", "met Bert Jones", "and Rome", "is known for Rome")
-    summaries = [f"Ann Lee and Rome\nAnn Lee {each}." for each in told]
+    statements = ("was mayor of Rome", "left Rome in 1990", "met Bert Jones", "and Rome", "is known for Rome")
+    summaries = [f"Ann Lee and Rome\nAnn Lee {each}." for each in statements]
     questions = [question_about(summary) for summary in summaries]
     assert len(set(questions)) >= 4
     assert questions == [question_about(summary) for summary in summaries]

@@ -1,4 +1,4 @@
-"""What the embedded model makes of small texts; every expected value can be read off the text."""
+"""The embedded model does every step on small texts; every expected value can be read off the text."""
 
 import asyncio
 from typing import Any
