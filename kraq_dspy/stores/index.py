@@ -12,7 +12,6 @@ import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -30,6 +29,7 @@ from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.lock import FileLock
 from kraq_dspy.stores.manifest import Manifest
 from kraq_dspy.stores.migrate import migrate
+from kraq_dspy.stores.open_database import open_database
 from kraq_dspy.stores.results import ResultStore
 from kraq_dspy.stores.states import Lease
 from kraq_dspy.stores.tables import TABLES, Record, table_of
@@ -127,7 +127,8 @@ class Index(SharedByCopies):
         try:
             lease = states.begin_draft(path) if write else states.hold_state(path, unfinished=unfinished)
             try:
-                return cls(path, manifests.parse(lease.fields, lease.home), _database(lease, path, write), lease, lock)
+                manifest = manifests.parse(lease.fields, lease.home)
+                return cls(path, manifest, open_database(lease, path, write), lease, lock)
             except BaseException:
                 lease.release()
                 raise
@@ -163,10 +164,8 @@ class Index(SharedByCopies):
             return
         if not self._manifest.complete:
             if self._manifest.state:
-                logger.warning(
-                    "%s: readers see the last complete state until this change is finished: kraq resume %s",
-                    self.path, self.path,
-                )  # fmt: skip
+                unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
+                logger.warning(unfinished, self.path, self.path)
             return
         for name in self._unsealed():
             self._store(name).seal()
@@ -224,13 +223,13 @@ class Index(SharedByCopies):
     def add(self, records: Iterable[Record]) -> None:
         """Insert records of any kinds, in one transaction; a record whose id is there is replaced, in its place."""
         with self._database.writing() as connection:
-            _insert(connection, records)
+            tables.insert(connection, records)
 
     def replace(self, kind: type[R], records: Iterable[R]) -> None:
         """Make `records` the only ones of their kind, in one transaction."""
         with self._database.writing() as connection:
             connection.execute(f"DELETE FROM {table_of(kind).name}")
-            _insert(connection, records)
+            tables.insert(connection, records)
 
     def delete(self, kind: type[Record], ids: Collection[str]) -> None:
         """Remove records, in one transaction; ids that are not there do not matter."""
@@ -398,27 +397,3 @@ class Index(SharedByCopies):
             finally:
                 with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
                     cursor.close()
-
-
-def _insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
-    for kind, some in groupby(records, key=type):
-        table = table_of(kind)
-        connection.executemany(table.upsert, map(table.row, some))
-
-
-def _database(lease: Lease, path: Path, write: bool) -> Database:
-    """Raises IndexStateError for a database that is not there, or not one of an index."""
-    file = lease.home / states.DATABASE
-    if not file.is_file():
-        raise IndexStateError(
-            f"{str(path)!r} is damaged: it has no {states.DATABASE}. Restore it from a copy, or delete the folder and "
-            "index again."
-        )
-    database = Database(file, write=write, constant=lease.file is not None)
-    try:
-        with database.reading() as connection:
-            tables.check(connection, str(file))
-    except BaseException:
-        database.close()
-        raise
-    return database

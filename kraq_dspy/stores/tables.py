@@ -4,7 +4,9 @@
 """
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from kraq_dspy.errors import IndexStateError
@@ -106,3 +108,10 @@ def check(connection: sqlite3.Connection, path: str) -> int:
             "Restore the folder from a copy, or delete it and index the corpus again."
         )
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:
+    """Records of any kinds, each into its table."""
+    for kind, some in groupby(records, key=type):
+        table = table_of(kind)
+        connection.executemany(table.upsert, map(table.row, some))
