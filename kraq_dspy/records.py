@@ -80,10 +80,14 @@ class ExtractedRelationship:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedClaim:
-    """A checkable fact about an entity."""
+    """A checkable fact about an entity, or about its link to an object.
+
+    `object` names another entity; "" where the fact is about the subject alone.
+    """
 
     subject: str
     statement: str
+    object: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +140,18 @@ class Relationship(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Shown):
-    """A fact that the corpus asserts of an entity."""
+    """A fact that the corpus asserts of an entity, or of what links it to another one, that of `object_id`."""
 
     id: str
     entity_id: str
     statement: str
     chunk_id: str
+    object_id: str | None = None
+
+    @property
+    def pair(self) -> frozenset[str] | None:
+        """The two entities whose link it is about, in either direction; None where it is about one alone."""
+        return frozenset((self.entity_id, self.object_id)) if self.object_id else None
 
 
 @dataclass(frozen=True, slots=True)

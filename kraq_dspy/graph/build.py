@@ -11,7 +11,7 @@ import itertools
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,8 @@ from kraq_dspy.graph.resolve import NameCount, Resolution, by_preference, entity
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
+_Said = tuple[int, int | None, int, int]
+"""Of a claim: its subject's key, its object's, the statement's text, the chunk."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
     return " ".join(kept)
 
 
+def claim_of(entity_id: str, statement: str, chunk_id: str, object_id: str | None = None) -> Claim:
+    """The claim with the id that its content gives it."""
+    id = content_id("claim", entity_id, statement, chunk_id, *([object_id] if object_id else []))
+    return Claim(id, entity_id, statement, chunk_id, object_id)
+
+
 def _comparable(sentence: str) -> str:
     """The words alone, which is how sentences are compared."""
     return " ".join(re.findall(r"\w+", sentence.casefold())) or sentence
@@ -125,7 +133,7 @@ class Mentions:
         self._types = _Log(2)  # name, text
         self._described = _Log(3)  # name, text, chunk
         self._links = _Log(6)  # source, target, predicate as it is compared, predicate, description or -1, chunk
-        self._claims = _Log(3)  # subject, statement, chunk
+        self._claims = _Log(4)  # subject, object's text or -1, statement, chunk
 
     @classmethod
     def of(cls, extractions: Iterable[Extraction]) -> "Mentions":
@@ -158,7 +166,8 @@ class Mentions:
         for claim in extraction.claims:
             if claim.subject.strip() and claim.statement.strip():
                 subject = self._mention(claim.subject, number)
-                self._claims.add(subject, self._texts[" ".join(claim.statement.split())], number)
+                other = self._texts[claim.object] if claim.object.strip() else -1
+                self._claims.add(subject, other, self._texts[" ".join(claim.statement.split())], number)
 
     def names(self) -> list[NameCount]:
         """The distinct spellings, sorted, with their counts; blank ones left out."""
@@ -175,7 +184,7 @@ class Mentions:
         links[:, :2] = key_of[links[:, :2]]
         links = links[links[:, 0] != links[:, 1]]  # a link of a thing with itself says nothing about two
         links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
-        claims = list(self._resolved_claims(key_of, ids, texts))
+        claims = list(self._resolved_claims(key_of, ids, texts, lambda name: keys.get(resolution.key_of(name))))
         descriptions: dict[str, tuple[str, ...]] = {}
         entities = list(self._entities(key_of, ids, texts, links, claims, descriptions))
         relationships = list(self._relationships(ids, texts, links, descriptions))
@@ -185,13 +194,8 @@ class Mentions:
             entities=tuple(entities),
             relationships=tuple(relationships),
             claims=tuple(
-                Claim(
-                    id=content_id("claim", ids[key], texts[statement], self._chunk_ids[number]),
-                    entity_id=ids[key],
-                    statement=texts[statement],
-                    chunk_id=self._chunk_ids[number],
-                )
-                for key, statement, number in claims
+                claim_of(ids[key], texts[statement], self._chunk_ids[number], None if other is None else ids[other])
+                for key, other, statement, number in claims
             ),
             merges=resolution.merges,
             descriptions=descriptions,
@@ -211,7 +215,7 @@ class Mentions:
         ids: Sequence[str],
         texts: Sequence[str],
         links: Ints,
-        claims: Sequence[tuple[int, int, int]],
+        claims: Sequence[_Said],
         descriptions: dict[str, tuple[str, ...]],
     ) -> Iterator[Entity]:
         """One for each of `ids`; what was described in several ways goes into `descriptions`."""
@@ -273,16 +277,18 @@ class Mentions:
             )
 
     def _resolved_claims(
-        self, key_of: Ints, ids: Sequence[str], texts: Sequence[str]
-    ) -> Iterator[tuple[int, int, int]]:
-        """(key, statement, chunk) in reading order, each said once per subject and chunk."""
+        self, key_of: Ints, ids: Sequence[str], texts: Sequence[str], known_key: Callable[[str], int | None]
+    ) -> Iterator[_Said]:
+        """In reading order, each said once per subject and chunk. An object that is no entity is left out: a claim
+        makes none."""
         known: set[str] = set()
-        for subject, statement, number in self._claims.rows().tolist():
+        for subject, other, statement, number in self._claims.rows().tolist():
             key = int(key_of[subject])
             claim_id = content_id(ids[key], self._chunk_ids[number], _comparable(texts[statement]))
             if claim_id not in known:
                 known.add(claim_id)
-                yield key, statement, number
+                object_key = known_key(texts[other]) if other >= 0 else None
+                yield key, None if object_key == key else object_key, statement, number
 
 
 def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
@@ -307,7 +313,7 @@ def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tu
 
 
 def _first_statements(
-    keys: Collection[int], links: Ints, claims: Iterable[tuple[int, int, int]], texts: Sequence[str]
+    keys: Collection[int], links: Ints, claims: Iterable[_Said], texts: Sequence[str]
 ) -> dict[int, str]:
     """For those of the `keys` that a relationship or a claim is about, what the first one says."""
     first: dict[int, tuple[int, str]] = {}
@@ -316,7 +322,7 @@ def _first_statements(
         if key in keys:
             first[key] = min(first.get(key, (number, text)), (number, text))
 
-    for key, statement, number in claims:
+    for key, _, statement, number in claims:
         take(key, number, texts[statement])
     unlisted = np.array(sorted(keys), dtype=np.int64)
     about = np.isin(links[:, 0], unlisted) | np.isin(links[:, 1], unlisted)

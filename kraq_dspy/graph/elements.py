@@ -25,15 +25,21 @@ class GraphView:
     entities: Mapping[str, Entity]
     relationships: Mapping[str, Relationship]
     claims_of: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
+    """By the id of the entity that they are about."""
+    claims_between: Mapping[frozenset[str], Sequence[Claim]] = field(default_factory=dict)
+    """By the two entities whose link they are about; the subject has them in `claims_of` too."""
 
     @classmethod
     def of(
         cls, entities: Iterable[Entity], relationships: Iterable[Relationship], claims: Iterable[Claim] = ()
     ) -> "GraphView":
         by_entity: dict[str, list[Claim]] = {}
+        by_pair: dict[frozenset[str], list[Claim]] = {}
         for claim in claims:
             by_entity.setdefault(claim.entity_id, []).append(claim)
-        return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity)
+            if claim.pair:
+                by_pair.setdefault(claim.pair, []).append(claim)
+        return cls({e.id: e for e in entities}, {r.id: r for r in relationships}, by_entity, by_pair)
 
 
 def community_elements(
@@ -96,7 +102,10 @@ def _substituted(
 def _lines(
     entity_ids: Iterable[str], relationship_ids: Iterable[str], graph: GraphView, *, with_endpoints: bool = True
 ) -> list[str]:
-    """Relationships by combined degree, each after the entities that it links and that were not shown yet."""
+    """Relationships by combined degree, each after the entities that it links and that were not shown yet.
+
+    A claim about a link stands with the first relationship of its two entities; where none is shown, with its subject.
+    """
     entities = {entity_id: graph.entities[entity_id] for entity_id in entity_ids}
     links = [graph.relationships[relationship_id] for relationship_id in relationship_ids]
 
@@ -104,6 +113,7 @@ def _lines(
         return graph.entities[entity_id].degree
 
     links.sort(key=lambda link: (-degree(link.source_id) - degree(link.target_id), -link.weight, link.id))
+    linked = {frozenset((link.source_id, link.target_id)) for link in links}
     shown_triples: set[tuple[str, ...]] = set()
     lines: list[str] = []
     shown: set[str] = set()
@@ -114,15 +124,17 @@ def _lines(
         shown.add(entity_id)
         entity = entities[entity_id]
         kind = f" ({entity.type})" if entity.type else ""
-        facts = [entity.description, *(claim.statement for claim in graph.claims_of.get(entity_id, ()))]
-        lines.append(_with_description(f"{entity.name}{kind}", facts, shown_triples))
+        own = [claim.statement for claim in graph.claims_of.get(entity_id, ()) if claim.pair not in linked]
+        lines.append(_with_description(f"{entity.name}{kind}", [entity.description, *own], shown_triples))
 
     for link in links:
         if with_endpoints:
             for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
                 show(entity_id)
         source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
-        lines.append(_with_description(f"{source} | {link.predicate} | {target}", [link.description], shown_triples))
+        pair = frozenset((link.source_id, link.target_id))
+        facts = [link.description, *(claim.statement for claim in graph.claims_between.get(pair, ()))]
+        lines.append(_with_description(f"{source} | {link.predicate} | {target}", facts, shown_triples))
     for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
         show(entity_id)
     return lines

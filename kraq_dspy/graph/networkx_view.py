@@ -18,13 +18,16 @@ def to_networkx(
 ) -> "nx.MultiDiGraph":
     """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
 
-    A node also has `claims`, the statements about it, and `communities`, the ids of its communities, broadest first.
+    A node also has `claims`, the statements about it, and `communities`, the ids of its communities, broadest first;
+    an edge `claims`, the statements about what links its two nodes.
     """
     import networkx as nx
 
-    statements: dict[str, list[str]] = defaultdict(list)
+    statements: dict[str | frozenset[str], list[str]] = defaultdict(list)
     for claim in claims:
         statements[claim.entity_id].append(claim.statement)
+        if claim.pair:
+            statements[claim.pair].append(claim.statement)
     homes: dict[str, list[str]] = defaultdict(list)
     for community in sorted(communities, key=lambda community: community.level):
         for entity_id in community.entity_ids:
@@ -51,5 +54,6 @@ def to_networkx(
             description=link.description,
             weight=link.weight,
             chunk_ids=link.chunk_ids,
+            claims=tuple(statements.get(frozenset((link.source_id, link.target_id)), ())),
         )
     return graph

@@ -118,7 +118,10 @@ def _records(index: Index) -> Iterator[Problem]:
         entities,
     )
     yield from _dangling(
-        "claims about entities that are not there", index.all(Claim), lambda c: (c.entity_id,), entities
+        "claims about entities that are not there",
+        index.all(Claim),
+        lambda c: (c.entity_id, *([c.object_id] if c.object_id else [])),
+        entities,
     )
     yield from _dangling(
         "communities of entities or parts that are not there",

@@ -323,7 +323,8 @@ class Index(SharedByCopies):
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
 
-        A node also has `claims`, the statements about it, and `communities`, the ids of its communities.
+        A node also has `claims`, the statements about it, and `communities`, the ids of its communities; an edge
+        `claims`, the statements about what links the two.
         """
         return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
 

@@ -91,6 +91,21 @@ def test_claims_attach_to_what_their_subject_means_each_said_once_in_a_chunk() -
     assert len({claim.id for claim in claims}) == 3
 
 
+def test_a_claim_may_be_about_what_links_two_entities_by_any_of_their_names() -> None:
+    told = (
+        ExtractedClaim("Ebenezer Scrooge", "Scrooge underpays Bob.", "Bob Cratchit's"),
+        ExtractedClaim("Ebenezer Scrooge", "Scrooge talks to himself.", "The Ebenezer Scrooge"),
+        ExtractedClaim("Ebenezer Scrooge", "Scrooge knows a Nobody.", "Nobody"),
+    )
+    graph = build_graph([FIRST, SECOND, Extraction("chunk-3", claims=told)])
+    assert [(c.entity_id, c.object_id, c.pair) for c in graph.claims if c.chunk_id == "chunk-3"] == [
+        (SCROOGE, BOB, frozenset((BOB, SCROOGE))),
+        (SCROOGE, None, None),  # of itself
+        (SCROOGE, None, None),  # a claim's object alone makes no entity
+    ]
+    assert {entity.id for entity in graph.entities} == {SCROOGE, BOB, MARLEY, LONDON}
+
+
 def test_a_confirmed_merge_joins_what_was_said_of_both() -> None:
     chunks = [
         Extraction("a", (ExtractedEntity("UBA", "", "UBA is large."),), (ExtractedRelationship("UBA", "X", "of", ""),)),

@@ -41,6 +41,22 @@ def test_the_most_central_come_first_each_once() -> None:
     ]
 
 
+def test_a_claim_about_two_stands_with_the_first_link_between_them_in_either_direction() -> None:
+    claims = [Claim("1", "B", "B once saved the life of A.", "chunk", "A"), Claim("2", "A", "A is tall.", "chunk")]
+    graph = GraphView.of([entity("A", 1), entity("B", 1)], [link("A", "B", "They met in Rome.")], claims)
+    assert community_elements(community("pair", 0, "AB", ["A-B"]), graph, 1000) == [
+        "A: About A. A is tall.",
+        "B: About B.",
+        "A | knows | B: They met in Rome. B once saved the life of A.",
+    ]
+
+
+def test_a_claim_about_a_link_that_is_not_shown_stands_with_its_subject() -> None:
+    claims = [Claim("1", "A", "A once saved the life of B.", "chunk", "B")]
+    graph = GraphView.of([entity("A", 1), entity("B", 1)], [], claims)
+    assert community_elements(community("one", 0, "A", []), graph, 1000) == ["A: About A. A once saved the life of B."]
+
+
 def test_a_sentence_is_not_shown_twice() -> None:
     entities = [entity("A", 1, "A met B."), entity("B", 1, "A met B.")]
     graph = GraphView.of(entities, [link("A", "B", "A met B.")])

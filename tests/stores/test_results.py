@@ -47,7 +47,7 @@ def test_a_result_of_new_inputs_takes_the_place_of_the_old_one(results: ResultSt
 def test_a_record_is_kept_as_its_fields(results: ResultStore) -> None:
     save(results, "c1", [ExtractedClaim("Ada", "wrote notes")])
 
-    assert results.find("extract", "c1", "f") == [{"subject": "Ada", "statement": "wrote notes"}]
+    assert results.find("extract", "c1", "f") == [{"subject": "Ada", "statement": "wrote notes", "object": ""}]
 
 
 def test_none_is_refused_as_an_output_because_it_means_that_there_is_none(results: ResultStore) -> None:

@@ -124,7 +124,7 @@ def _covariate(claim: Claim, nodes: Mapping[str, tuple[str, int]]) -> Row:
         "type": None,
         "description": claim.statement,
         "subject_id": nodes[claim.entity_id][0],
-        "object_id": "NONE",
+        "object_id": nodes[claim.object_id][0] if claim.object_id else "NONE",
         "status": None,
         "start_date": None,
         "end_date": None,

@@ -4,6 +4,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -42,6 +43,8 @@ class ElementList:
                 self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
         for claim in answer.claims:
             if claim.statement.strip() and self._keeps(claim.subject):
+                if claim.object and not self._has(claim.object):
+                    claim = replace(claim, object="")  # the fact stands without the name that was invented
                 self.claims.setdefault(_folded(claim.subject, claim.statement), claim)
         return len(self.entities) + len(self.relationships) + len(self.claims) > before
 
@@ -49,10 +52,13 @@ class ElementList:
         """Whether none is empty or invented; those that are invented are counted."""
         if not all(name.strip() for name in names):
             return False
-        if self._words is None or all(is_named(name, self._words) for name in names):
+        if all(map(self._has, names)):
             return True
         self.ungrounded += 1
         return False
+
+    def _has(self, name: str) -> bool:
+        return self._words is None or is_named(name, self._words)
 
     def outline(self) -> str:
         """One line for each entity, with what it is linked to: all that the next round needs to know."""

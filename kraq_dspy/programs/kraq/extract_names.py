@@ -9,7 +9,7 @@ from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavableModule
-from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 
 ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
@@ -20,8 +20,9 @@ class ExtractNames(SavableModule):
 
     Models of less than a billion parameters name little when they must describe it too, and copy one description to the
     next (docs/results/extraction.md). So the model lists names and links alone. An entity is described by the first
-    sentence of the passage that names it, a link by the first one that names both ends, and every sentence is a claim
-    about the name that it has first. Entities have no type. Predictions are those of `ExtractGraph`.
+    sentence of the passage that names it, a link by the first one that names both ends. Every sentence is a claim about
+    the name that it has first, and about the first name that this one is linked to, where the sentence has it too.
+    Entities have no type. Predictions are those of `ExtractGraph`.
     """
 
     outputs = ExtractGraph.outputs
@@ -47,7 +48,7 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
     sentences = [text for text in sentences if text[-1:] in ENDS] or sentences  # headings say nothing
     words = [plain_words(sentence) for sentence in sentences]
     links = [link for link in answer.relationships if link.source != link.target]
-    ends = (name for link in links for name in (link.source, link.target))
+    ends = (name for link in links for name in _ends(link))
     names = dict.fromkeys(name.strip() for name in (*answer.names, *ends))
 
     def first(*named: str) -> str:
@@ -59,7 +60,11 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
     for sentence, plain in zip(sentences, words, strict=True):
         places = {place: name for name in names if (place := plain.find(plain_words(name))) >= 0}
         if places:
-            claims.append(ExtractedClaim(places[min(places)], sentence))
+            subject = places[min(places)]
+            linked = (
+                link.target if link.source == subject else link.source for link in links if subject in _ends(link)
+            )
+            claims.append(ExtractedClaim(subject, sentence, next((n for n in linked if n in places.values()), "")))
     return dspy.Prediction(
         entities=[ExtractedEntity(name, "", first(name)) for name in names],
         relationships=[
@@ -73,3 +78,7 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
         ],
         claims=claims,
     )
+
+
+def _ends(link: NamedLink) -> tuple[str, str]:
+    return link.source, link.target

@@ -88,14 +88,15 @@ def test_a_record_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_networkx_has_the_records_as_attributes() -> None:
-    claims = [Claim("k", "a", "Ann sings.", "c1")]
+    claims = [Claim("k", "a", "Ann sings.", "c1"), Claim("l", "b", "東京 amazes Ann.", "c1", "a")]
     graph = to_networkx(ENTITIES, LINKS, claims, COMMUNITIES)
     assert isinstance(graph, nx.MultiDiGraph)
     assert graph.nodes["a"]["claims"] == ("Ann sings.",)
     assert graph.nodes["a"]["communities"] == ("wide", "deep")
-    assert graph.nodes["b"]["claims"] == ()
+    assert graph.nodes["b"]["claims"] == ("東京 amazes Ann.",)
     assert graph.edges["a", "b", "r1"] == {
         "predicate": "visits", "description": "Ann visits.", "weight": 2.5, "chunk_ids": ("c1",),
+        "claims": ("東京 amazes Ann.",),
     }  # fmt: skip
     assert sorted(graph["a"]["b"]) == ["r1", "r2"]
 

@@ -43,7 +43,10 @@ def small() -> Tables:
             {"id": "r1", "source": "ANN", "target": "BOB", "description": "A", "weight": 3.0, "text_unit_ids": ["u1"]},
             {"id": "r2", "source": "BOB", "target": "CID", "description": "B", "weight": 1.0, "text_unit_ids": ["u2"]},
         ],
-        "covariates": [{"id": "v1", "subject_id": "ANN", "description": "Ann sings.", "text_unit_id": "u1"}],
+        "covariates": [
+            {"id": "v1", "subject_id": "ANN", "object_id": "NONE", "description": "Ann sings.", "text_unit_id": "u1"},
+            {"id": "v2", "subject_id": "ANN", "object_id": "BOB", "description": "Ann paid Bob.", "text_unit_id": "u1"},
+        ],
         "communities": [
             {"id": "c0", "community": 0, "level": 0, "parent": -1, "entity_ids": ["e1", "e2", "e3"]},
             {"id": "c1", "community": 1, "level": 1, "parent": 0, "entity_ids": ["e1", "e2"]},
@@ -101,8 +104,9 @@ def test_tables_become_records_with_our_ids(tmp_path: Path) -> None:
     assert (entities[bob].name, entities[bob].degree, entities[bob].chunk_ids) == ("BOB", 2, (first.id, second.id))
     links = {(link.source_id, link.target_id): link for link in found.relationships}
     assert (links[ann, bob].weight, links[ann, bob].description, links[ann, bob].chunk_ids) == (3.0, "A", (first.id,))
-    assert [(claim.entity_id, claim.statement, claim.chunk_id) for claim in found.claims] == [
-        (ann, "Ann sings.", first.id)
+    assert [(claim.entity_id, claim.statement, claim.chunk_id, claim.object_id) for claim in found.claims] == [
+        (ann, "Ann sings.", first.id, None),
+        (ann, "Ann paid Bob.", first.id, bob),
     ]
     top = content_id("community", *sorted((ann, bob, cid)))
     assert [(c.level, len(c.entity_ids), c.parent_id) for c in found.communities] == [
@@ -177,6 +181,7 @@ def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
         {"id": "v2", "subject_id": "NONE", "description": "x", "text_unit_id": "u1"},
         {"id": "v3", "subject_id": "ANN", "description": "x", "text_unit_id": "gone"},
         {"id": "v4", "subject_id": "FAY", "description": "Fay runs.", "text_unit_id": "u2"},
+        {"id": "v5", "subject_id": "ANN", "object_id": "GUS", "description": "Ann met Gus.", "text_unit_id": "u1"},
     ]
     tables["communities"][0]["entity_ids"].append("gone")
     tables["communities"] += [
@@ -208,6 +213,7 @@ def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
         "3 entities belong to no community: GraphRAG leaves them out, and so do levels here",
         "1 entities share their normalised title with another one and were merged with it",
         "1 entities without a title were left out",
+        "1 objects of claims were no entities and were left out",
         "1 references of communities to entities that do not exist were dropped",
         "1 references to text units that do not exist were dropped",
         "1 relationships had no positive weight and count once",

@@ -31,6 +31,15 @@ def test_a_second_round_adds_what_the_first_missed() -> None:
     assert found.claims == (ExtractedClaim(**BORN),)
 
 
+def test_a_claim_may_name_a_second_entity_and_stays_without_one_that_was_invented() -> None:
+    taught = {"subject": "Ada", "statement": "Ada taught Babbage.", "object": "Babbage"}
+    lm = DummyLM([answer([ADA, BABBAGE], [], [taught, {**BORN, "object": "Byron"}])])
+    with dspy.context(lm=lm):
+        found = ExtractGraph(gleanings=0)(passage="Ada, born in 1815, taught Babbage.")
+    assert found.claims == (ExtractedClaim(**taught), ExtractedClaim(**BORN))
+    assert found.ungrounded == 0
+
+
 def test_a_round_that_finds_nothing_new_ends_the_search() -> None:
     again = {**ADA, "name": " ada ", "description": "Said in other words."}
     lm = DummyLM([answer([ADA], [], []), answer([again], [], [], missing="nothing"), answer([BABBAGE], [], [])])

@@ -54,6 +54,15 @@ def test_every_sentence_is_a_claim_about_the_name_that_it_has_first() -> None:
     )
 
 
+def test_a_sentence_with_both_ends_of_a_link_is_a_claim_about_the_link() -> None:
+    elements = extracted(PASSAGE, [], ("Ada Lovelace", "knew", "Charles Babbage"))
+
+    assert elements.claims == (
+        ExtractedClaim("Ada Lovelace", "Ada Lovelace was a mathematician."),
+        ExtractedClaim("Charles Babbage", "Charles Babbage worked with Ada Lovelace in London.", "Ada Lovelace"),
+    )
+
+
 def test_links_to_themselves_and_invented_names_are_dropped() -> None:
     elements = extracted(PASSAGE, ["Grace Hopper"], ("Ada Lovelace", "is", "Ada Lovelace"))
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kraq_dspy.graph.build import join_descriptions
+from kraq_dspy.graph.build import claim_of, join_descriptions
 from kraq_dspy.graph.exchange.graphrag_in.tables import Texts, listed_texts
 from kraq_dspy.graph.exchange.rows import Row, number_of, text_of, texts_of
 from kraq_dspy.graph.names import normalise_name
@@ -106,11 +106,20 @@ class GraphRecords:
                 self._problems["subjects of claims were no entities and were made some"] += 1
                 self._nodes[key] = _Node(Counter([subject]), descriptions={statement: None})
             self._nodes[key].chunk_ids.add(chunk_id)
-            entity_id = entity_id_of(key)
-            id = content_id("claim", entity_id, statement, chunk_id)
-            if id not in known:
-                known.add(id)
-                self.claims.append(Claim(id, entity_id, statement, chunk_id))
+            claim = claim_of(entity_id_of(key), statement, chunk_id, self._object(row, key))
+            if claim.id not in known:
+                known.add(claim.id)
+                self.claims.append(claim)
+
+    def _object(self, row: Row, subject: str) -> str | None:
+        """The id of the entity that a claim links its subject to; a name that is no entity is counted and left out."""
+        name = text_of(row.get("object_id")).strip()
+        if not name or name.upper() == "NONE" or (key := normalise_name(name)) == subject:
+            return None
+        if key not in self._nodes:
+            self._problems["objects of claims were no entities and were left out"] += 1
+            return None
+        return entity_id_of(key)
 
     def entities(self) -> tuple[Entity, ...]:
         neighbours: dict[str, set[str]] = defaultdict(set)

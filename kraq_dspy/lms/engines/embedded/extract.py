@@ -16,11 +16,12 @@ FIRST_ENTITIES, FIRST_LINKS, FIRST_CLAIMS = 12, 14, 6
 @dataclass(frozen=True, slots=True)
 class Reading:
     """All that was found. `entities` maps a name to (type, description); `links` are (source, target, predicate,
-    sentence) and `claims` (subject, sentence), in reading order."""
+    sentence) and `claims` (subject, object, sentence), in reading order; the object is "" unless the sentence is about
+    two names alone."""
 
     entities: dict[str, tuple[str, str]]
     links: list[tuple[str, str, str, str]]
-    claims: list[tuple[str, str]]
+    claims: list[tuple[str, str, str]]
 
 
 def first_reading(passage: str) -> dict[str, object]:
@@ -70,7 +71,7 @@ def read(passage: str) -> Reading:
     if not any(mentioned) and 0 < len(title.split()) <= 6:
         about = {title: ""}
     links: list[tuple[str, str, str, str]] = []
-    claims: list[tuple[str, str]] = []
+    claims: list[tuple[str, str, str]] = []
     focus = title if topical else ""
     for part, spans in zip(parts, mentioned, strict=True):
         names = list(dict.fromkeys(full[span] for span in spans))
@@ -82,11 +83,16 @@ def read(passage: str) -> Reading:
         links += _links(part, names, {full[span]: span for span in reversed(spans)})
         if names:
             focus = title if topical else names[0]
-            claims.append((names[0], clipped(part)))
+            claims.append((names[0], _other(names), clipped(part)))
     if title in about:
         about[title] = about[title] or next(iter(parts), "")
     entities = {name: (kind_of(_bare(name), part), clipped(part)) for name, part in about.items()}
     return Reading(entities, _once(links), claims)
+
+
+def _other(names: list[str]) -> str:
+    """The second of two names; where there are more, the sentence is about more than what links the first to one."""
+    return names[1] if len(names) == 2 else ""
 
 
 def _title_and_text(passage: str) -> tuple[str, str]:
@@ -171,7 +177,7 @@ def _by_frequency(title: str, text: str) -> Reading:
     terms = list(dict.fromkeys([*([title] if title else []), *frequent_terms(text)]))
     about: dict[str, str] = {}
     links: list[tuple[str, str, str, str]] = []
-    claims: list[tuple[str, str]] = []
+    claims: list[tuple[str, str, str]] = []
     for part in sentences(text):
         here = sorted((term for term in terms if term in part), key=part.find)
         for term in here:
@@ -180,7 +186,7 @@ def _by_frequency(title: str, text: str) -> Reading:
             middle = part[part.find(source) + len(source) : part.find(target)]
             links.append((source, target, middle.strip(" ，,、")[:12] or "—", clipped(part)))
         if here:
-            claims.append((here[0], clipped(part)))
+            claims.append((here[0], _other(here), clipped(part)))
     if title and title not in about:
         about = {title: (sentences(text) or [""])[0], **about}
     return Reading({t: (kind_of(t, p), clipped(p)) for t, p in about.items()}, _once(links), claims)
@@ -195,7 +201,7 @@ def _once(links: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str, s
 
 
 def _fields(
-    reading: Reading, names: list[str], links: list[tuple[str, str, str, str]], claims: list[tuple[str, str]]
+    reading: Reading, names: list[str], links: list[tuple[str, str, str, str]], claims: list[tuple[str, str, str]]
 ) -> dict[str, object]:
     described = [(name, *reading.entities[name]) for name in names]
     return {
@@ -204,5 +210,5 @@ def _fields(
             {"source": source, "target": target, "predicate": predicate, "description": said}
             for source, target, predicate, said in links
         ],
-        "claims": [{"subject": subject, "statement": said} for subject, said in claims],
+        "claims": [{"subject": subject, "statement": said, "object": other} for subject, other, said in claims],
     }
