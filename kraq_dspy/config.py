@@ -96,6 +96,9 @@ class ResolveSettings:
     """Compare names by meaning too, with the sentence encoder."""
     confirm: bool = False
     """Ask the model before names are merged that are alike but not the same."""
+    acronyms: bool = True
+    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
+    embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
     description_tokens: Positive = 300
     """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
     joined as they are."""
@@ -219,11 +222,15 @@ class K2RAGSettings:
     """A summary has at least so many tokens."""
 
 
+EMBEDDED = "embedded"
+"""The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.embedded`)."""
+
+
 @checked()
 class RoleSettings:
     """A language model. Unset fields are left to the server."""
 
-    model: str = "embedded"
+    model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
     api_base: str | None = None

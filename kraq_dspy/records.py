@@ -156,7 +156,7 @@ class Claim(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two names became one entity. `method` is "normalised", "lexical", "semantic" or "confirmed".
+    """Why two names became one entity. `method` is "normalised", "lexical", "acronym", "semantic" or "confirmed".
 
     `similarity` is in [0, 1]; 1.0 for the normalised string.
     """

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.graph.names import introduced_acronyms
 from kraq_dspy.graph.resolve import NameCount, Resolution, by_preference, entity_id_of, majority
 from kraq_dspy.records import Claim, Entity, Extraction, Merge, Relationship, content_id
 
@@ -174,6 +175,19 @@ class Mentions:
         counts = np.bincount(self._mentioned.rows()[:, 0], minlength=len(self._names)).tolist()
         types = _majorities(self._types.rows(), list(self._texts))
         return [NameCount(name, types.get(n, ""), counts[n]) for name, n in sorted(self._names.items())]
+
+    def introduced_acronyms(self) -> frozenset[tuple[str, str]]:
+        """Acronyms with their names, as keys, that a name, a description or a statement introduces."""
+        return introduced_acronyms(itertools.chain(self._names, self._texts))
+
+    def descriptions(self, names: Collection[str]) -> dict[str, str]:
+        """The first description of each of `names` that has one."""
+        texts, wanted = list(self._texts), {self._names[name]: name for name in names if name in self._names}
+        first: dict[str, str] = {}
+        for name, text, _ in self._described.rows().tolist():
+            if name in wanted:
+                first.setdefault(wanted[name], texts[text])
+        return first
 
     def graph(self, resolution: Resolution) -> Graph:
         keys = _Numbered()

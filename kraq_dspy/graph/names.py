@@ -3,6 +3,7 @@
 import itertools
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from rapidfuzz.distance import Levenshtein
@@ -19,6 +20,8 @@ _KEPT_PUNCTUATION = frozenset("%‰#@")
 _HYPHEN = re.compile(r"(?<=[^\W\d_]{2})[-‐‑](?=[^\W\d_]{2})")
 _COMMA_INVERTED = re.compile(r"\s*(\w+),\s*((?:[^\W\d_]\.\s*)+)")
 _ACRONYM_BEHIND = re.compile(r"(.+?)\s*\(([^\W\d_]{2,8})\)\s*")
+_ACRONYM_IN_BRACKETS = re.compile(r"\s\(((?:[^\W\d_]\.?){2,8})\)")
+_LONGEST_NAME = 12  # words
 _TURNABLE = frozenset(("battle", "treaty", "siege"))  # not "university": Washington has one of each order
 _COUNTRY = re.compile(r"\b(?:U\.\s?S\.|US)(?=\s+\w)|\b(?:U\.\s?K\.|UK)(?=\s+\w)")
 _FUNCTION_WORDS = frozenset(("of", "the", "in", "at", "for", "de", "del", "du", "des", "la", "le", "von"))
@@ -184,6 +187,20 @@ def initials(key: str) -> frozenset[str]:
     if len(content) < 2:
         return frozenset()
     return frozenset("".join(token[0] for token in words) for words in (tokens, content))
+
+
+def introduced_acronyms(texts: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """(acronym, name), as keys, that a text introduces: "the Universidad de Buenos Aires (UBA)"."""
+    introduced = set()
+    for text in texts:
+        for bracket in _ACRONYM_IN_BRACKETS.finditer(text):
+            short = normalise_name(bracket[1])
+            words = text[: bracket.start()].split()[-_LONGEST_NAME:]
+            for start in range(len(words) - 1):
+                name = normalise_name(" ".join(words[start:]))
+                if short in initials(name):
+                    introduced.add((short, name))
+    return frozenset(introduced)
 
 
 def differ_by_a_slip(first: str, second: str) -> bool:

@@ -6,7 +6,8 @@ whose spelling is 0.92 alike or more, most are two things ("Prussian", "Russian"
 names merge unasked only where what differs does not tell things apart: `names.skeletons` (accents, spaces, hyphens),
 and, from the threshold on, `names.differ_by_a_slip` (one letter in a proper name of three words or more). The other
 pairs with at least `ResolveSettings.similarity` are doubtful candidates, which only a confirmation merges; so are
-acronyms and a single word in which one longer name ends. Names that differ in a number, a roman numeral or a word such
+a single word in which one longer name ends, and acronyms, but for those that a text introduces ("Universidad de Buenos
+Aires (UBA)"). Names that differ in a number, a roman numeral or a word such
 as "north" or "junior" are never the same.
 
 The two steps, `propose_merges` and `resolve_entities`, are apart so that a caller may ask a model in between.
@@ -16,7 +17,7 @@ import itertools
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,7 +38,7 @@ from kraq_dspy.records import Merge, content_id
 
 logger = logging.getLogger(__name__)
 
-METHODS = ("normalised", "lexical", "semantic", "confirmed")  # of `records.Merge`, the surest first
+METHODS = ("normalised", "lexical", "acronym", "semantic", "confirmed")  # of `records.Merge`, the surest first
 _BLOCK = 120  # names; a token or n-gram that more names share says little
 _MEANINGS = 3  # names that an acronym may stand for
 _LINKING = frozenset(("of", "and", "by", "to", "for", "via", "the", "in", "on", "at", "from", "with", "de"))
@@ -105,10 +106,14 @@ def by_preference(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def propose_merges(
-    names: Iterable[NameCount], settings: ResolveSettings, embedder: Embedder | None = None
+    names: Iterable[NameCount],
+    settings: ResolveSettings,
+    embedder: Embedder | None = None,
+    introduced: Collection[tuple[str, str]] = (),
 ) -> list[MergeCandidate]:
     """Pairs of names that may be one thing, beyond those with one normalised string; certain ones first.
 
+    `introduced` are acronyms with their names, as `names.introduced_acronyms` gives them: these are certain.
     With `embedder` and `settings.semantic`, names near to each other by meaning are among the doubtful ones. The order
     of `names` does not matter. Memory grows with the number of names, not with that of their pairs.
     """
@@ -120,7 +125,9 @@ def propose_merges(
     semantic = (
         _meant_alike(keys, groups, settings.similarity, embedder) if embedder is not None and settings.semantic else ()
     )
-    for candidate in itertools.chain(certain, lexical, _acronyms(keys, groups), _parts(keys, groups), semantic):
+    for candidate in itertools.chain(
+        certain, lexical, _acronyms(keys, groups, introduced), _parts(keys, groups), semantic
+    ):
         candidates.setdefault((candidate.first, candidate.second), candidate)
     logger.info("%d names, %d pairs that may be one thing", len(keys), len(candidates))
     return sorted(candidates.values(), key=lambda c: (not c.certain, -c.similarity, c.first, c.second))
@@ -250,18 +257,24 @@ def _blocks(keys: Sequence[str]) -> Iterator[list[str]]:
             logger.debug("%d names have %r in common: compared by more letters", len(block), text)
 
 
-def _acronyms(keys: Sequence[str], groups: Mapping[str, _Group]) -> Iterator[MergeCandidate]:
-    """Acronyms and the capitalised names that they may stand for; those that many names fit say nothing."""
+def _acronyms(
+    keys: Sequence[str], groups: Mapping[str, _Group], introduced: Collection[tuple[str, str]]
+) -> Iterator[MergeCandidate]:
+    """Acronyms and the capitalised names that they may stand for; those that many names fit say nothing. Where a text
+    introduces an acronym, it stands for nothing else."""
     acronyms = {key.replace(" ", ""): key for key in keys if looks_like_acronym(groups[key].name)}
     expansions: dict[str, list[str]] = defaultdict(list)
     for key in keys:
         if is_capitalised(groups[key].name):
             for short in initials(key) & acronyms.keys():
                 expansions[short].append(key)
-    for short, names in sorted(expansions.items()):
+    for short, fitting in sorted(expansions.items()):
+        names = [key for key in fitting if (short, key) in introduced] or fitting
         if len(names) <= (_MEANINGS if len(short) > 2 else 1):
             for key in names:
-                yield _candidate(groups, acronyms[short], key, "acronym", fuzz.ratio(acronyms[short], key) / 100)
+                similarity = fuzz.ratio(acronyms[short], key) / 100
+                certain = (short, key) in introduced
+                yield _candidate(groups, acronyms[short], key, "acronym", similarity, certain=certain)
 
 
 def _parts(keys: Sequence[str], groups: Mapping[str, _Group]) -> Iterator[MergeCandidate]:

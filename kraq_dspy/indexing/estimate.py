@@ -33,7 +33,10 @@ from kraq_dspy.records import Chunk, Document, Extraction, Usage, usage_by_stage
 from kraq_dspy.steps.direct import DirectSteps, Steps
 from kraq_dspy.stores.index import Index
 
-ROLE_OF = {"extract": "extractor", "describe": "summarizer", "summarize": "summarizer", "ask": "generator"}
+ROLE_OF = {
+    "extract": "extractor", "confirm": "summarizer", "describe": "summarizer", "summarize": "summarizer",
+    "ask": "generator",
+}  # fmt: skip
 REHEARSED = 2000  # chunks; of a larger corpus a sample of so many, drawn by a seed
 SPREAD = 0.5  # a language model finds between half and one and a half times as much as the embedded one
 
@@ -189,7 +192,7 @@ async def _rehearsal(
 ) -> dict[str, Usage]:
     """What every stage asked the embedded model. `known` extractions come before those of `chunks`."""
     embedder = load_embedder(settings.encoder) if settings.resolve.semantic and settings.resolve.confirm else None
-    with rehearsing(progress, embedder) as (steps, meter):
+    with rehearsing(settings, progress, embedder) as (steps, meter):
         kraq = KRAQ(settings, embedder)
         place = {chunk.id: number for number, chunk in enumerate(chunks)}
         rehearsed = [e async for e in kraq.extractions(chunks, steps, total=len(chunks))] if chunks else []
@@ -203,12 +206,25 @@ async def _rehearsal(
 
 
 @contextmanager
-def rehearsing(progress: Progress, embedder: Embedder | None = None) -> Iterator[tuple[Steps, Meter]]:
-    """Steps that ask the embedded model, whatever role they are of, and the meter that counts what they ask."""
+def rehearsing(
+    settings: Settings, progress: Progress, embedder: Embedder | None = None
+) -> Iterator[tuple[Steps, Meter]]:
+    """Steps that ask the embedded model in place of those of `settings`, and the meter that counts what they ask."""
     meter = Meter()
     lm = make_lm(RoleSettings(), embedder=embedder, meter=meter)
     with dspy.context(lm=lm, adapter=KraqAdapter(), disable_history=True, trace=None):
-        yield DirectSteps(8, _RehearsalProgress(progress)), meter
+        yield _RehearsalSteps(settings, progress), meter
+
+
+class _RehearsalSteps(DirectSteps):
+    """Names the models that will be asked, so that what is put to a language model alone is rehearsed too."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        super().__init__(8, _RehearsalProgress(progress))
+        self._settings = settings
+
+    def model(self, role: str, program: dspy.Module) -> str:
+        return with_adapter(self._settings.role(role)).model
 
 
 class _RehearsalProgress(SilentProgress):

@@ -74,7 +74,7 @@ async def _estimate(index: Index, settings: Settings, program: WritePairs, progr
     kept = StageResults(index.results, STAGE, program, with_adapter(settings.role("extractor")).model, None)
     missing = [item for item in map(_item, chunks) if kept.find(item) is None]
     sample = missing if len(missing) <= REHEARSED else random.Random(0).sample(missing, REHEARSED)
-    with rehearsing(progress) as (steps, meter):
+    with rehearsing(settings, progress) as (steps, meter):
         async for _ in steps.map(STAGE, "extractor", program, sample, total=len(sample)):
             pass
     expected = scaled(meter.total(), len(missing) / max(1, len(sample)))

@@ -45,6 +45,9 @@ class Steps(Protocol):
         for the same stage gave it.
         """
 
+    def model(self, role: str, program: dspy.Module) -> str:
+        """The name of the model that `map` would ask; "" for none."""
+
 
 class DirectSteps:
     """Runs programs with the models of DSPy's settings; keeps nothing; the first failure is raised."""
@@ -66,6 +69,9 @@ class DirectSteps:
             self.progress.advance(stage)
             yield done
         self.progress.finish(stage)
+
+    def model(self, role: str, program: dspy.Module) -> str:
+        return model_of(program)
 
 
 def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:

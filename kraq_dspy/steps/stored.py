@@ -40,6 +40,10 @@ class StoredSteps(ProgramRunner):
         async for done in self.ask(stage, lm, program, items, keeper, journal=self.results):
             yield done
 
+    def model(self, role: str, program: dspy.Module) -> str:
+        own = next((predictor.lm for predictor in program.predictors() if predictor.lm is not None), None)
+        return self.models.name(role) if own is None else str(own.model)
+
 
 class StageResults:
     """The results of one stage in an index: a `Keeper`."""

@@ -114,6 +114,7 @@ def test_status_is_json_and_nothing_else(kraq: WarmShell, index: Path) -> None:
     status = as_json(kraq("status", index, "--json"))
     assert status["complete"] is True
     assert status["counts"]["documents"] == 3
+    assert sum(status["merges_by_method"].values()) == status["counts"]["merges"]
     assert [failure["item_id"] for failure in status["failures"]] == ["broken.txt"]
 
 

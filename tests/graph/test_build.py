@@ -121,6 +121,16 @@ def test_a_confirmed_merge_joins_what_was_said_of_both() -> None:
     assert [merge.method for merge in graph.merges] == ["confirmed"]
 
 
+def test_what_a_description_introduces_is_found_and_the_first_description_of_a_name_is_told() -> None:
+    chunks = [
+        Extraction("a", (ExtractedEntity("UBA", "", " A school. "), ExtractedEntity("UBA", "", "Large."))),
+        Extraction("b", (ExtractedEntity("Bernardo Houssay", "", "He led the Universidad de Buenos Aires (UBA)."),)),
+    ]
+    mentions = Mentions.of(chunks)
+    assert ("uba", "universidad de buenos aires") in mentions.introduced_acronyms()
+    assert mentions.descriptions(["UBA", "Peru"]) == {"UBA": "A school."}
+
+
 def test_better_descriptions_replace_the_joined_ones_of_the_given_ids() -> None:
     graph = build_graph([FIRST, SECOND])
     better = apply_descriptions(graph, {BOB: " A clerk with six children. ", SCROOGE: " "})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.config import ResolveSettings
-from kraq_dspy.graph.names import distinguishing_marks, normalise_name
+from kraq_dspy.graph.names import distinguishing_marks, introduced_acronyms, normalise_name
 from kraq_dspy.graph.resolve import (
     MergeCandidate,
     NameCount,
@@ -77,6 +77,19 @@ def test_an_acronym_is_proposed_for_the_names_it_may_stand_for_and_merged_only_w
     accepted = resolve_entities(names, [candidate])
     assert accepted.key_of("universidad de buenos aires") == accepted.key_of("U.B.A.") == "uba"
     assert [merge.method for merge in accepted.merges] == ["confirmed"]
+
+
+def test_an_acronym_that_a_text_introduces_is_merged_unasked() -> None:
+    names = counted(
+        UBA=5, Universidad_de_Buenos_Aires=2, Union_Bank_of_Ava=1, NATO=2, North_Atlantic_Treaty_Organization=1
+    )
+    introduced = introduced_acronyms(["He taught at the Universidad de Buenos Aires (U.B.A.) until 1990 (NATO)."])
+    candidates = propose_merges(names, SETTINGS, introduced=introduced)
+    assert [(c.first, c.certain) for c in candidates] == [("UBA", True), ("NATO", False)]
+    resolution = resolve_entities(names, [candidate for candidate in candidates if candidate.certain])
+    assert [(m.kept_name, m.merged_name, m.method) for m in resolution.merges] == [
+        ("UBA", "Universidad de Buenos Aires", "acronym")
+    ]
 
 
 def test_an_acronym_accepted_for_two_names_is_merged_with_neither() -> None:

@@ -64,3 +64,15 @@ def test_once_extracted_the_calls_of_the_other_stages_are_exact(tmp_path: Path, 
     asked = {stage.stage: stage.expected.calls for stage in expected.stages if stage.expected.calls}
     assert asked == {stage: used.calls for stage, used in report.usage.items()}
     assert all(stage.exact_calls for stage in expected.stages)
+
+
+def test_acronyms_are_priced_where_a_language_model_will_be_asked_about_them() -> None:
+    texts = ("The UBA is in Buenos Aires.", "The Universidad de Buenos Aires is in Argentina.")
+    documents = [Document(f"d{n}", "", text) for n, text in enumerate(texts)]
+    real = Settings(roles={"default": RoleSettings(model="openai/x")})
+
+    def confirmed(settings: Settings) -> int:
+        stages = {stage.stage: stage.expected.calls for stage in estimate_corpus(documents, settings).stages}
+        return stages["confirm"]
+
+    assert (confirmed(real), confirmed(Settings())) == (1, 0)

@@ -33,12 +33,13 @@ def status(
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.graph.communities import communities_at
     from kraq_dspy.graph.other_algorithms import score_partition
-    from kraq_dspy.records import Community, Entity, Question, Relationship
+    from kraq_dspy.records import Community, Entity, Merge, Question, Relationship
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
         manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
         usage = index.results.usage()
+        merges = Counter(merge.method for merge in index.all(Merge))
         communities = list(index.all(Community))
         elements = (list(index.all(Entity)), list(index.all(Relationship))) if scored else ([], [])
         questions = Counter(question.level for question in index.questions(source="kraq"))
@@ -58,6 +59,7 @@ def status(
                 "change": change,
                 "manifest": manifest,
                 "counts": counts,
+                "merges_by_method": merges,
                 "partition_sizes": levels,
                 "questions_by_level": questions,
                 **({"partition_scores": {level: _known(each) for level, each in scores.items()}} if scored else {}),
@@ -77,6 +79,8 @@ def status(
         "updated": manifest.updated_at,
         **counts,
     }
+    if merges:
+        rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in merges.most_common())
     if answers:
         rows["catalogue"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
     output.print(two_columns(str(index_dir), rows))

@@ -9,8 +9,8 @@ from typing import TypeVar
 import dspy
 
 from kraq_dspy.concurrency import as_done
-from kraq_dspy.config import Settings
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.config import EMBEDDED, Settings
+from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements
@@ -25,6 +25,8 @@ from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Su
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
 
 logger = logging.getLogger(__name__)
+
+DESCRIBED = 60  # tokens of a description that go with a name which may be another's
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -93,11 +95,12 @@ class KRAQ(SavableModule):
     async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
-        Names that may mean one thing are put to the model only with `settings.resolve.confirm`. Descriptions are merged
-        by the model only where together they exceed `settings.resolve.description_tokens`.
+        Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
+        `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions are merged by the model only
+        where together they exceed `settings.resolve.description_tokens`.
         """
         mentions = Mentions.of(extractions)
-        graph = mentions.graph(await self._resolution(mentions.names(), steps))
+        graph = mentions.graph(await self._resolution(mentions, steps))
         del mentions  # gives back what it holds before a model is asked
         long = [
             Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
@@ -111,17 +114,22 @@ class KRAQ(SavableModule):
         }
         return apply_descriptions(graph, merged)
 
-    async def _resolution(self, names: Sequence[NameCount], steps: Steps) -> Resolution:
-        settings = self.settings.resolve
+    async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
+        settings, names = self.settings.resolve, mentions.names()
         embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
-        candidates = propose_merges(names, settings, embedder)
+        candidates = propose_merges(names, settings, embedder, mentions.introduced_acronyms())
         accepted = [candidate for candidate in candidates if candidate.certain]
-        if settings.confirm:
-            kinds = {name.name: name.type for name in names}
-            doubtful = {content_id("pair", c.first, c.second): c for c in candidates if not c.certain}
+        methods = {candidate.method for candidate in candidates} if settings.confirm else set()
+        if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
+            methods.add("acronym")
+        asked = [candidate for candidate in candidates if not candidate.certain and candidate.method in methods]
+        if asked:
+            ends = {end for pair in asked for end in (pair.first, pair.second)}
+            told = mentions.descriptions(ends)
+            shown = {name.name: _described(name, told.get(name.name, "")) for name in names if name.name in ends}
+            doubtful = {content_id("pair", c.first, c.second): c for c in asked}
             items = (
-                Item(id, {"first": _with_kind(pair.first, kinds), "second": _with_kind(pair.second, kinds)})
-                for id, pair in doubtful.items()
+                Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in doubtful.items()
             )
             async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(doubtful)):
                 if done.prediction.same:
@@ -238,8 +246,11 @@ def _mapped(make: Callable[[T], R], items: Iterable[T] | AsyncIterable[T]) -> It
     return (make(item) async for item in items) if isinstance(items, AsyncIterable) else map(make, items)
 
 
-def _with_kind(name: str, kinds: Mapping[str, str]) -> str:
-    return f"{name} ({kinds[name]})" if kinds.get(name) else name
+def _described(name: NameCount, description: str) -> str:
+    """ "Name (type): description", as far as they are known."""
+    kind = f" ({name.type})" if name.type else ""
+    text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
+    return f"{name.name}{kind}{text}"
 
 
 def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:

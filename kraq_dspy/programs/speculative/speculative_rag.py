@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.config import EMBEDDED
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
 from kraq_dspy.programs.announce import announce
@@ -21,9 +22,6 @@ from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import DraftAnswer
 from kraq_dspy.validation import require_counts
-
-EMBEDDED = "embedded"
-"""The model whose log-probabilities are invented (`lms.engines.embedded`)."""
 
 
 @dataclass(frozen=True, slots=True)

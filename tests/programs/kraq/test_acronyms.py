@@ -1,0 +1,53 @@
+"""Acronyms and the names that they stand for: confirmed by a language model unasked, never by the embedded one."""
+
+import asyncio
+from typing import Any
+
+import dspy
+from dspy.utils import DummyLM
+
+from kraq_dspy.config import ResolveSettings, Settings
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import ExtractedEntity, Extraction
+from kraq_dspy.steps.direct import DirectSteps
+
+UBA, FULL = ExtractedEntity("UBA", "", "UBA has trained five laureates."), "Universidad de Buenos Aires"
+CHUNKS = [
+    Extraction("a", (UBA, ExtractedEntity("Bernardo Houssay", "person", "He won a Nobel Prize."))),
+    Extraction("b", (ExtractedEntity(FULL, "school", "A public university."), ExtractedEntity("Houssay", "", "He."))),
+]
+
+
+def merges(lm: dspy.BaseLM, extractions: list[Extraction] = CHUNKS, **resolve: Any) -> list[tuple[str, str, str]]:
+    kraq = KRAQ(Settings(resolve=ResolveSettings(**resolve)))
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        graph = asyncio.run(kraq.graph(extractions, DirectSteps()))
+    return [(merge.kept_name, merge.merged_name, merge.method) for merge in graph.merges]
+
+
+def test_a_language_model_is_asked_about_acronyms_alone_with_what_is_known_of_both() -> None:
+    lm = DummyLM([{"same": "True"}])
+    assert merges(lm) == [(FULL, "UBA", "confirmed")]
+    [call] = lm.history
+    prompt = call["messages"][-1]["content"]
+    assert "UBA: UBA has trained five laureates." in prompt
+    assert f"{FULL} (school): A public university." in prompt
+
+
+def test_what_the_model_denies_stays_apart() -> None:
+    assert merges(DummyLM([{"same": "False"}])) == []
+
+
+def test_the_setting_keeps_the_model_from_being_asked() -> None:
+    lm = DummyLM([])
+    assert merges(lm, acronyms=False) == []
+    assert lm.history == []
+
+
+def test_the_embedded_model_merges_what_a_text_introduces_and_nothing_else() -> None:
+    embedded = LanguageModels()["summarizer"]
+    assert merges(embedded) == []
+    introduced = Extraction("c", (ExtractedEntity("Buenos Aires", "place", f"Seat of the {FULL} (UBA)."),))
+    assert merges(embedded, [*CHUNKS, introduced]) == [(FULL, "UBA", "acronym")]
