@@ -8,11 +8,10 @@ from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
-from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.state import SavableModule
-from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.validation import require_counts
 
 
@@ -24,7 +23,8 @@ class CombinedRetrieveRAG(SavableModule):
     `questions` a list of them.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
-    were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall".
+    were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
+    `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4).
     """
 
     def __init__(
@@ -35,12 +35,13 @@ class CombinedRetrieveRAG(SavableModule):
         n: int = 2,
         alpha: float = 0.5,
         strict: bool = False,
+        explain: bool = False,
     ) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
-        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+        self.answer = make_reader(explain)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
@@ -51,7 +52,7 @@ class CombinedRetrieveRAG(SavableModule):
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
         clock.lap("answer")
         return dspy.Prediction(
-            answer=reply.answer,
+            **read_reply(reply),
             hits=combined.hits,
             auxiliary_questions=combined.auxiliary_questions,
             timings=clock.timings(),

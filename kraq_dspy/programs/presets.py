@@ -5,6 +5,8 @@ from typing import Literal
 
 from kraq_dspy.programs.options import option
 
+EXPLAIN = "Also say what in the passages supports the answer."
+
 
 @dataclass(frozen=True)
 class CombinedOptions:
@@ -14,6 +16,7 @@ class CombinedOptions:
     n: int = option(2, "Auxiliary questions.", least=1)
     alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    explain: bool = option(False, EXPLAIN)
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 

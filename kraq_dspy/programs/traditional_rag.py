@@ -6,26 +6,26 @@ from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
-from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.state import SavableModule
-from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.validation import require_counts
 
 
 class TraditionalRAG(SavableModule):
     """Retrieve once, answer once.
 
-    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together). No
-    hits are no error: the model is then asked without passages, and is told to say so when it does not know.
+    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together);
+    with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
+    is then asked without passages, and is told to say so when it does not know.
     """
 
-    def __init__(self, retrieve: RetrieverLike, k: int = 15) -> None:
+    def __init__(self, retrieve: RetrieverLike, k: int = 15, explain: bool = False) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
-        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+        self.answer = make_reader(explain)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
@@ -35,6 +35,6 @@ class TraditionalRAG(SavableModule):
         await announce("answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
         clock.lap("answer")
-        return dspy.Prediction(answer=reply.answer, hits=hits, timings=clock.timings())
+        return dspy.Prediction(**read_reply(reply), hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)

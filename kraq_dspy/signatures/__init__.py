@@ -1,5 +1,6 @@
 """One language-model step, one signature, one file."""
 
+from kraq_dspy.signatures.answer_and_explain import AnswerAndExplain
 from kraq_dspy.signatures.answer_question import AnswerQuestion
 from kraq_dspy.signatures.catalogue.confirm_same_question import ConfirmSameQuestion
 from kraq_dspy.signatures.catalogue.find_same_question import FindSameQuestion
@@ -42,6 +43,7 @@ from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
 from kraq_dspy.signatures.speculative.verify_draft import VerifyDraft
 
 __all__ = [
+    "AnswerAndExplain",
     "AnswerFromGraph",
     "AnswerFromPairs",
     "AnswerFromPoints",

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from kraq_dspy.programs.options import option
-from kraq_dspy.programs.presets import CombinedOptions
+from kraq_dspy.programs.presets import EXPLAIN, CombinedOptions
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.workspace import shown
 from kraq_dspy.workspace.preparations import GRAPH, INSTRUCTED, QA_PAIRS, SUMMARISED
@@ -22,21 +22,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class TraditionalOptions:
     k: int = option(15, "Passages.", least=1)
+    explain: bool = option(False, EXPLAIN)
 
 
 def _traditional(space: "Workspace", retrieve: "Retriever", options: TraditionalOptions) -> "dspy.Module":
     from kraq_dspy.programs.traditional_rag import TraditionalRAG
 
-    return TraditionalRAG(retrieve, k=options.k)
+    return TraditionalRAG(retrieve, k=options.k, explain=options.explain)
 
 
 def _combined(space: "Workspace", retrieve: "Retriever", options: CombinedOptions) -> "dspy.Module":
     from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 
-    questions = space.questions(options.questions)
-    return CombinedRetrieveRAG(
-        retrieve, questions, k=options.k, n=options.n, alpha=options.alpha, strict=options.strict
-    )
+    sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
+    return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 
 def _speculative(space: "Workspace", retrieve: "Retriever", options: SpeculativeOptions) -> "dspy.Module":
@@ -181,7 +180,7 @@ PROGRAMS = Registry(
     [
         ProgramSpec(
             "traditional", "Retrieves once, with your question; the baseline.", _traditional, "TraditionalRAG",
-            TraditionalOptions, source="KRAQ paper, section 3",
+            TraditionalOptions, lines=shown.explanation, source="KRAQ paper, section 3",
         ),
         ProgramSpec(
             "combined", "Retrieves with your question and its nearest KRAQ questions.", _combined,

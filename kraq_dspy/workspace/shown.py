@@ -20,8 +20,15 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 
+def explanation(answer: "dspy.Prediction") -> Iterator[Text]:
+    """What supports the answer, where that was asked for."""
+    if "explanation" in answer:
+        yield Text("because ", style="bold") + short(answer.explanation, 600)
+
+
 def auxiliary_questions(answer: "dspy.Prediction") -> Iterator[Text]:
-    """The stored questions that evidence was found with, and how similar each is to the user's."""
+    """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
+    yield from explanation(answer)
     for auxiliary in answer.auxiliary_questions:
         yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
 

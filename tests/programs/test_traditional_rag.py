@@ -38,6 +38,12 @@ def test_the_prediction_has_the_answer_its_evidence_and_the_time_it_took(
     assert prediction.timings["wall"] >= prediction.timings["retrieve"] + prediction.timings["answer"] - 1e-9
 
 
+def test_an_explanation_comes_where_it_is_asked_for(dense: DenseRetriever) -> None:
+    with dspy.context(lm=DummyLM([{"answer": "the hall", "explanation": "It has an organ."}])):
+        explained = TraditionalRAG(dense, k=3, explain=True)(question=QUESTION)
+    assert (explained.answer, explained.explanation) == ("the hall", "It has an organ.")
+
+
 def test_the_model_sees_the_passages_with_their_titles_best_first(lm: DummyLM, dense: DenseRetriever) -> None:
     TraditionalRAG(dense, k=2)(question=QUESTION)
     prompt = lm.history[-1]["messages"][-1]["content"]

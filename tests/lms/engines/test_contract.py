@@ -21,6 +21,7 @@ TEXT = (
     "The University of Paris made her a professor."
 )
 STEPS = (
+    "AnswerAndExplain",
     "AnswerQuestion",
     "AskAboutPassages",
     "ConfirmSameEntity",

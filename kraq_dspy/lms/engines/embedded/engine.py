@@ -110,6 +110,11 @@ def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"answer": answer(task.text("question"), _evidence(task), engine.similar)}
 
 
+def _answer_and_explain(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    response, rationale = short_answer(task.text("question"), _evidence(task), engine.similar)
+    return {"answer": response, "explanation": rationale}
+
+
 def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
     return {"answer": answer(task.text("question"), answers, engine.similar)}
@@ -206,6 +211,7 @@ STEPS: dict[tuple[Any, ...], Step] = {
         "question": question_about_theme(task.texts("passages"))
     },
     (frozenset({"answer"}),): _answer_question,
+    (frozenset({"answer", "explanation"}),): _answer_and_explain,
     (frozenset({"answer"}), "pairs"): _answer_from_pairs,
     (frozenset({"answer"}), "points"): lambda engine, task: {
         "answer": answer_from_points(task.text("question"), task.texts("points"), engine.similar)
