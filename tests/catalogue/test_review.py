@@ -116,7 +116,9 @@ def test_without_a_teacher_the_answerer_answers_and_a_failure_costs_its_entry(
 ) -> None:
     catalogue.collect("How deep?", "", [])
     catalogue.collect("How wide?", "", [])
-    models = Models(DummyLM({"How deep?": {"answer": "Deep."}, "How wide?": {"other": "x"}}))
+    unreadable = {"other": "x"}
+    lm = DummyLM({"How deep?": {"answer": "Deep."}, "That cannot be read": unreadable, "How wide?": unreadable})
+    models = Models(lm)
     report = answer_with_model(index, catalogue, models, Finds, approve=True)
     assert (report.answered, len(report.failures), models.roles) == (1, 1, ["answerer"])
     assert [entry.question for entry in catalogue.entries("approved")] == ["How deep?"]

@@ -51,7 +51,7 @@ def test_what_became_of_a_reply_is_told_apart(
 
 
 def test_a_model_that_cannot_do_the_main_job_is_not_fit(scripted: Any, reply: Any, quick: Any) -> None:
-    scripted.replies = [reply("I am a teapot.")]
+    scripted.replies = [reply("I am sorry, I am a teapot.")]
     lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="none"), backoff=quick)
     report = check_model(lm, [GenerateQuestion, ConfirmSameEntity])
     assert not report.fit

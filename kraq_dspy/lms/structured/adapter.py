@@ -64,8 +64,8 @@ class KraqAdapter(dspy.ChatAdapter):
     - A reply is repaired before another is paid for (`kraq_dspy.lms.structured.repair`).
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
       and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
-      without one, and text without its marker under one. Stock DSPy makes its second call with JSONAdapter's prompt.
-      What was streamed is not asked for again: text without its marker is then taken as it stands.
+      without one, and chatter where one text is wanted under one. Stock DSPy makes its second call with JSONAdapter's
+      prompt. What was streamed is not asked for again: such chatter is then taken as it stands.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ ADAPTER = KraqAdapter()
 
 
 def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
-    """A streamed reply without its marker, which cannot be asked for again: where one text is wanted, it is that text.
+    """A streamed reply that cannot be asked for again: where one text is wanted, it is that text.
 
     Raises the error for any other.
     """

@@ -1,11 +1,11 @@
 """Reads what models really write, so that a second call is not paid for a slip of form.
 
 Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
-markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, a
-field's name before its value, "TRUE" and "yes." for a truth value, `0.7 (high)` for a number, labels in another case
-or with words around them, Python literals, a reply that was cut off (complete items are kept), one object for a list
-of them, items without a description, and a bare name for a record that needs nothing else. What repeats is dropped, and
-an object that lacks anything else or holds the prompt's placeholders or schema. Nothing is made up.
+markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, prose
+where one text is all that is wanted, a field's name before its value, "TRUE" and "yes." for a truth value, `0.7 (high)`
+for a number, labels in another case or with words around them, Python literals, a reply that was cut off (complete
+items are kept), one object for a list of them, items without a description, and a bare name for a record that needs
+nothing else. Dropped are repeats and objects that lack more or hold the prompt's placeholders or schema.
 """
 
 import ast
@@ -21,8 +21,8 @@ import json_repair
 from pydantic import TypeAdapter, ValidationError
 
 from kraq_dspy.dspy_internals import parse_value
-from kraq_dspy.lms.structured.named_lines import unmarked
 from kraq_dspy.lms.structured.schemas import choices, record_fields
+from kraq_dspy.lms.structured.unmarked import unmarked
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")

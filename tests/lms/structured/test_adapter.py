@@ -146,20 +146,20 @@ def local(url: str, quick: Any) -> Any:
 
 
 def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(scripted: Any, reply: Any, quick: Any) -> None:
-    scripted.replies = [reply("no idea"), reply()]
+    scripted.replies = [reply("I am sorry."), reply()]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
     assert len(scripted.requests) == 2
     *_, reply_shown, complaint = scripted.requests[1]["messages"]
-    assert reply_shown == {"role": "assistant", "content": "no idea"}
+    assert reply_shown == {"role": "assistant", "content": "I am sorry."}
     assert "answer: missing" in complaint["content"]
-    scripted.replies = [reply("no idea")]
+    scripted.replies = [reply("I am sorry.")]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()), pytest.raises(AdapterParseError):
         dspy.Predict("question -> answer")(question="?")
     assert len(scripted.requests) == 4
 
 
-@pytest.mark.parametrize("text", ["no idea", ""])
+@pytest.mark.parametrize("text", ["I am sorry.", ""])
 def test_without_a_second_try_one_call_is_all(scripted: Any, reply: Any, quick: Any, text: str) -> None:
     scripted.replies = [reply(text)]
     adapter = KraqAdapter(second_try=False)

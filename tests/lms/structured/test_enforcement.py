@@ -144,8 +144,10 @@ def test_a_reply_that_a_schema_did_not_help_is_asked_for_without_one(
     assert "response_format" not in second
 
 
-def test_text_without_its_marker_is_asked_for_again_under_a_schema(scripted: Any, reply: Any, quick: Any) -> None:
-    scripted.replies = [reply("The capital is Paris."), reply('{"answer": "Paris"}')]
+def test_chatter_where_one_text_is_wanted_is_asked_for_again_under_a_schema(
+    scripted: Any, reply: Any, quick: Any
+) -> None:
+    scripted.replies = [reply("Sure, I know that!"), reply('{"answer": "Paris"}')]
     with dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()):
         assert dspy.Predict(AnswerQuestion)(passages=["x"], question="?").answer == "Paris"
     assert "response_format" in scripted.requests[1]

@@ -1,4 +1,4 @@
-"""Reads a reply that names its fields at the beginning of lines, in place of the markers that were asked for.
+"""Reads a reply that has none of the markers that were asked for: fields named in lines, or the one text alone.
 
 rationale: The passage says where she was born.
 response: Rome
@@ -10,15 +10,31 @@ from typing import Any
 
 _FENCE = re.compile(r"\s*```(\w+)[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 _TYPES = ("str", "string", "text", "output")
+_COMPLETED = re.compile(r"\[\[ ?##? ?completed ?##? ?\]\]\s*$", re.IGNORECASE)
+_FORM = re.compile(r"\s*[\[{<`]|.*(?:\[\[|##|```)", re.DOTALL)
+_OFFER = r"\s*(?:sure|certainly|of course|absolutely|okay|ok|here(?:['’]s| is| are| you))\b"
+_OFFERED = re.compile(rf"{_OFFER}[^\n]{{0,200}}:[ \t]*\n+", re.IGNORECASE)
+_CHATTER = re.compile(rf"{_OFFER}|\s*(?:i['’]m sorry|i am sorry|sorry\b|as an ai\b|i can(?:no|['’])t\b)", re.IGNORECASE)
 
 
 def unmarked(reply: str, fields: Mapping[str, Any]) -> dict[str, str]:
-    """Text by field name; empty where neither form is there."""
+    """Text by field name; empty where no such form is there."""
     fence = _FENCE.fullmatch(reply)
-    if fence and list(fields.values()) == [str]:
+    if list(fields.values()) == [str]:
         [name] = fields
-        return {name: fence[2]} if fence[1].casefold() in (name.casefold(), *_TYPES) and fence[2].strip() else {}
+        if fence:
+            return {name: fence[2]} if fence[1].casefold() in (name.casefold(), *_TYPES) and fence[2].strip() else {}
+        text = named_lines(reply, fields).get(name) or _alone(reply, name)
+        return {name: text} if text else {}
     return named_lines(fence[2] if fence else reply, fields)
+
+
+def _alone(reply: str, name: str) -> str:
+    """The reply as the one text that was asked for, without an introduction that ends in a colon; "" for chatter, the
+    field's bare name, and what is a broken form rather than prose."""
+    text = _OFFERED.sub("", _COMPLETED.sub("", reply), count=1).strip()
+    is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
+    return "" if is_name or _FORM.match(text) or _CHATTER.match(text) else text
 
 
 def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:

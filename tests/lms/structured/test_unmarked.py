@@ -1,9 +1,9 @@
-"""Small models name their fields in lines of their own; what only looks so is prose, and stays unread."""
+"""Small models name their fields in lines of their own, or write the one text that is wanted and nothing else."""
 
 import pytest
 
 from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError
-from kraq_dspy.signatures import DraftAnswer, ExtractElements, RewriteQuestion
+from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements, RewriteQuestion
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,44 @@ def test_lists_of_records_are_read_from_such_lines_too() -> None:
 def test_a_single_text_may_stand_in_a_fence_with_its_name_or_type_and_in_no_other() -> None:
     for label in ("str", "rewritten", "Output"):
         assert KraqAdapter().parse(RewriteQuestion, f"```{label}\nWho was Ada?\n```") == {"rewritten": "Who was Ada?"}
-    for reply in ("```python\nprint(1)\n```", "Sure:\n```str\nWho?\n```", "```str\n\n```", "Who was Ada?"):
+    for reply in ("```python\nprint(1)\n```", "Sure:\n```str\nWho?\n```", "```str\n\n```"):
         with pytest.raises(UnreadableReplyError):
             KraqAdapter().parse(RewriteQuestion, reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Who was Ada?",
+        "Who was Ada?\n\n[[ ## completed ## ]]",
+        "Sure! Here is the question, rewritten:\n\nWho was Ada?",
+        "rewritten: Who was Ada?",
+        "**Rewritten**\nWho was Ada?",
+    ],
+)
+def test_the_one_text_that_is_wanted_may_come_alone(reply: str) -> None:
+    assert KraqAdapter().parse(RewriteQuestion, reply) == {"rewritten": "Who was Ada?"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "rewritten",
+        "**Rewritten:**",
+        "I'm sorry, but I cannot rewrite that.",
+        "Sure, I can do that!",
+        "As an AI model, I have no question.",
+        "[[ ## question ## ]]\nWho was Ada?",
+        "{'question': 'Who was Ada?'}",
+        "<answer>Who was Ada?",
+    ],
+)
+def test_chatter_a_bare_name_and_broken_forms_are_not_that_text(reply: str) -> None:
+    with pytest.raises(UnreadableReplyError):
+        KraqAdapter().parse(RewriteQuestion, reply)
+
+
+def test_what_a_model_does_not_know_is_its_answer_and_is_not_asked_again_under_a_schema() -> None:
+    """Asked again, Qwen2.5-Coder-0.5B made up "1978"."""
+    assert KraqAdapter().parse(AnswerQuestion, "I do not know.") == {"answer": "I do not know."}
