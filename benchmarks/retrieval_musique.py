@@ -40,10 +40,10 @@ from kraq_dspy.programs.retrievers import (
     NearestQuestions,
     PageRankRetriever,
     QuestionCommunities,
-    passage_graph,
 )
-from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
+from kraq_dspy.records import Community, Question
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.passages import open_passage_graph
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "musique"
 BUDGETS = (5, 10, 15)
@@ -79,11 +79,7 @@ def retrievers(index: Index, embedder: Embedder) -> dict[str, Retriever]:
     dense = DenseRetriever(chunks, vectors, embedder)
     nearest = NearestQuestions(index, index.question_vectors, embedder, filters={"source": "kraq"})
     communities = QuestionCommunities({c.id: c.chunk_ids for c in index.all(Community)}, index.all(Question))
-    graph = passage_graph(
-        (chunk.id for chunk in index.all(Chunk)),
-        ((chunk_id, entity.id) for entity in index.all(Entity) for chunk_id in entity.chunk_ids),
-        ((link.source_id, link.target_id, link.weight) for link in index.all(Relationship)),
-    )
+    graph = open_passage_graph(index)
 
     def bridge(over: Retriever) -> Retriever:
         return CommunityBridgeRetriever(over, communities, index.question_vectors, vectors, chunks, embedder)

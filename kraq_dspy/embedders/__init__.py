@@ -1,10 +1,11 @@
 """Loads sentence encoders: packaged, from a folder or hub on this machine, or at an endpoint."""
 
 import dataclasses
+import importlib.util
 import os
 
 from kraq_dspy.config import EncoderSettings
-from kraq_dspy.errors import needs
+from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.ports import Embedder
 
 
@@ -24,8 +25,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
         )
-    with needs("torch", "embedded", "The sentence encoder"):
-        import torch  # noqa: F401
+    if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
+        raise MissingExtraError("torch", "embedded", "The sentence encoder")
     from kraq_dspy.embedders.sentence import SentenceEmbedder
 
     return SentenceEmbedder(
@@ -46,6 +47,6 @@ def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    with needs("torch", "embedded", "The sentence encoder"):
-        from kraq_dspy.embedders.sentence import precision_of
+    from kraq_dspy.embedders.sentence import precision_of
+
     return dataclasses.replace(settings, precision=precision_of("auto"))

@@ -4,7 +4,6 @@ The same numbers as `transformers.BertModel`, whose import alone costs 2.5 s of 
 question from the command line may take. Models of another architecture go through transformers.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding, gelu, layer_norm, linear, scaled_dot_product_attention
 
-
-def can_load(folder: Path, config: Any) -> bool:
-    """Whether the folder holds a BERT of the usual kind, in one safetensors file."""
-    return (
-        config.get("model_type") == "bert"
-        and config.get("hidden_act") == "gelu"
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and not config.get("is_decoder", False)
-        and (folder / "tokenizer.json").is_file()
-        and (folder / "model.safetensors").is_file()
-        and "encoder.layer.0.attention.output.LayerNorm.weight" in _names(folder / "model.safetensors")
-    )
+from kraq_dspy.embedders.bert_folder import WEIGHTS
 
 
 class Bert:
@@ -40,8 +28,7 @@ class Bert:
         self._epsilon: float = config.get("layer_norm_eps", 1e-12)
         self._dtype = dtype
         weights = {
-            name.removeprefix("bert."): tensor
-            for name, tensor in load_file(folder / "model.safetensors", device=device).items()
+            name.removeprefix("bert."): tensor for name, tensor in load_file(folder / WEIGHTS, device=device).items()
         }
         self._weights = {
             name: tensor.to(dtype if name.startswith("encoder.") and "LayerNorm" not in name else torch.float32)
@@ -84,10 +71,3 @@ class Bert:
     def _norm(self, hidden: Tensor, name: str) -> Tensor:
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
         return layer_norm(hidden, weight.shape, weight, bias, self._epsilon)
-
-
-def _names(file: Path) -> set[str]:
-    """The names of the tensors, from the JSON header of a safetensors file."""
-    with open(file, "rb") as weights:
-        length = int.from_bytes(weights.read(8), "little")
-        return {name.removeprefix("bert.") for name in json.loads(weights.read(length))}

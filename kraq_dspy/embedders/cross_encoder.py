@@ -28,7 +28,7 @@ class CrossEncoderReranker(SharedByCopies):
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-            from kraq_dspy.embedders.sentence import quiet_transformers
+            from kraq_dspy.embedders.torch_encoder import quiet_transformers
         except ImportError as error:
             raise MissingExtraError(error.name or "transformers", "embedded", "A cross-encoder") from error
         folder = Path(model).expanduser()

@@ -12,7 +12,8 @@ import hashlib
 import importlib
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ class ModelFolder:
     @property
     def passage_prompt(self) -> str:
         return next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), "")
+
+    def prepared(self, texts: Sequence[str], prefix: str) -> list[str]:
+        """As the tokenizer takes them: it takes no lone surrogates."""
+        clean = [(prefix + text).encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return [text.lower() for text in clean] if self.lower_case else clean
 
     def fingerprint(self) -> str:
         """8 hexadecimal digits that change with the model and not with the place where it lies."""
@@ -116,6 +122,19 @@ def read_model_folder(path: Path) -> ModelFolder:
         lower_case=bool(described.get("do_lower_case", False)),
         prompts=prompts,
     )
+
+
+@contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(error.name or "transformers", "embedded", f"The encoder {path.name!r}") from error
+    except Exception as error:  # tokenizers and safetensors raise nothing more precise
+        raise ModelError(
+            f"The sentence encoder in {str(path)!r} cannot be loaded: {error} Weights must be in safetensors files, "
+            "and models that bring their own code are not run: serve such a model and use [encoder] api_base."
+        ) from error
 
 
 def _pooling(config: Mapping[str, Any]) -> str | None:

@@ -47,6 +47,7 @@ from kraq_dspy.records import (
 )
 from kraq_dspy.steps.bounded import ItemStream, abatches
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.passages import keep_passage_graph
 from kraq_dspy.stores.sync import Point, batches, chunk_point, sync_vectors
 
 logger = logging.getLogger(__name__)
@@ -274,6 +275,7 @@ class Builder:
         graph = await self.kraq.graph(self.index.extractions(), self.steps)
         self.index.replace(Entity, graph.entities)
         self.index.replace(Relationship, graph.relationships)
+        keep_passage_graph(self.index, graph.entities, graph.relationships)
         self.index.replace(Claim, graph.claims)
         self.index.replace(Merge, graph.merges)
         former = list(map(_members, self.index.all(Community))) if self.stable else []

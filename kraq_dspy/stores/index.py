@@ -2,6 +2,7 @@
 
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
+passages.graph  passages and the entities that they name, in arrays
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
 
@@ -23,7 +24,7 @@ from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
 from kraq_dspy.stores import manifest as manifests
-from kraq_dspy.stores import states, tables
+from kraq_dspy.stores import passages, states, tables
 from kraq_dspy.stores.codec import loads, restored, storable
 from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.lock import FileLock
@@ -61,8 +62,7 @@ class Index(SharedByCopies):
         self.results = ResultStore(database)
         self._manifest = manifest
         self._database = database
-        self._lease = lease
-        self._lock = lock
+        self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
         self._opening = threading.RLock()
@@ -112,8 +112,7 @@ class Index(SharedByCopies):
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False) -> Self:
         """An index that exists. One of an older schema is brought up to date first.
 
-        Readers get the last complete state; with `unfinished`, what a writer is making, or has left half-way. Where
-        there is no complete state yet they get that in any case.
+        Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
 
         Raises IndexStateError when it is absent, foreign, damaged or of a newer schema; IndexLockedError when `write`
         is asked for and another process holds it.
@@ -169,6 +168,7 @@ class Index(SharedByCopies):
             return
         for name in self._unsealed():
             self._store(name).seal()
+        passages.complete_passage_graph(self)
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -200,6 +200,8 @@ class Index(SharedByCopies):
         if not self._database.write:
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
+            if changes.get("complete") is False:
+                passages.forget_passage_graph(self.home)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
@@ -306,10 +308,9 @@ class Index(SharedByCopies):
         self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
     ) -> list[Question]:
         """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
-        columns = {"level": level, "source": source}
-        asked_for = {column: value for column, value in columns.items() if value is not None}
-        where = [f"{column} IS ?" for column in asked_for] + ([] if duplicates else ["duplicate_of IS NULL"])
-        return list(self._stream(Question, " AND ".join(where), tuple(asked_for.values())))
+        columns = {column: value for column, value in (("level", level), ("source", source)) if value is not None}
+        where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
+        return list(self._stream(Question, " AND ".join(where), tuple(columns.values())))
 
     def communities_at(self, level: int) -> list[Community]:
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""

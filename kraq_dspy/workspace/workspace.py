@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
@@ -15,30 +15,26 @@ from kraq_dspy.config import Settings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.graph.passage_graph import PassageGraph
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.defaults import fill_in, own_adapter
 from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
-from kraq_dspy.prepare.k2rag import SummarisedCorpus, open_summarised
-from kraq_dspy.prepare.raptor import open_tree
 from kraq_dspy.prepare.sentences import sentence_vectors
 from kraq_dspy.programs.announce import answer_listeners
 from kraq_dspy.programs.both_ways import call
-from kraq_dspy.programs.retrievers import (
-    KnownMetadata,
-    NearestQuestions,
-    PassageGraph,
-    QuestionCommunities,
-    SummaryTree,
-    passage_graph,
-)
+from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.state import load_state
-from kraq_dspy.records import Chunk, Community, Entity, Question, Relationship
+from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.passages import open_passage_graph
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
 from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
+
+if TYPE_CHECKING:
+    from kraq_dspy.prepare.k2rag import SummarisedCorpus
 
 PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
 """What a streamed answer consists of."""
@@ -115,12 +111,8 @@ class Workspace:
 
     @cached_property
     def passage_graph(self) -> PassageGraph:
-        """Chunks and the entities that they mention, for PageRank. Built once; 0.6 s at 15,000 chunks."""
-        return passage_graph(
-            self.index.ids(Chunk),
-            ((chunk_id, entity.id) for entity in self.index.all(Entity) for chunk_id in entity.chunk_ids),
-            ((link.source_id, link.target_id, link.weight) for link in self.index.all(Relationship)),
-        )
+        """Chunks and the entities that they mention, for PageRank."""
+        return open_passage_graph(self.index)
 
     @cached_property
     def graph(self) -> IndexGraph:
@@ -150,11 +142,15 @@ class Workspace:
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
+        from kraq_dspy.prepare.raptor import open_tree
+
         return open_tree(self.index, self.embedder)
 
     @cached_property
-    def summarised(self) -> SummarisedCorpus:
+    def summarised(self) -> "SummarisedCorpus":
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
+        from kraq_dspy.prepare.k2rag import open_summarised  # brings all that makes an index
+
         return open_summarised(self.index, self.embedder)
 
     @cached_property

@@ -1,13 +1,14 @@
 import copy
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from kraq_dspy.config import EncoderSettings
-from kraq_dspy.embedders import load_embedder, resolve_encoder, sentence
+from kraq_dspy.embedders import load_embedder, resolve_encoder, sentence, torch_encoder
 from kraq_dspy.embedders.sentence import SentenceEmbedder, precision_of
 from kraq_dspy.errors import ConfigError
 from tests.embedders.references import library_vectors
@@ -21,9 +22,11 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def minilm() -> SentenceEmbedder:
-    return SentenceEmbedder(precision="fp32")
+@pytest.fixture(scope="module", params=["numpy", "torch"])
+def minilm(request: pytest.FixtureRequest) -> Iterator[SentenceEmbedder]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentence, "FEW", 1 << 30 if request.param == "numpy" else 0)
+        yield SentenceEmbedder(precision="fp32")
 
 
 def packaged_path() -> str:
@@ -82,7 +85,7 @@ def test_more_texts_than_are_tokenized_at_once_keep_their_order(
     texts = ["word " * (7 * i % 40) for i in range(20)]
     expected = minilm.encode_passages(texts)
 
-    monkeypatch.setattr(sentence, "_SLICE", 3)
+    monkeypatch.setattr(torch_encoder, "_SLICE", 3)
 
     np.testing.assert_allclose(minilm.encode_passages(texts), expected, atol=1e-6)  # some processors round by batch
     np.testing.assert_allclose(
@@ -134,11 +137,26 @@ def test_auto_means_the_precision_that_this_processor_is_fast_in_and_is_made_exp
         precision_of("int8")
 
 
-def test_loading_the_packaged_encoder_imports_no_heavier_library_than_torch() -> None:
+def test_vectors_of_numpy_and_of_torch_agree_and_one_takes_over_from_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence, "FEW", 50)
+    encoder = SentenceEmbedder(precision="fp32")
+
+    first = encoder.encode_passages(TEXTS[:1])  # 10 tokens
+    assert encoder._torch is None
+    many = encoder.encode_passages(TEXTS)  # 256 and more
+    assert encoder._torch is not None
+
+    np.testing.assert_allclose(first[0], many[0], atol=1e-6)
+    monkeypatch.setattr(sentence, "FEW", 1000)
+    np.testing.assert_allclose(SentenceEmbedder(precision="fp32").encode_passages(TEXTS), many, atol=1e-6)
+
+
+def test_encoding_a_question_imports_neither_torch_nor_other_heavy_libraries() -> None:
     code = (
         "import sys\nfrom kraq_dspy.config import EncoderSettings\nfrom kraq_dspy.embedders import load_embedder\n"
-        "load_embedder(EncoderSettings()).encode_queries(['x'])\n"
-        "print([name for name in ('transformers', 'sentence_transformers', 'huggingface_hub') if name in sys.modules])"
+        "load_embedder(EncoderSettings(precision='fp32')).encode_queries(['x'])\n"
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

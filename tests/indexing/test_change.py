@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
@@ -17,7 +18,9 @@ from kraq_dspy.indexing.check import check_index
 from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.stores import passages
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.passages import open_passage_graph
 from tests.conftest import KeywordEmbedder
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
@@ -183,3 +186,37 @@ def test_an_imported_index_is_not_edited_piecemeal(tmp_path: Path, embedder: Key
     source.unlink()
     with pytest.raises(IndexStateError, match="which is not there"):
         resume_index(path, embedder=embedder)
+
+
+def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    path = tmp_path / "walked.kraq"
+    build_index([document(n) for n in range(4)], path, settings=small(), embedder=embedder)
+    add_documents(path, [document(4)], embedder=embedder)
+
+    with Index.open(path) as index:
+        kept = open_passage_graph(index)
+        (index.home / passages.FILE).unlink()  # as in an index that an older version made
+        made = open_passage_graph(index)
+        chunk_ids = sorted(index.ids(Chunk))
+        of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (kept, made)]
+        np.testing.assert_allclose(of_both[0], of_both[1])
+
+    assert kept.knows(chunk_ids) == [True] * 5
+    assert isinstance(kept.weights, np.memmap)
+
+
+def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    path = tmp_path / "changed.kraq"
+    build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
+
+    with Index.open(path, write=True) as index:
+        assert (index.home / passages.FILE).exists()
+        index.update_manifest(complete=False)
+        index.replace(Relationship, [])
+        index.update_manifest(complete=True)
+
+    with Index.open(path) as index:
+        mentions = sum(len(set(entity.chunk_ids)) for entity in index.all(Entity))
+        assert len(open_passage_graph(index).weights) == 2 * mentions

@@ -1,5 +1,6 @@
 """Retrievers: one interface (`ports.Retriever`), one file each, and one contract test that all of them pass."""
 
+from kraq_dspy.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever
 from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
@@ -11,7 +12,7 @@ from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetrieve
 from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
 from kraq_dspy.programs.retrievers.metadata_filter import KnownMetadata, MetadataFilterRetriever
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
-from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph, passage_graph
+from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
 from kraq_dspy.programs.retrievers.raptor import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever, ReportRetriever

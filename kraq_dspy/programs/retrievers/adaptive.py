@@ -10,10 +10,11 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kraq_dspy.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
-from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever, PassageGraph
+from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.records import Hit
 from kraq_dspy.validation import require_counts, require_numbers
 
@@ -74,16 +75,17 @@ class AdaptiveRetriever(Retrieving):
         chunks = {hit.chunk.id: hit.chunk for hit in ranking}
         visits = self.walk.visits(ranking[: self.start])
         excluded = set(request.exclude)
-        most_visited = best_first({id: visit for id, visit in visits.items() if id not in excluded}, size)
-        for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in most_visited if chunk_id not in chunks]):
+        most_visited = [] if visits is None else visits.best(size + len(excluded))
+        new = [chunk_id for chunk_id, _ in most_visited if chunk_id not in excluded][:size]
+        for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id in new if chunk_id not in chunks]):
             if matches(chunk, request.filters):
                 chunks[chunk.id] = chunk
         base = {hit.chunk.id: hit.score / ranking[0].score for hit in ranking}
         beyond = base[ranking[-1].chunk.id]
-        peak = max(visits.values(), default=1.0)
+        shares = [0.0] * len(chunks) if visits is None else [one / visits.peak for one in visits.of(list(chunks))]
         scores = {
-            chunk_id: weight * (visits.get(chunk_id, 0.0) / peak) ** 0.25 + (1 - weight) * base.get(chunk_id, beyond)
-            for chunk_id in chunks
+            chunk_id: weight * share**0.25 + (1 - weight) * base.get(chunk_id, beyond)
+            for chunk_id, share in zip(chunks, shares, strict=True)
         }
         return [Hit(chunks[chunk_id], score, question, "adaptive") for chunk_id, score in best_first(scores, k)]
 

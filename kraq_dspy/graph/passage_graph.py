@@ -1,0 +1,192 @@
+"""Keeps passages and the entities that they name as one graph in arrays, and walks over it.
+
+In a file the arrays are mapped: to open it takes no time, and processes that read it share its memory.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.copies import SharedByCopies
+from kraq_dspy.files import replaced
+
+_PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visits:
+    """How often a walk comes to each passage; together with those to entities 1. Passages are numbered by their ids."""
+
+    ids: NDArray[np.bytes_]
+    shares: NDArray[np.float64]
+
+    @property
+    def peak(self) -> float:
+        return float(self.shares.max(initial=0.0))
+
+    def of(self, ids: Sequence[str]) -> list[float]:
+        """0 for a passage that the walk does not reach, or the graph does not know."""
+        places = find_ids(self.ids, ids)
+        return [float(self.shares[place]) if place >= 0 else 0.0 for place in places]
+
+    def best(self, count: int | None = None) -> list[tuple[str, float]]:
+        """The most visited passages, all that were visited without `count`; ties by id."""
+        places = np.flatnonzero(self.shares)
+        if count is not None and count < len(places):
+            least = np.partition(self.shares[places], len(places) - count)[len(places) - count]
+            places = places[self.shares[places] >= least]
+        places = places[np.lexsort((places, -self.shares[places]))][:count]
+        return [(self.ids[place].decode(), float(self.shares[place])) for place in places.tolist()]
+
+
+@dataclass(frozen=True)
+class PassageGraph(SharedByCopies):
+    """An undirected graph whose first vertices are the passages, by id; the rest are entities.
+
+    The neighbours of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`. `degrees` are sums of weights, and `weights`
+    those of the edges divided by the roots of both ends' degrees.
+    """
+
+    ids: NDArray[np.bytes_]
+    bounds: NDArray[np.int64]
+    neighbours: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    degrees: NDArray[np.float32]
+
+    def save(self, path: Path) -> None:
+        with replaced(path) as draft, open(draft, "wb") as file:
+            for part in (self.ids, self.bounds, self.neighbours, self.weights, self.degrees):
+                np.save(file, part)
+
+    @classmethod
+    def open(cls, path: Path) -> "PassageGraph":
+        with open(path, "rb") as file:
+            return cls(*(_mapped(path, file) for _ in range(5)))
+
+    def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
+        return [place >= 0 for place in find_ids(self.ids, chunk_ids)]
+
+    def visits(self, start: dict[str, float], damping: float) -> Visits:
+        """Personalised PageRank: a walker returns to `start`, by its weights, with probability 1 - `damping`.
+
+        With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
+        passes over the edges. Raises KeyError for a passage that the graph does not know.
+        """
+        reset = np.zeros(len(self.degrees))
+        places = find_ids(self.ids, list(start))
+        for chunk_id, place in zip(start, places, strict=True):
+            if place < 0:
+                raise KeyError(chunk_id)
+        reset[places] = list(start.values())
+        right = (1 - damping) * reset / reset.sum() / self._roots
+        solution, residual = np.zeros_like(right), right
+        direction, left = residual, float(residual @ residual)
+        enough = left * _PRECISE**2
+        while left > enough:
+            step = direction - damping * self._spread(direction)
+            length = left / float(direction @ step)
+            solution += length * direction
+            residual = residual - length * step
+            before, left = left, float(residual @ residual)
+            direction = residual + left / before * direction
+        shares = np.maximum(solution[: len(self.ids)] * self._roots[: len(self.ids)], 0)
+        return Visits(self.ids, shares)
+
+    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """To each vertex the weighted sum of its neighbours' values."""
+        sums = np.zeros_like(values)
+        if len(self._linked):
+            sums[self._linked] = np.add.reduceat(values[self.neighbours] * self.weights, self.bounds[self._linked])
+        return sums
+
+    @cached_property
+    def _linked(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.degrees)
+
+    @cached_property
+    def _roots(self) -> NDArray[np.float64]:
+        return np.sqrt(np.where(self.degrees > 0, self.degrees, 1).astype(np.float64))
+
+
+def passage_graph(
+    chunk_ids: Iterable[str],
+    mentions: Iterable[tuple[str, str]],
+    relationships: Iterable[tuple[str, str, float]] = (),
+) -> PassageGraph:
+    """From (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+
+    A pair that is given twice is one edge of weight 1. Weights of links between the same two entities, in either
+    direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk
+    id that is not in `chunk_ids` and for a negative weight.
+    """
+    passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
+    place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}
+    entity: dict[str, int] = {}
+    sources, targets, weights = array("q"), array("q"), array("d")
+    for chunk_id, entity_id in mentions:
+        if chunk_id not in place:
+            raise ValueError(
+                f"A mention names the chunk {chunk_id!r}, which is not among the {len(passages)} passages."
+            )
+        sources.append(place[chunk_id])
+        targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+    weights.extend([1.0] * len(sources))
+    for source_id, target_id, weight in relationships:
+        if weight < 0:
+            raise ValueError(f"The link from {source_id!r} to {target_id!r} weighs {weight}; expected 0 or more.")
+        if source_id == target_id or weight == 0:
+            continue
+        ends = [len(passages) + entity.setdefault(one, len(entity)) for one in (source_id, target_id)]
+        sources.append(min(ends))
+        targets.append(max(ends))
+        weights.append(weight)
+    n_vertices = len(passages) + len(entity)
+    return _of_edges(np.array(passages, "S"), n_vertices, *map(np.asarray, (sources, targets, weights)))
+
+
+def _of_edges(
+    ids: NDArray[np.bytes_],
+    n_vertices: int,
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> PassageGraph:
+    keys, which = np.unique(sources * n_vertices + targets, return_inverse=True)
+    summed = np.bincount(which, weights, len(keys))
+    one, other = keys // max(n_vertices, 1), keys % max(n_vertices, 1)
+    summed[one < len(ids)] = 1  # mentions, however often they are given
+    ends = np.concatenate([one, other])
+    order = np.argsort(ends, kind="stable")
+    both = np.concatenate([summed, summed])
+    degrees = np.bincount(ends, both, n_vertices)
+    neighbours = np.concatenate([other, one])[order]
+    divided = both[order] / np.sqrt(degrees[ends[order]] * degrees[neighbours])
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_vertices))])
+    return PassageGraph(
+        ids, bounds, neighbours.astype(np.int32), divided.astype(np.float32), degrees.astype(np.float32)
+    )
+
+
+def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
+    """Where each of `some` stands in sorted `ids`; -1 where it does not."""
+    if not len(ids) or not some:
+        return [-1] * len(some)
+    encoded = np.array([one.encode() for one in some], "S")
+    places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
+    return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]
+
+
+def _mapped(path: Path, file: Any) -> Any:
+    """The next of the arrays that were saved one after the other."""
+    np.lib.format.read_magic(file)
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    size = int(np.prod(shape)) * kind.itemsize
+    begin = file.tell()
+    file.seek(size, 1)
+    return np.memmap(path, kind, "r", begin, shape) if size else np.zeros(shape, kind)
