@@ -23,10 +23,10 @@ from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
-from kraq_dspy.prepare.graph import entity_vectors
+from kraq_dspy.prepare.graph import entity_vectors, report_vectors
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.kraq.pipeline import KRAQ
-from kraq_dspy.records import Chunk, Document, Entity, Question, content_id
+from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
@@ -69,6 +69,10 @@ class SummarisedCorpus(SharedByCopies):
     @property
     def has_graph(self) -> bool:
         return self.index.count(Entity) > 0
+
+    @property
+    def has_reports(self) -> bool:
+        return self.index.count(Summary) > 0
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return [self.passages[chunk_id] for chunk_id in ids]
@@ -152,6 +156,8 @@ async def _build(
         entities = summarised.count(Entity)
         if entities:
             await asyncio.to_thread(entity_vectors, summarised, embedder, progress)
+        if summarised.count(Summary):
+            await asyncio.to_thread(report_vectors, summarised, embedder, progress)
     report_made = SummarisedReport(
         documents=index.count(Document),
         tokens_before=(tokens := _tokens(index, {})),

@@ -104,20 +104,47 @@ def _qa_rag(space: "Workspace", retrieve: "Retriever", options: QARAGOptions) ->
 class K2RAGOptions:
     k: int = option(10, "Passages for each sub-question.", least=1)
     weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
+    topics: Literal["near", "wide"] = option(
+        "near", "The graph tells of the entities near the question, or of themes of the whole corpus too (wide)."
+    )
+    search: Literal["hybrid", "fusion", "mmr"] = option(
+        "hybrid", "For sub-questions: hybrid (the paper's), fusion of both rankings, mmr (passages unlike each other)."
+    )
 
 
 def _k2rag(space: "Workspace", part: None, options: K2RAGOptions) -> "dspy.Module":
-    from kraq_dspy.prepare.graph import IndexGraph, entity_vectors
+    from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
     from kraq_dspy.prepare.k2rag import shortener
     from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph
-    from kraq_dspy.programs.retrievers import HybridRetriever
+    from kraq_dspy.programs.retrievers import ReportRetriever
 
     corpus = space.summarised
-    knowledge = None
+    knowledge = themes = None
     if corpus.has_graph:
-        knowledge = KnowledgeGraph(entity_vectors(corpus.index, space.embedder), IndexGraph(corpus.index))
-    retrieve = HybridRetriever(corpus, corpus.vectors, space.embedder, weight=options.weight)
+        graph = IndexGraph(corpus.index)
+        if options.topics == "wide" and corpus.has_reports:
+            themes = ReportRetriever(report_vectors(corpus.index, space.embedder), graph)
+        knowledge = KnowledgeGraph(entity_vectors(corpus.index, space.embedder), graph, themes=themes)
+    retrieve = _summarised_search(space, options)
     return K2RAG(knowledge, retrieve, shortener(space.models.settings.k2rag, share=K2RAG.SHARE), k=options.k)
+
+
+def _summarised_search(space: "Workspace", options: K2RAGOptions) -> "Retriever":
+    """What finds passages of the summarised corpus."""
+    from kraq_dspy.programs.retrievers import (
+        BM25Retriever,
+        DenseRetriever,
+        FusionRetriever,
+        HybridRetriever,
+        MMRRetriever,
+    )
+
+    corpus, embedder = space.summarised, space.embedder
+    if options.search == "fusion":
+        dense = DenseRetriever(corpus, corpus.vectors, embedder)
+        return FusionRetriever([dense, BM25Retriever(corpus, corpus.vectors)])
+    hybrid = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
+    return MMRRetriever(hybrid, corpus.vectors, embedder) if options.search == "mmr" else hybrid
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ from typing import TypeVar
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.hybrid import FusionRetriever
 from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
 from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.validation import require_counts
@@ -32,7 +35,12 @@ class LocalContext:
 
 class KnowledgeGraph(SharedByCopies):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
-    broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages."""
+    broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
+
+    With `themes`, which finds reports by their own meaning, the reports are both kinds, fused, and the entity with the
+    most links of each report's community is told of too: topics that no entity near the question leads to (the future
+    work of the K2RAG paper, section 6).
+    """
 
     def __init__(
         self,
@@ -43,11 +51,14 @@ class KnowledgeGraph(SharedByCopies):
         n_entities: int = 10,
         level: int = 2,
         tokens: int = 8000,
+        themes: RetrieverLike | None = None,
     ) -> None:
         require_counts(k=k, n_entities=n_entities, tokens=tokens)
         self.nearest = nearest
         self.graph = graph
-        self.reports = EntityReportRetriever(nearest, graph, n_entities=n_entities, level=level)
+        own_reports = EntityReportRetriever(nearest, graph, n_entities=n_entities, level=level)
+        self.reports = own_reports if themes is None else FusionRetriever([own_reports, as_retriever(themes)])
+        self.is_wide = themes is not None
         self.k = k
         self.n_entities = n_entities
         self.tokens = tokens
@@ -57,7 +68,19 @@ class KnowledgeGraph(SharedByCopies):
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
         near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
         reports = self.reports(question, self.n_entities)
+        if self.is_wide:
+            near += self._centres(reports, {entity.id for entity in entities}, scored[-1][1] if scored else 0.0)
         return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
+
+    def _centres(self, reports: Sequence[Hit], known: set[str], score: float) -> list[tuple[Entity, float]]:
+        """Of each report's community the entity with the most links, unless it is known; each with `score`."""
+        centres: dict[str, Entity] = {}
+        for community, _ in self.graph.reports([hit.chunk.id for hit in reports]):
+            members = self.graph.entities(sorted(set(community.entity_ids) - known))
+            if members:
+                centre = max(members, key=lambda entity: entity.degree)
+                centres.setdefault(centre.id, centre)
+        return [(centre, score) for centre in centres.values()]
 
 
 def local_context(
