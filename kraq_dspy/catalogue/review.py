@@ -52,17 +52,17 @@ def waiting(catalogue: Catalogue, status: str | None = None) -> list[CatalogueEn
     return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 
-def approve(index: Index, catalogue: Catalogue, number: int, *, by: str) -> CatalogueEntry:
+def approve(index: Index, catalogue: Catalogue, number: int, *, by: str, version: int | None = None) -> CatalogueEntry:
     """Served from now on. Its sources are the documents as they are now; those that are gone no longer count.
 
     Nothing changes where it is approved and its sources are up to date. Raises CatalogueError for an entry that has no
-    answer, or that is not there.
+    answer, or that is not there, CatalogueConflictError for one that is not of this `version` any more.
     """
     entry = catalogue.get(number)
     sources = present_sources(index, [source.document_id for source in entry.sources])
-    if (entry.status, entry.sources) == ("approved", sources):
+    if (entry.status, entry.sources) == ("approved", sources) and version in (None, entry.version):
         return entry
-    return catalogue.change(number, by=by, action="approved", status="approved", sources=sources)
+    return catalogue.change(number, by=by, action="approved", version=version, status="approved", sources=sources)
 
 
 def answer(
@@ -74,10 +74,12 @@ def answer(
     by: str,
     document_ids: Sequence[str] | None = None,
     approved: bool = True,
+    version: int | None = None,
 ) -> CatalogueEntry:
     """Give an entry an answer, resting on these documents; on those it had, as they are now, where None is given.
 
-    Raises CatalogueError for an empty answer, UnknownRecordError for a document that is not there.
+    Raises CatalogueError for an empty answer, UnknownRecordError for a document that is not there,
+    CatalogueConflictError for an entry that is not of this `version` any more.
     """
     if not text.strip():
         raise CatalogueError("The answer is empty. Say what people are to be told, or leave the entry as it is.")
@@ -87,7 +89,8 @@ def answer(
         fields["sources"] = present_sources(index, [source.document_id for source in entry.sources])
     else:
         fields["sources"] = sources_of(index, document_ids)
-    return catalogue.change(number, by=by, action="edited" if entry.answer else "answered", **fields)
+    action = "edited" if entry.answer else "answered"
+    return catalogue.change(number, by=by, action=action, version=version, **fields)
 
 
 def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[AnswerEvidence]:

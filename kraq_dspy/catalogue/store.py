@@ -170,11 +170,13 @@ class Catalogue(SharedByCopies):
                     outcomes[action].append(old.number)
         return AddReport(**{name: tuple(numbers) for name, numbers in outcomes.items()}, conflicts=tuple(conflicts))
 
-    def change(self, number: int, *, by: str, action: str = "edited", **fields: Any) -> CatalogueEntry:
+    def change(
+        self, number: int, *, by: str, action: str = "edited", version: int | None = None, **fields: Any
+    ) -> CatalogueEntry:
         """A new version with other `answer`, `status` or `sources`. Raises CatalogueError, also for an approval of an
-        entry without an answer."""
+        entry without an answer, and CatalogueConflictError where the entry is no longer of this `version`."""
         with self._table.writing() as entries:
-            old = _existing(entries, number)
+            old = _existing(entries, number, version)
             changed = dataclasses.replace(old, **fields)
             if changed.status not in STATUSES:
                 raise CatalogueError(f"There is no status {changed.status!r}; there are: {', '.join(STATUSES)}.")
@@ -182,10 +184,10 @@ class Catalogue(SharedByCopies):
                 raise CatalogueError(f"Entry {number} has no answer yet. Give it one before it is approved.")
             return entries.update(old, action, by, **fields)
 
-    def remove(self, number: int, *, by: str) -> None:
-        """Its history stays. Raises CatalogueError."""
+    def remove(self, number: int, *, by: str, version: int | None = None) -> None:
+        """Its history stays. Raises CatalogueError, and CatalogueConflictError as `change` does."""
         with self._table.writing() as entries:
-            entries.remove(_existing(entries, number), by)
+            entries.remove(_existing(entries, number, version), by)
 
     def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> CatalogueEntry:
         """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
@@ -217,10 +219,12 @@ class Catalogue(SharedByCopies):
         return [entry.number for entry in stale]
 
 
-def _existing(entries: EntryReader, number: int) -> CatalogueEntry:
+def _existing(entries: EntryReader, number: int, version: int | None = None) -> CatalogueEntry:
     entry = entries.get(number)
     if entry is None:
         raise CatalogueError(f"The catalogue has no entry {number}. See them all: kraq catalogue list DIR")
+    if version not in (None, entry.version):
+        raise CatalogueConflictError(f"Entry {number} has changed meanwhile. Look at it again.")
     return entry
 
 

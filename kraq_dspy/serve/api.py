@@ -4,6 +4,7 @@ A function that waits for models is a coroutine; the others read the index and r
 """
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -45,11 +46,11 @@ GONE = 499
 class Api:
     """What the answers are made of."""
 
-    def __init__(self, served: Served, settings: ServeSettings) -> None:
+    def __init__(self, served: Served, settings: ServeSettings, metrics_folder: Path | None = None) -> None:
         self.served = served
         self.settings = settings
         self.places = Places(settings.at_once, settings.waiting)
-        self.metrics = Metrics(served, self.places)
+        self.metrics = Metrics(served, self.places, metrics_folder)
 
     # What an index holds
 

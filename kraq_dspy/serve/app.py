@@ -24,11 +24,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kraq_dspy.serve.api import GONE, Api
 from kraq_dspy.serve.endpoints import ENDPOINTS, Endpoint
 from kraq_dspy.serve.errors import RequestError, response_of
-from kraq_dspy.serve.guard import Guard
+from kraq_dspy.serve.guard import Guard, Rates
 from kraq_dspy.serve.metrics import Metrics
 from kraq_dspy.serve.openapi import openapi
 from kraq_dspy.serve.served import Served
 from kraq_dspy.serve.settings import ServeSettings
+from kraq_dspy.serve.shared import Shared
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
@@ -39,9 +40,10 @@ BODY_S = 30.0
 ROUTE = "kraq_route"
 
 
-def make_app(served: Served, settings: ServeSettings) -> ASGIApp:
-    """The ASGI application of these indexes."""
-    api = Api(served, settings)
+def make_app(served: Served, settings: ServeSettings, shared: Shared | None = None) -> ASGIApp:
+    """The ASGI application of these indexes; `shared` is what it shares with other workers."""
+    api = Api(served, settings, shared.metrics if shared else None)
+    rates = Rates(settings.rate, time.monotonic, shared.rates, shared.salt) if shared else None
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -60,7 +62,7 @@ def make_app(served: Served, settings: ServeSettings) -> ASGIApp:
     routes += _page_routes()
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unknown})
     app.state.api = api
-    return Counted(Guard(app, settings), api.metrics)
+    return Counted(Guard(app, settings, rates), api.metrics)
 
 
 class Counted:

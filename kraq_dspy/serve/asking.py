@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,13 +32,15 @@ PATIENCE_S = 60.0
 
 
 class Places:
-    """Bounds the questions that are answered at the same time, and those that wait for it."""
+    """Bounds the questions that are answered at the same time, and those that wait for it. `changed` is called when
+    their numbers change."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self.at_once = at_once
         self.most_waiting = waiting
         self.in_use = 0
         self.waiting = 0
+        self.changed: Callable[[], None] = lambda: None
         self._free = asyncio.Semaphore(at_once)
 
     def require_room(self) -> None:
@@ -49,17 +51,22 @@ class Places:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         self.require_room()
-        self.waiting += 1
+        self._count(waiting=1)
         try:
             await self._free.acquire()
         finally:
-            self.waiting -= 1
-        self.in_use += 1
+            self._count(waiting=-1)
+        self._count(in_use=1)
         try:
             yield
         finally:
-            self.in_use -= 1
+            self._count(in_use=-1)
             self._free.release()
+
+    def _count(self, *, in_use: int = 0, waiting: int = 0) -> None:
+        self.in_use += in_use
+        self.waiting += waiting
+        self.changed()
 
 
 @dataclass(frozen=True)

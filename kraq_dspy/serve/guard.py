@@ -5,9 +5,11 @@ Plain ASGI: nothing is held back or buffered, so answers stream, and a client th
 
 import hmac
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, MutableSequence
+from hashlib import blake2b
 from math import ceil
+from secrets import token_bytes
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,8 +24,8 @@ OPEN = ("/health", "/ready", "/", "/favicon.ico")
 OPEN_FOLDER = "/page/"
 
 BURST_S = 10
-CLIENTS = 4096
-"""Clients whose rates are remembered; the one that was longest silent is forgotten first."""
+BUCKETS = 1 << 14
+"""For the rates of clients; two clients of thousands may share one."""
 
 _FIXED = {
     "X-Content-Type-Options": "nosniff",
@@ -41,10 +43,10 @@ _FIXED = {
 class Guard:
     """The application, behind everything that a request must meet first."""
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings, rates: "Rates | None" = None) -> None:
         self.app = app
         self.settings = settings
-        self.rates = Rates(settings.rate, clock)
+        self.rates = rates or Rates(settings.rate, time.monotonic)
         self.under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,26 +111,37 @@ class Guard:
 
 
 class Rates:
-    """A bucket for each client that fills by `rate` a second, up to ten seconds' worth, and loses one a request."""
+    """A bucket for each client that fills by `rate` a second, up to ten seconds' worth, and loses one a request.
 
-    def __init__(self, rate: float, clock: Callable[[], float]) -> None:
+    A client's bucket is one of `BUCKETS`, by a hash of its address with `salt`: memory is bounded, and processes can
+    share it (two numbers a bucket, zeros at first). Nobody locks it, since a killed process would keep the lock: of two
+    requests at the very same moment one may not count.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        clock: Callable[[], float],
+        memory: MutableSequence[float] | None = None,
+        salt: bytes | None = None,
+    ) -> None:
         self.rate = rate
         self.most = max(1.0, rate * BURST_S)
         self.clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._memory = array("d", bytes(16 * BUCKETS)) if memory is None else memory
+        self._salt = token_bytes(16) if salt is None else salt
 
     def wait(self, client: str) -> int:
         """0 where the client may ask now, else the whole seconds until it may."""
         if not self.rate:
             return 0
         now = self.clock()
-        level, at = self._buckets.pop(client, (self.most, now))
-        level = min(self.most, level + (now - at) * self.rate)
-        may = level >= 1
-        self._buckets[client] = (level - may, now)
-        while len(self._buckets) > CLIENTS:
-            self._buckets.popitem(last=False)
-        return 0 if may else ceil((1 - level) / self.rate)
+        digest = blake2b(client.encode(), digest_size=4, key=self._salt).digest()
+        bucket = 2 * (int.from_bytes(digest) % BUCKETS)
+        missing = max(0.0, self._memory[bucket] - (now - self._memory[bucket + 1]) * self.rate)
+        may = self.most - missing >= 1
+        self._memory[bucket], self._memory[bucket + 1] = missing + may, now
+        return 0 if may else ceil((1 - self.most + missing) / self.rate)
 
 
 def too_large(limit: int) -> RequestError:

@@ -1,10 +1,12 @@
-"""Counts what the server does, in Prometheus's text format."""
+"""Counts what the server does, in Prometheus's text format; several workers as one."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from kraq_dspy.serve.asking import Places
 from kraq_dspy.serve.served import Served
@@ -17,9 +19,13 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 
 
 class Metrics:
-    """Labels are routes, programs and states, never what a client sent: their number is bounded."""
+    """Labels are routes, programs and states, never what a client sent: their number is bounded.
 
-    def __init__(self, served: Served, places: Places) -> None:
+    `folder` is where several workers write their counts, by prometheus_client's way for that (its variable of the
+    environment is set before it is imported); any of them then tells those of all.
+    """
+
+    def __init__(self, served: Served, places: Places, folder: Path | None = None) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "kraq_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
@@ -32,14 +38,25 @@ class Metrics:
             registry=self.registry,
         )
         self.asked = Counter("kraq_questions", "Questions by outcome.", ("program", "outcome"), registry=self.registry)
-        in_use = Gauge("kraq_questions_in_progress", "Questions being answered.", registry=self.registry)
-        in_use.set_function(lambda: places.in_use)
-        waiting = Gauge("kraq_questions_waiting", "Questions that wait for a place.", registry=self.registry)
-        waiting.set_function(lambda: places.waiting)
-        self.registry.register(_Models(served))
+        in_use = self._gauge("kraq_questions_in_progress", "Questions being answered.")
+        waiting = self._gauge("kraq_questions_waiting", "Questions that wait for a place.")
+
+        def count_places() -> None:
+            in_use.set(places.in_use)
+            waiting.set(places.waiting)
+
+        places.changed = count_places
+        self._shown = self.registry
+        if folder is not None:
+            self._shown = CollectorRegistry()
+            MultiProcessCollector(self._shown, str(folder))  # type: ignore[no-untyped-call]
+        self._shown.register(_Models(served))
 
     def text(self) -> bytes:
-        return generate_latest(self.registry)
+        return generate_latest(self._shown)
+
+    def _gauge(self, name: str, documentation: str) -> Gauge:
+        return Gauge(name, documentation, registry=self.registry, multiprocess_mode="livesum")
 
 
 class _Models:

@@ -5,7 +5,7 @@ from typing import Any
 
 from kraq_dspy.catalogue.review import answer, approve, evidence_for, source_states, waiting
 from kraq_dspy.catalogue.store import Catalogue
-from kraq_dspy.errors import CatalogueError, UnknownRecordError
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
 from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.serve.errors import RequestError, not_found
 from kraq_dspy.serve.listing import page_of
@@ -38,19 +38,18 @@ def review(served: ServedIndex, number: int, decision: ReviewRequest) -> dict[st
     if not served.edit:
         raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
     catalogue = _catalogue(served)
-    there = _existing(catalogue, number)
-    if there.version != decision.version:
-        raise RequestError(409, "changed", f"Entry {number} has changed meanwhile. Look at it again.")
-    if decision.action == "reject":
-        catalogue.remove(number, by=REVIEWER)
-        return {"number": number, "status": "removed"}
+    _existing(catalogue, number)
+    here: Any = {"by": REVIEWER, "version": decision.version}
     try:
+        if decision.action == "reject":
+            catalogue.remove(number, **here)
+            return {"number": number, "status": "removed"}
         if decision.action == "edit":
-            answer(
-                served.index, catalogue, number, decision.answer or "", by=REVIEWER, document_ids=decision.document_ids
-            )
+            answer(served.index, catalogue, number, decision.answer or "", document_ids=decision.document_ids, **here)
         else:
-            approve(served.index, catalogue, number, by=REVIEWER)
+            approve(served.index, catalogue, number, **here)
+    except CatalogueConflictError as error:
+        raise RequestError(409, "changed", str(error)) from None
     except UnknownRecordError:
         raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
     return _whole(served, catalogue, number)

@@ -1,7 +1,7 @@
 """Says how an index is served: where, to whom, and how much at once."""
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kraq_dspy.errors import ConfigError
 
@@ -15,7 +15,8 @@ class ServeSettings:
     `rate` bounds the requests of one client a second (0: no bound), with bursts of ten seconds' worth. `at_once` bounds
     the questions that are answered at the same time, `waiting` those that wait for a place; the next one is refused
     (503). `connections` bounds all requests under way. `hosts` are names by which the server may be called besides
-    those of this machine and `host`; `origins` are web pages of elsewhere that may call it.
+    those of this machine and `host`; `origins` are web pages of elsewhere that may call it. `workers` are the processes
+    that share all this.
     """
 
     host: str = "127.0.0.1"
@@ -29,6 +30,7 @@ class ServeSettings:
     connections: int = 512
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    workers: int = 1
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
@@ -44,11 +46,30 @@ class ServeSettings:
             )
         if not 0 <= self.port <= 65_535:
             raise ConfigError(f"--port is {self.port}; a port is a number from 0 to 65535.")
-        for name in ("body_bytes", "at_once", "connections"):
+        for name in ("body_bytes", "at_once", "connections", "workers"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be 1 or more.")
         if self.rate < 0 or self.waiting < 0:
             raise ConfigError(f"rate ({self.rate:g}) and waiting ({self.waiting}) must be 0 or more.")
+        if self.at_once < self.workers:
+            raise ConfigError(
+                f"{self.workers} workers divide the {self.at_once} questions that are answered at once between them: "
+                "take fewer --workers, or a larger --at-once."
+            )
+
+    def of_worker(self, number: int) -> "ServeSettings":
+        """Those of one of the processes, with its part of what may be under way; `number` counts from 0."""
+
+        def part(total: int) -> int:
+            return total // self.workers + (number < total % self.workers)
+
+        return replace(
+            self,
+            at_once=part(self.at_once),
+            waiting=part(self.waiting),
+            connections=max(1, part(self.connections)),
+            workers=1,
+        )
 
     @property
     def is_local(self) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.serve.guard import Rates
+from kraq_dspy.serve.guard import BUCKETS, Rates
 from kraq_dspy.serve.settings import ServeSettings
 
 Clients = Callable[..., TestClient]
@@ -105,6 +105,13 @@ def test_a_bucket_fills_with_time_and_each_client_has_its_own() -> None:
     now[0] = 2.0
     assert [rates.wait("a") for _ in range(3)] == [0, 0, 1]
     assert Rates(0, lambda: 0.0).wait("a") == 0
+
+
+def test_processes_share_the_bucket_of_a_client() -> None:
+    memory, salt = [0.0] * 2 * BUCKETS, b"salt"
+    one, other = (Rates(1, lambda: 0.0, memory, salt) for _ in range(2))
+    assert [rates.wait("a") for rates in (one, other) * 6] == [0] * 10 + [1] * 2
+    assert one.wait("b") == 0
 
 
 def test_more_requests_than_there_may_be_at_once_are_refused(client_of: Clients) -> None:

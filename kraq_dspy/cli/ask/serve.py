@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.ask.serving import PORT, opened_all, require_server, run_server
+from kraq_dspy.cli.ask.serving import PORT, opened_all, require_server, run_server, serve_with_workers
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.options import Limits, Models
 
@@ -34,6 +34,9 @@ def serve(
     waiting: Annotated[
         int, typer.Option("--waiting", min=0, help="Questions that may wait; the next one is refused (503).")
     ] = 64,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that answer; the bounds are those of all together.")
+    ] = 1,
     rate: Annotated[
         float,
         typer.Option("--rate", min=0, help="Requests of one client a second; more are refused (429). 0: no bound."),
@@ -57,8 +60,11 @@ def serve(
 
     settings = ServeSettings(
         host=host, port=port, token=token or None, edit=edit, body_bytes=max_body * 1024, rate=rate, at_once=at_once,
-        waiting=waiting, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()),
+        waiting=waiting, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), workers=workers,
     )  # fmt: skip
+    if workers > 1:
+        serve_with_workers(index_dirs, models, limits, settings)
+        return
     tell_what_is_cut_off()
     with opened_all(index_dirs, models, limits, edit=edit) as indexes:
         run_server(indexes, settings)

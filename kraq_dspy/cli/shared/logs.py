@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,6 +38,25 @@ class _StandardError(logging.Handler):
 
 
 _handler = _StandardError()
+
+
+@dataclass(frozen=True)
+class Logs:
+    """How this process logs, for those that it starts."""
+
+    verbose: bool
+    as_json: bool
+    spans: bool
+
+    @classmethod
+    def here(cls) -> "Logs":
+        as_json = isinstance(_handler.formatter, JsonFormatter)
+        return cls(logging.getLogger().level == logging.INFO, as_json, "opentelemetry.sdk" in sys.modules)
+
+    def set_up(self) -> None:
+        set_up_logs(verbose=self.verbose, as_json=self.as_json)
+        if self.spans:
+            set_up_spans()
 
 
 def set_up_logs(*, verbose: bool, as_json: bool) -> None:

@@ -1,0 +1,109 @@
+"""`kraq serve` and `kraq explore` as real processes: Ctrl-C in the middle of an answer, and workers that share."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("starlette", reason="needs the extra serve")
+
+from kraq_dspy.indexing.build import build_index
+from kraq_dspy.records import Document
+from kraq_dspy.stores.index import Index
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
+PATIENCE_S = 120
+LONG_MS = 10_000.0 * PATIENCE_S
+QUESTION = {"question": "Who wrote Don Juan?", "program": "traditional"}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the encoder that the command line loads."""
+    out = tmp_path_factory.mktemp("processes") / "people.kraq"
+    texts = {"Byron": "Lord Byron wrote Don Juan in Italy.", "Ada": "Ada Lovelace was the daughter of Lord Byron."}
+    build_index([Document(name, name, text) for name, text in texts.items()], out)
+    return out
+
+
+@contextmanager
+def kraq(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running server and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kraq_dspy.cli", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield process, next(line for line in process.stdout if line.startswith("http")).split()[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def require_ended_by_ctrl_c(process: subprocess.Popen[str], address: str, index: Path) -> None:
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "Stopping" in errors or "Interrupted." in errors
+    socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))).close()
+    Index.open(index, write=True).close()
+
+
+@contextmanager
+def streaming(address: str) -> Iterator[None]:
+    """Reads an answer until its model is asked."""
+    body = {**QUESTION, "stream": True}
+    with httpx.stream("POST", f"{address}/api/ask", json=body, timeout=PATIENCE_S) as answer:
+        lines = answer.iter_lines()  # as long as this lives, the client stays
+        assert 'data: {"stage": "answering"}' in lines
+        yield
+
+
+@pytest.mark.parametrize("command", [["serve"], ["explore", "--no-browser"]])
+def test_ctrl_c_in_the_middle_of_an_answer_ends_it_without_a_traceback_and_frees_port_and_index(
+    command: list[str], people: Path, stand_in: Any
+) -> None:
+    with stand_in(latency_ms=LONG_MS) as model:
+        words = [*command, people, "--port", "0", "--lm", "hosted_vllm/stand-in", "--api-base", model.url]
+        with kraq(*words) as (process, address), streaming(address):
+            require_ended_by_ctrl_c(process, address, people)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the workers in /proc")
+def test_workers_share_the_limit_on_calls_and_what_they_count_and_end_together(people: Path, stand_in: Any) -> None:
+    with stand_in() as model:
+        words = ["--workers", "2", "--max-calls", "2", "--lm", "hosted_vllm/stand-in", "--api-base", model.url]
+        with kraq("serve", people, "--port", "0", *words) as (process, address):
+            first, second = workers_of(process.pid)
+            os.kill(first, signal.SIGSTOP)  # so that the second answers
+            assert httpx.post(f"{address}/api/ask", json=QUESTION, timeout=PATIENCE_S).status_code == 200
+            os.kill(first, signal.SIGCONT)
+            os.kill(second, signal.SIGSTOP)
+            model.configure(latency_ms=LONG_MS)
+            with streaming(address):
+                refused = httpx.post(f"{address}/api/ask", json=QUESTION, timeout=PATIENCE_S)
+                assert (refused.status_code, refused.json()["error"]["code"]) == (503, "budget")
+                counts = httpx.get(f"{address}/metrics", timeout=PATIENCE_S).text.splitlines()
+                assert 'kraq_model_calls_total{index="people"} 1.0' in counts
+                assert 'kraq_requests_total{method="POST",route="/api/ask",status="200"} 1.0' in counts
+                assert 'kraq_requests_total{method="POST",route="/api/ask",status="503"} 1.0' in counts
+                assert "kraq_questions_in_progress 1.0" in counts
+                os.kill(second, signal.SIGCONT)
+                require_ended_by_ctrl_c(process, address, people)
+
+
+def workers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
