@@ -294,8 +294,9 @@ class CatalogueEntry:
     """A question with its prepared answer. `number` is the entry's own for ever; `version` counts its changes from 1.
 
     `status` is "approved" (served), "pending" (waits for an answer, or for approval of the one it has) or "stale" (a
-    source document has changed). `origin`: "person", "import", "failed", "kraq" or "synthetic". Of a question that a
-    program failed at, `given` is what it said, `evidence` what it saw, and `asked` how often it failed.
+    source document has changed). `origin`: "person", "import", "failed", "answered", "kraq" or "synthetic". Of a
+    question that a program failed at, `given` is what it said, `evidence` what it saw, `asked` how often it failed, and
+    `failure` the class of the last failure (`catalogue.failures`).
     """
 
     number: int
@@ -310,6 +311,7 @@ class CatalogueEntry:
     given: str = ""
     evidence: tuple[AnswerEvidence, ...] = ()
     asked: int = 0
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

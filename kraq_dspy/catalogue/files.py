@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from kraq_dspy.catalogue.failures import CLASSES
 from kraq_dspy.catalogue.store import STATUSES, NewEntry, question_key
 from kraq_dspy.corpus.formats.json_rows import read_json, read_json_lines
 from kraq_dspy.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
@@ -16,8 +17,8 @@ from kraq_dspy.errors import CatalogueError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
 
 FORMATS = ("csv", "jsonl")
-COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given", "asked", "evidence")
-ORIGINS = ("person", "import", "failed", "kraq", "synthetic")
+COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given", "asked", "failure", "evidence")
+ORIGINS = ("person", "import", "failed", "answered", "kraq", "synthetic")
 
 _READERS: dict[str, Reader] = {
     ".csv": read_csv,
@@ -92,6 +93,7 @@ def _fields(entry: CatalogueEntry) -> dict[str, Any]:
         "origin": entry.origin,
         "given": entry.given,
         "asked": entry.asked,
+        "failure": entry.failure,
         "evidence": [
             {"chunk_id": passage.chunk_id, "document_id": passage.document_id, "text": passage.text}
             for passage in entry.evidence
@@ -117,6 +119,7 @@ def _entry(row: Row, where: str) -> ReadEntry | BadRow:
             given=str(values.get("given", "")),
             evidence=_evidence(str(values.get("evidence", ""))),
             asked=int(values.get("asked", 0)),
+            failure=_one_of(("", *CLASSES), values.get("failure", ""), "failure"),
         )
     except ValueError as error:
         return BadRow(f"{where}: {error}.", row.key)

@@ -9,6 +9,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy.catalogue.ask_all import ask_all
+from kraq_dspy.catalogue.failures import class_of
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import document_hashes, present_sources, sources_of
 from kraq_dspy.catalogue.store import Catalogue
@@ -40,15 +41,17 @@ class AnswersReport:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Entries that wait, of one status ("pending" or "stale"); at most `limit` of them."""
+    """Entries that wait, of a status ("pending" or "stale") and of a class of failures; at most `limit` of them."""
 
     status: str = "pending"
     limit: int | None = None
+    failure: str = ""
 
 
-def waiting(catalogue: Catalogue, status: str | None = None) -> list[CatalogueEntry]:
-    """Pending entries, then stale ones, or one of both; first what programs failed at most often."""
+def waiting(catalogue: Catalogue, status: str | None = None, failure: str = "") -> list[CatalogueEntry]:
+    """Pending entries, then stale ones, or one of both, of a class of failures; first what failed most often."""
     entries = [entry for each in ([status] if status else ["pending", "stale"]) for entry in catalogue.entries(each)]
+    entries = [entry for entry in entries if failure in ("", class_of(entry))]
     return sorted(entries, key=lambda entry: (entry.status, -entry.asked, entry.number))
 
 
@@ -137,7 +140,7 @@ def answer_with_model(
     started = perf_counter()
     lm = models["teacher" if models.has_own("teacher") else "answerer"]
     which = which or Waiting()
-    listed = [one for one in waiting(catalogue, which.status) if one.status == "stale" or not one.answer]
+    listed = [one for one in waiting(catalogue, which.status, which.failure) if one.status == "stale" or not one.answer]
     entries = {str(entry.number): entry for entry in listed[: which.limit]}
     chunks = set(index.ids(Chunk))
     counts = {True: 0, False: 0}

@@ -17,19 +17,22 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.catalogue.failures import failure_of
 from kraq_dspy.catalogue.near_miss import contradiction
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure, raise_if_final
+from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
-from kraq_dspy.signatures import ConfirmSameQuestion, FindSameQuestion
+from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
 
 logger = logging.getLogger(__name__)
 
 SCANS = ("narrow", "full")
 CHECKS = ("model", "rules", "none")
+LEARNING = ("no", "review", "serve")
 NO_MATCH = -1
 UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
 
@@ -48,8 +51,11 @@ class PreparedAnswers(Protocol):
     def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
         """Up to `k`, of the most similar questions, best first."""
 
-    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> None:
-        """Note that a program failed at the question."""
+    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
+
+    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
+        """Take over an answer that was found right; False where the question has one, or was taken out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +68,11 @@ class Rejected:
 
 @dataclass(slots=True)
 class CatalogueSearch:
-    """How a question was looked up. `calls` counts both steps'; `blocks` those that were asked about.
+    """How a question was looked up. `calls` counts all its steps; `blocks` those that were asked about.
 
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
-    `seconds` is the look-up's time.
+    `kept`: the program's answer was found right and is in the catalogue now. `seconds` is the look-up's time.
     """
 
     exact: bool = False
@@ -76,6 +82,7 @@ class CatalogueSearch:
     failed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     collected: bool = False
+    kept: bool = False
     seconds: float = 0.0
 
 
@@ -90,6 +97,10 @@ class QASearch(SavableModule):
     to the opposite question is worse than none: by "rules" that see contradictions (a negation, another number, name
     or time), by the rules and the "model", or not ("none"). What does not pass is taken out, and the rest of its block
     asked once more.
+
+    With `learn` "review" or "serve", an answer of the program that a validator finds right by the passages it saw comes
+    into the catalogue (one call more; none where the program judged it itself): to be approved by a person, or given
+    from then on (section 5.3.4 of the paper).
 
     With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
     itself, an exception) is noted in the catalogue with what it said and saw, for review.
@@ -110,11 +121,12 @@ class QASearch(SavableModule):
         check: str = "model",
         collect: bool = True,
         stop_early: bool = True,
+        learn: str = "no",
     ) -> None:
         super().__init__()
         if block < 1:
             raise ValueError(f"block is {block}; expected 1 or more questions.")
-        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check")):
+        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check"), (learn, LEARNING, "learn")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
         for _, inner in program.named_sub_modules(QASearch):
@@ -129,6 +141,9 @@ class QASearch(SavableModule):
         self.stop_early = stop_early
         self.find = dspy.Predict(FindSameQuestion)
         self.confirm = dspy.Predict(ConfirmSameQuestion)
+        self.learn = learn
+        if learn != "no":
+            self.validate = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
         with self._entered():
@@ -145,6 +160,8 @@ class QASearch(SavableModule):
                 await call(self._note, question, None, search, error)
                 raise
             await call(self._note, question, prediction, search)
+            if self.learn != "no" and is_answered(prediction):
+                search.kept = await self._learnt(question, prediction, search)
             return _miss(prediction, search, perf_counter() - started)
 
     forward = blocking(aforward)
@@ -225,6 +242,24 @@ class QASearch(SavableModule):
             return "the second look failed"
         return None if reply.same is True else "the model says that its answer would be another"
 
+    async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
+        """Whether the answer was found right, and taken over."""
+        hits: Sequence[Hit] = prediction.get("hits") or ()
+        if not hits:
+            return False  # nothing to judge it by
+        if prediction.get("valid") is not True:
+            passages = [hit.chunk.passage for hit in hits]
+            search.calls += 1
+            reply = await _reply(self.validate, question=question, context=passages, response=prediction.answer)
+            if isinstance(reply, Exception) or reply.valid != "yes":
+                return False
+        ids = [hit.chunk.document_id for hit in hits]
+        kept: bool = await call(self._keep, question, str(prediction.answer), ids)
+        return kept
+
+    def _keep(self, question: str, answer: str, document_ids: Sequence[str]) -> bool:
+        return self.answers.keep(question, answer, document_ids, served=self.learn == "serve")
+
     def _note(
         self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
     ) -> None:
@@ -236,7 +271,7 @@ class QASearch(SavableModule):
         hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()
         evidence = [AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits]
         response = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
-        self.answers.collect(question, response, evidence)
+        self.answers.collect(question, response, evidence, failure_of(prediction))
         search.collected = True
 
 

@@ -6,6 +6,7 @@ from time import perf_counter
 import dspy
 
 from kraq_dspy.catalogue.ask_all import ask_all
+from kraq_dspy.catalogue.failures import failure_of
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import present_sources
 from kraq_dspy.catalogue.store import Catalogue, NewEntry, question_key
@@ -85,6 +86,9 @@ def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bo
     if not is_answered(prediction):
         evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
         response = str(prediction.get("response") or answer)
-        return NewEntry(question, status="pending", origin="kraq", given=response, evidence=evidence)
+        return NewEntry(
+            question, status="pending", origin="kraq", given=response, evidence=evidence,
+            failure=failure_of(prediction),
+        )  # fmt: skip
     sources = present_sources(index, [hit.chunk.document_id for hit in hits])
     return NewEntry(question, answer, "approved" if approve else "pending", sources, "kraq")

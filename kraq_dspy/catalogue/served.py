@@ -1,15 +1,16 @@
 """Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from kraq_dspy.catalogue.store import Catalogue, question_key
+from kraq_dspy.catalogue.store import Catalogue, NewEntry, question_key
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.ports import Embedder, VectorStore
-from kraq_dspy.records import AnswerEvidence, CatalogueEntry
+from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
 from kraq_dspy.stores.text_vectors import TextVectors
 
 STAGE = "catalogue"
+KEEPER = "qa-search"  # who adds what was found right, in the history
 
 
 class ServedAnswers(SharedByCopies):
@@ -19,8 +20,16 @@ class ServedAnswers(SharedByCopies):
     for threads.
     """
 
-    def __init__(self, catalogue: Catalogue, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        store: VectorStore,
+        embedder: Embedder,
+        sources: Callable[[Sequence[str]], tuple[AnswerSource, ...]] = lambda ids: tuple(map(AnswerSource, ids)),
+    ) -> None:
+        """`sources` are documents by their ids, with the hash of what they say now where that is known."""
         self.catalogue = catalogue
+        self._sources = sources
         self._store = store
         self._embedder = embedder
         self._lock = threading.Lock()
@@ -53,8 +62,13 @@ class ServedAnswers(SharedByCopies):
                 self._vectors.sync(STAGE)
             return [self._entries[int(number)] for number, _ in self._vectors(question, k, vector=vector)]
 
-    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> None:
-        self.catalogue.collect(question, given, evidence)
+    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        self.catalogue.collect(question, given, evidence, failure)
+
+    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
+        sources = self._sources(list(dict.fromkeys(document_ids)))
+        new = NewEntry(question, answer, "approved" if served else "pending", sources, "answered")
+        return self.catalogue.keep(new, by=KEEPER)
 
     def _refresh(self) -> None:
         """Follow what has changed in the catalogue since the last look."""

@@ -25,7 +25,7 @@ STATUSES = ("pending", "approved", "stale")
 class NewEntry:
     """What a caller knows of an entry; without an answer it is pending, whatever `status` says.
 
-    `given`, `evidence` and `asked` are as in `CatalogueEntry`; an entry that is there keeps its own.
+    `given`, `evidence`, `asked` and `failure` are as in `CatalogueEntry`; an entry that is there keeps its own.
     """
 
     question: str
@@ -36,6 +36,7 @@ class NewEntry:
     given: str = ""
     evidence: tuple[AnswerEvidence, ...] = ()
     asked: int = 0
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Catalogue(SharedByCopies):
                 if old is None:
                     entry = CatalogueEntry(
                         0, question, answer, status, new.sources, new.origin,
-                        given=new.given, evidence=new.evidence, asked=new.asked,
+                        given=new.given, evidence=new.evidence, asked=new.asked, failure=new.failure,
                     )  # fmt: skip
                     outcomes["added"].append(stored.insert(entry, question_key(question), "added", by).number)
                 elif not answer or (answer == old.answer and _says_no_more(new, status, old, replace)):
@@ -189,21 +190,44 @@ class Catalogue(SharedByCopies):
         with self._table.writing() as entries:
             entries.remove(_existing(entries, number, version), by)
 
-    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence]) -> CatalogueEntry:
+    def collect(
+        self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = ""
+    ) -> CatalogueEntry:
         """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
         question = question.strip()
         with self._table.writing() as entries:
             old = entries.find(question_key(question))
             if old is None:
                 entry = CatalogueEntry(
-                    0, question, "", "pending", origin="failed", given=given, evidence=tuple(evidence), asked=1
+                    0,
+                    question,
+                    "",
+                    "pending",
+                    origin="failed",
+                    given=given,
+                    evidence=tuple(evidence),
+                    asked=1,
+                    failure=failure,
                 )
                 return entries.insert(entry, question_key(question), "asked", "")
             failed_again = dataclasses.replace(
-                old, given=given or old.given, evidence=tuple(evidence) or old.evidence, asked=old.asked + 1
+                old,
+                given=given or old.given,
+                evidence=tuple(evidence) or old.evidence,
+                asked=old.asked + 1,
+                failure=failure or old.failure,
             )
             entries.rewrite(failed_again)
             return failed_again
+
+    def keep(self, new: NewEntry, *, by: str) -> bool:
+        """Take an answer over that was found right, unless the question has one, or somebody took it out for good."""
+        key = question_key(new.question)
+        with self._table.reading() as entries:
+            if any(question_key(entry.question) == key for entry in entries.removed()):
+                return False
+        report = self.add_all([new], by=by)
+        return bool(report.added or report.answered)
 
     def flag_stale(self, hashes: Mapping[str, str]) -> list[int]:
         """Mark the approved entries of which a source has another hash now, or is gone; returns their numbers.

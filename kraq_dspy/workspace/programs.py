@@ -179,6 +179,9 @@ class QASearchOptions:
     scan: Literal["narrow", "full"] = option("narrow", "narrow (the nearest questions) or full (block by block).")
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
     collect: bool = option(True, "Note what cannot be answered, for review.")
+    learn: Literal["no", "review", "serve"] = option(
+        "no", "Take over answers that a validator finds right: for review, or served from then on."
+    )
     stop_early: bool = option(True, "Stop at the first block with a match; else ask about all of them.")
 
 
@@ -255,7 +258,7 @@ PROGRAMS = Registry(
         ),
         ProgramSpec(
             "qa-search", "An answer that was prepared; where there is none, another program is asked.", _qa_search,
-            "QASearch", QASearchOptions, takes="program", measured={"collect": False},
+            "QASearch", QASearchOptions, takes="program", measured={"collect": False, "learn": "no"},
             keys=("source", "entry", "search"), lines=shown.catalogue_search,
             source="QA search paper, Algorithm 1",
         ),

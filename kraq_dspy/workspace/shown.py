@@ -121,6 +121,8 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
         yield line + short(rejected.entry.question, 120) + Text(" (") + short(rejected.reason, 120) + Text(")")
     if search.invalid or search.failed:
         yield Text(f"{search.invalid} replies named no entry, {search.failed} calls failed", style="yellow")
+    if search.kept:
+        yield Text("found right, and kept in the catalogue")
     if search.collected:
         yield Text("noted for review: kraq catalogue review DIR")
 

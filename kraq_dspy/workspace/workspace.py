@@ -10,6 +10,7 @@ import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy.catalogue.served import ServedAnswers
+from kraq_dspy.catalogue.sources import present_sources
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders import load_embedder
@@ -157,7 +158,8 @@ class Workspace:
     def answers(self) -> ServedAnswers:
         """The index's catalogue of prepared answers, for QA search; an empty one where there was none."""
         catalogue = Catalogue(self.index.path / CATALOGUE)
-        return ServedAnswers(catalogue, self.index.vectors_named("catalogue"), self.embedder)
+        store = self.index.vectors_named("catalogue")
+        return ServedAnswers(catalogue, store, self.embedder, lambda ids: present_sources(self.index, ids))
 
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""

@@ -252,8 +252,11 @@ def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
     try:
         catalogue = Catalogue(built / CATALOGUE)
         catalogue.collect(WHO, "I do not know", [])
-        catalogue.collect("Xylophone zebra?", "I do not know", [])
+        catalogue.collect("Xylophone zebra?", "I do not know", [], "nothing found")
         catalogue.close()
+        assert as_json(capsys, "review", built, "--classes")["nothing found"] == {"failed": 1, "answered": 0}
+        with pytest.raises(ConfigError, match="no class 'lost' of failures"):
+            kraq(capsys, "catalogue", "review", built, "--failure", "lost")
         report = as_json(capsys, "review", built, "--model")
         assert (report["model"], report["asked"], report["answered"], report["unanswered"]) == ("embedded", 2, 1, 1)
         known, unknown = as_json(capsys, "list", built)

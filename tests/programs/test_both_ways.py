@@ -156,8 +156,11 @@ class NoAnswers:
     def nearest(self, question: str, k: int) -> list[Any]:
         return []
 
-    def collect(self, question: str, given: str, evidence: Sequence[Any]) -> None:
+    def collect(self, question: str, given: str, evidence: Sequence[Any], failure: str = "") -> None:
         return
+
+    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
+        return False
 
 
 class NothingStored:

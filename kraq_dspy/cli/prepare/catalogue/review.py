@@ -2,19 +2,21 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, Status, opened_catalogue, show_entry, user
+from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, Status, opened_catalogue, read_entries, show_entry, user
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.terminal import errors, note, output, print_json, short, two_columns
+from kraq_dspy.cli.shared.terminal import errors, grid, note, output, print_json, short, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
+    from kraq_dspy.catalogue.review import Waiting
     from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.stores.index import Index
@@ -33,6 +35,13 @@ def review(
         typer.Option("--model", help="A model answers: the role teacher of kraq.toml if there is one, else answerer."),
     ] = False,
     approve: Approve = False,
+    failure: Annotated[
+        str,
+        typer.Option("--failure", metavar="CLASS", help="Only what programs failed at in this way; see --classes."),
+    ] = "",
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Only say in which ways programs failed, and how often.")
+    ] = False,
     retriever: Annotated[
         str | None, typer.Option("--retriever", help="With --model: what finds passages where none were noted.")
     ] = None,
@@ -46,9 +55,13 @@ def review(
     """
     if status is Status.approved:
         raise ConfigError("Approved entries need no review. To change one: kraq catalogue add DIR ... --replace")
+    if classes:
+        _show_classes(index_dir, json=json)
+        return
+    which = _which(status, limit, failure)
     if model:
         with opened(index_dir, calls, limits) as space:
-            _by_model(space, retriever, status, limit, by, approve=approve, json=json)
+            _by_model(space, retriever, which, by, approve=approve, json=json)
         return
     if approve:
         raise ConfigError("--approve goes with --model. To approve entries unseen: kraq catalogue approve DIR NUMBERS")
@@ -58,22 +71,37 @@ def review(
             "remove and import."
         )
     with opened_catalogue(index_dir, make=False) as (index, entries):
-        decisions = _in_person(index, entries, status, limit, by or user(), console=errors if json else output)
+        decisions = _in_person(index, entries, status, which, by or user(), console=errors if json else output)
     if json:
         print_json(dict(decisions))
 
 
+def _which(status: Status | None, limit: int | None, failure: str) -> "Waiting":
+    from kraq_dspy.catalogue.failures import CLASSES
+    from kraq_dspy.catalogue.review import Waiting
+
+    if failure not in ("", *CLASSES):
+        raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
+    return Waiting((status or Status.pending).value, limit, failure)
+
+
+def _show_classes(index_dir: Path, *, json: bool) -> None:
+    from kraq_dspy.catalogue.failures import CLASSES, count_classes
+
+    entries = read_entries(index_dir, None)
+    answered = count_classes(entry for entry in entries if entry.status == "approved")
+    all_classes = count_classes(entries)
+    if json:
+        print_json({name: {"failed": all_classes[name], "answered": answered[name]} for name in CLASSES})
+        return
+    rows = [(name, all_classes[name], answered[name], means) for name, means in CLASSES.items()]
+    output.print(grid("how programs failed", "class,>questions,>answered since,what it means", rows))
+
+
 def _by_model(
-    space: Any,
-    retriever: str | None,
-    status: Status | None,
-    limit: int | None,
-    by: str | None,
-    *,
-    approve: bool,
-    json: bool,
+    space: Any, retriever: str | None, which: "Waiting", by: str | None, *, approve: bool, json: bool
 ) -> None:
-    from kraq_dspy.catalogue.review import Waiting, answer_with_model
+    from kraq_dspy.catalogue.review import answer_with_model
 
     with (
         opened_catalogue(space.index.path, make=False) as (_, entries),
@@ -81,7 +109,7 @@ def _by_model(
     ):
         report = answer_with_model(
             space.index, entries, space.models, lambda: space.retriever(retriever),
-            Waiting((status or Status.pending).value, limit), by=by, approve=approve, progress=bars,
+            which, by=by, approve=approve, progress=bars,
         )  # fmt: skip
     if json:
         print_json(report)
@@ -99,14 +127,18 @@ def _by_model(
 
 
 def _in_person(
-    index: "Index", entries: "Catalogue", status: Status | None, limit: int | None, by: str, console: Any
+    index: "Index", entries: "Catalogue", status: Status | None, which: "Waiting", by: str, console: Any
 ) -> Counter[str]:
+    from kraq_dspy.catalogue.failures import count_classes
     from kraq_dspy.catalogue.review import evidence_for, source_states, waiting
     from kraq_dspy.errors import CatalogueError
 
-    numbers = [entry.number for entry in waiting(entries, status.value if status else None)][:limit]
+    listed = waiting(entries, status.value if status else None, which.failure)
+    numbers = [entry.number for entry in listed][: which.limit]
     decisions: Counter[str] = Counter(approved=0, answered=0, removed=0, skipped=0)
     interrupted = False
+    if counts := count_classes(listed):
+        console.print("Failed: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()), style="dim")
     if not numbers:
         console.print("Nothing waits for review.")
     try:

@@ -91,6 +91,8 @@ def show_entry(
     console: Console = output,
 ) -> None:
     """Everything of an entry but its history; its own evidence unless other is given."""
+    from kraq_dspy.catalogue.failures import CLASSES, class_of
+
     rows = {
         "question": short(entry.question, 2000),
         "status": Text("removed", style="red") if removed else Text(entry.status, style=STYLES[entry.status]),
@@ -98,6 +100,8 @@ def show_entry(
         "sources": short(", ".join(source.document_id for source in entry.sources) or "none", 600),
         "origin": entry.origin + (f", asked {entry.asked} times" if entry.asked else ""),
     }
+    if name := class_of(entry):
+        rows["failed as"] = f"{name}: {CLASSES[name]}"
     if entry.given:
         rows["a program said"] = short(entry.given, 1000)
     console.print(two_columns(f"entry {entry.number}", rows))
