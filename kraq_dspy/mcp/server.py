@@ -1,17 +1,20 @@
 """Makes the protocol server of an index: its tools, its resources, and errors that an agent can act on."""
 
 import functools
+import inspect
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kraq_dspy.errors import KraqError, ModelError, UnknownRecordError, needs
-from kraq_dspy.mcp.tools import IndexTools
+from kraq_dspy.mcp.results import AskResult
+from kraq_dspy.mcp.tools import AskedQuestion, Evidence, IndexTools, Program
 from kraq_dspy.records import Chunk, Document, Question
 
 with needs("mcp", "mcp", "kraq mcp"):
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
     from mcp.types import ToolAnnotations
@@ -29,20 +32,37 @@ def make_server(tools: IndexTools) -> Any:
     server = MCPServer("kraq", instructions=_instructions(tools), log_level="ERROR")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (
-        tools.ask, tools.search, tools.questions_about, tools.community, tools.neighbours_of, tools.read_document,
+        _reporting(tools), tools.search, tools.questions_about, tools.community, tools.neighbours_of,
+        tools.read_document,
     ):  # fmt: skip
         server.add_tool(_answering(tool, ToolError, ToolError), annotations=reading)
     _add_resources(server, tools)
     return server
 
 
+def _reporting(tools: IndexTools) -> Callable[..., Any]:
+    """`ask`, with a notification of progress at every stage for a client that wants them."""
+
+    async def ask(ctx: Context, question: AskedQuestion, program: Program = "", evidence: Evidence = 3) -> AskResult:
+        n_stages = 0
+
+        async def stage(name: str) -> None:
+            nonlocal n_stages
+            n_stages += 1
+            await ctx.report_progress(n_stages, message=name)
+
+        return await tools.ask(question, program, evidence, stage)
+
+    ask.__doc__ = tools.ask.__doc__
+    return ask
+
+
 def _add_resources(server: Any, tools: IndexTools) -> None:
-    index = tools.index
     any_id = ResourceSecurity(exempt_params={"document_id"})  # an id is looked up in a table, not on a disk
 
     def documents() -> str:
-        ids = index.ids(Document)
-        lines = [f"{document.id}\t{document.title}" for document in index.get(Document, ids[:LISTED])]
+        ids = tools.index.ids(Document)
+        lines = [f"{document.id}\t{document.title}" for document in tools.index.get(Document, ids[:LISTED])]
         return "\n".join([*lines, *_more(len(ids), "documents", "The tool `search` finds them by what they say.")])
 
     def document(document_id: str) -> str:
@@ -54,7 +74,7 @@ def _add_resources(server: Any, tools: IndexTools) -> None:
     def communities() -> str:
         listed = tools.questions_about(limit=LISTED)
         lines = [f"{each.community_id}\tlevel {each.level}\t{each.text}" for each in listed.questions]
-        total = index.count(Question)
+        total = tools.index.count(Question)
         return "\n".join([*lines, *_more(total, "questions", "The tool `questions_about` finds them by a topic.")])
 
     def community(community_id: str) -> str:
@@ -94,24 +114,38 @@ def _answering(call: Callable[..., Any], unknown: type[Exception], failed: type[
     """`call` with this library's errors as `unknown` (an id that is not there) or `failed`, without places of this
     machine. Whatever else it raises the SDK logs, and tells the agent no more than that."""
 
+    if inspect.iscoroutinefunction(call):
+
+        @functools.wraps(call)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with _shown_to_agents(unknown, failed):
+                return await call(*args, **kwargs)
+
+        return awaited
+
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        from dspy.utils.exceptions import DSPyError
-
-        try:
+        with _shown_to_agents(unknown, failed):
             return call(*args, **kwargs)
-        except UnknownRecordError as error:
-            raise unknown(without_places(str(error))) from error
-        except (ModelError, DSPyError) as error:
-            logger.error("A call to the model failed", exc_info=error)
-            raise failed(
-                "The language model did not answer; the server's log says why. `search` and `questions_about` need "
-                "none."
-            ) from error
-        except KraqError as error:
-            raise failed(without_places(str(error))) from error
 
     return checked
+
+
+@contextmanager
+def _shown_to_agents(unknown: type[Exception], failed: type[Exception]) -> Iterator[None]:
+    from dspy.utils.exceptions import DSPyError
+
+    try:
+        yield
+    except UnknownRecordError as error:
+        raise unknown(without_places(str(error))) from error
+    except (ModelError, DSPyError) as error:
+        logger.error("A call to the model failed", exc_info=error)
+        raise failed(
+            "The language model did not answer; the server's log says why. `search` and `questions_about` need none."
+        ) from error
+    except KraqError as error:
+        raise failed(without_places(str(error))) from error
 
 
 def without_places(message: str) -> str:

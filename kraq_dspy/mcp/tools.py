@@ -1,11 +1,15 @@
 """Answers an agent's calls from an opened index: asks, searches, lists questions, walks communities and the graph."""
 
+import asyncio
 import threading
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from functools import cached_property
 from typing import Annotated, Any
 
 import dspy
+from dspy.streaming import StatusMessage
 from pydantic import Field
 from rapidfuzz import process
 
@@ -28,15 +32,23 @@ from kraq_dspy.mcp.results import (
 )
 from kraq_dspy.programs.retrievers import NearestQuestions
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Relationship, Summary
+from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.newest_state import NewestState
 from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.shown import shown_model
 from kraq_dspy.workspace.specs import ProgramChoice
 from kraq_dspy.workspace.workspace import Workspace
 
 DEPTH = 50
 """Passages that a search ranks; its pages are parts of one ranking."""
 
+Stage = Callable[[str], Awaitable[None]]
+"""Is called with what a program does, as it goes: "retrieving", "answering"."""
+
+AskedQuestion = Annotated[str, Field(min_length=1, max_length=4000, description="A question that stands alone.")]
+Evidence = Annotated[int, Field(ge=0, le=20, description="Passages to return with the answer.")]
 Offset = Annotated[int, Field(ge=0, description="`next_offset` of the page before; 0 for the first.")]
 Program = Annotated[
     str,
@@ -58,27 +70,43 @@ class IndexTools:
     """
 
     def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
-        self.space = space
-        self.index = space.index
         self.choice = choice
         self._programs: dict[str, tuple[ProgramChoice, dspy.Module]] = {}
         self._making = threading.Lock()
+        self._newest = NewestState(space, self._begin)
 
-    def ask(
-        self,
-        question: Annotated[str, Field(min_length=1, max_length=4000, description="A question that stands alone.")],
-        program: Program = "",
-        evidence: Annotated[int, Field(ge=0, le=20, description="Passages to return with the answer.")] = 3,
+    def _begin(self, space: Workspace) -> None:
+        with self._making:
+            self._programs.clear()
+            self.__dict__.pop("_ids_by_name", None)
+
+    @property
+    def space(self) -> Workspace:
+        """On the last complete state of the index."""
+        return self._newest.space
+
+    @property
+    def index(self) -> Index:
+        return self.space.index
+
+    async def ask(
+        self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3, stage: Stage | None = None
     ) -> AskResult:
         """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
         it takes seconds or more; `search` and `questions_about` take milliseconds."""
-        choice, made = self._program(program)
-        prediction = self.space.ask(made, _text(question, "question"))
+        choice, made = await asyncio.to_thread(self._program, program)
+        prediction = dspy.Prediction()
+        async with aclosing(self.space.astream(made, _text(question, "question"))) as values:
+            async for value in values:
+                if isinstance(value, dspy.Prediction):
+                    prediction = value
+                elif isinstance(value, StatusMessage) and stage is not None:
+                    await stage(value.message)
         hits = list(prediction.get("hits") or ())
         return AskResult(
             answer=str(prediction.get("answer") or ""),
             program=choice.spec.name,
-            model=self.space.models[choice.role].model,
+            model=shown_model(self.space.models.name(choice.role)),
             evidence=[Passage.of(hit) for hit in hits[:evidence]],
             n_passages=len(hits),
             seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
@@ -228,10 +256,11 @@ class IndexTools:
 
     def _program(self, name: str) -> tuple[ProgramChoice, dspy.Module]:
         """The choice and what it makes, made once. Raises ConfigError for a name that is none."""
+        space = self.space
         with self._making:
             if name not in self._programs:
                 choice = choose_program(name) if name else self.choice
-                self._programs[name] = choice, self.space.make_program(choice)
+                self._programs[name] = choice, space.make_program(choice)
             return self._programs[name]
 
     def _record(self, kind: Any, id: str, where: str) -> Any:

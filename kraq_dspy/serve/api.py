@@ -32,11 +32,12 @@ from kraq_dspy.serve.requests import (
     SearchQuery,
 )
 from kraq_dspy.serve.search import KINDS, search
-from kraq_dspy.serve.served import Served, ServedIndex, shown_model
+from kraq_dspy.serve.served import Served, ServedIndex
 from kraq_dspy.serve.settings import ServeSettings
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.shown import shown_model
 
 Json = dict[str, Any]
 GONE = 499
@@ -135,7 +136,7 @@ class Api:
 
     def coverage(self, query: Query) -> Json:
         served = self.served[query.index]
-        picture: Json = served.kept(("coverage", served.version), lambda: coverage_picture(served))
+        picture: Json = served.kept("coverage", lambda: coverage_picture(served))
         return picture
 
     # The catalogue

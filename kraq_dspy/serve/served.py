@@ -1,22 +1,22 @@
 """Holds the indexes that are served: each open, with its programs made once and what walking it needs."""
 
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.serve.atlas import Atlas
 from kraq_dspy.serve.errors import RequestError
-from kraq_dspy.stores.manifest import MANIFEST
 from kraq_dspy.workspace.choices import choose_program, choose_retriever
+from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.shown import shown_model
 from kraq_dspy.workspace.specs import ProgramChoice
 
 if TYPE_CHECKING:
@@ -38,27 +38,19 @@ class ServedIndex:
     def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
         self.name = name
         self.edit = edit
-        self._path = space.index.path
-        self._former = self._space = space
         self._made: OrderedDict[Any, Future[Any]] = OrderedDict()
         self._making = threading.Lock()
-        self._read_at = 0
-        self._read_at = self.version
-        self._atlas = Atlas(space.index)
+        self._newest = NewestState(space, self._begin)
+
+    def _begin(self, space: "Workspace") -> None:
+        with self._making:
+            self._atlas = Atlas(space.index)
+            self._made.clear()
 
     @property
     def space(self) -> "Workspace":
-        """On the last complete state of the index. The one before stays open for requests that are under way."""
-        if self.version != self._read_at:
-            with self._making:
-                if (version := self.version) != self._read_at:
-                    newer = self._space.newest()
-                    if self._former is not self._space:
-                        self._former.close()
-                    self._former, self._space, self._read_at = self._space, newer, version
-                    self._atlas = Atlas(newer.index)
-                    self._made.clear()
-        return self._space
+        """On the last complete state of the index."""
+        return self._newest.space
 
     @property
     def index(self) -> "Index":
@@ -112,8 +104,7 @@ class ServedIndex:
         return shown_model(self.space.models.name(choice.role))
 
     def close(self) -> None:
-        for space in (self._former, self._space):
-            space.close()
+        self._newest.close()
         if "catalogue" in self.__dict__ and self.catalogue is not None:
             self.catalogue.close()
 
@@ -133,14 +124,6 @@ class ServedIndex:
                     self._made.pop(key, None)
                 future.set_exception(error)
         return future.result()
-
-    @property
-    def version(self) -> int:
-        """Changes when a build has changed the index."""
-        try:
-            return os.stat(self._path / MANIFEST).st_mtime_ns
-        except OSError:  # it is just being replaced, or was deleted under us: what was read stays
-            return self._read_at
 
 
 class Served:
@@ -195,11 +178,3 @@ def served(
             stack.callback(each.close)
             indexes.append(each)
         yield Served(indexes)
-
-
-def shown_model(name: str) -> str:
-    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
-    provider, slash, rest = name.partition("/")
-    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
-        return f"{provider}/{PurePath(rest).name}"
-    return PurePath(name).name if name.startswith(("/", ".", "~")) else name

@@ -1,6 +1,7 @@
 """Says in lines for a terminal what a program's prediction rests on, besides its answer and its passages."""
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -129,3 +130,11 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def shown_model(name: str) -> str:
+    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
+    provider, slash, rest = name.partition("/")
+    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
+        return f"{provider}/{PurePath(rest).name}"
+    return PurePath(name).name if name.startswith(("/", ".", "~")) else name

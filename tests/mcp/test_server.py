@@ -23,8 +23,10 @@ from mcp.shared.exceptions import MCPError
 
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ServerDownError
+from kraq_dspy.indexing.change import add_documents
 from kraq_dspy.mcp.server import make_server, without_places
 from kraq_dspy.mcp.tools import IndexTools
+from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
@@ -82,6 +84,31 @@ def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: 
         assert "Its build is not complete" in asyncio.run(body(server))
 
 
+def test_an_answer_says_how_far_it_is_to_a_client_that_listens(server: Any) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def listen(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async def body() -> Any:
+        async with Client(server) as client:
+            return await client.call_tool("ask", {"question": "Who wrote Don Juan?"}, progress_callback=listen)
+
+    assert "Byron" in asyncio.run(body()).structured_content["answer"]
+    assert heard == [(1, None, "retrieving"), (2, None, "answering")]
+
+
+def test_an_agent_sees_what_a_build_has_completed_meanwhile(people_elsewhere: Path) -> None:
+    with Workspace.open(people_elsewhere) as space:
+        server = make_server(IndexTools(space, choose_program("traditional", options={"k": 3})))
+        assert "Faraday" not in str(call(server, "neighbours_of", entity="Lord Byron").content)
+        text = "Michael Faraday met Lord Byron in Venice. Michael Faraday built a motor."
+        add_documents(people_elsewhere, [Document("faraday", "Faraday", text)])
+        assert "Michael Faraday" in str(call(server, "neighbours_of", entity="Lord Byron").content)
+        assert call(server, "read_document", id="faraday").structured_content["text"] == text
+        assert "Faraday" in call(server, "ask", question="Who built a motor?").structured_content["answer"]
+
+
 def test_results_are_structured_and_the_same_as_text(server: Any) -> None:
     result = call(server, "search", query="Don Juan", limit=1)
     assert not result.is_error
@@ -114,7 +141,7 @@ def test_a_model_that_cannot_be_reached_is_named_in_the_log_alone(
     def down(*_: Any) -> Any:
         raise ServerDownError("http://10.0.0.7:8000/v1 cannot be reached.")
 
-    monkeypatch.setattr(tools.space, "ask", down)
+    monkeypatch.setattr(tools.space, "astream", down)
     result = call(server, "ask", question="Who?")
     assert result.is_error
     assert "`search` and `questions_about` need none" in result.content[0].text

@@ -1,5 +1,6 @@
 """An agent's calls return short results, and it goes on from one to the next by ids and offsets."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,18 @@ def tools(people: Path) -> Iterator[IndexTools]:
 
 
 def test_an_answer_comes_with_its_evidence_and_what_made_it(tools: IndexTools) -> None:
-    result = tools.ask("Who was the father of Ada Lovelace?", evidence=1)
+    stages: list[str] = []
+
+    async def stage(name: str) -> None:
+        stages.append(name)
+
+    result = asyncio.run(tools.ask("Who was the father of Ada Lovelace?", evidence=1, stage=stage))
+    assert stages == ["retrieving", "answering"]
     assert "Byron" in result.answer
     assert (result.program, result.model) == ("traditional", "embedded")
     assert result.n_passages > len(result.evidence) == 1
     assert result.seconds >= 0
-    assert tools.ask("Who was the father of Ada Lovelace?", program="combined").program == "combined"
+    assert asyncio.run(tools.ask("Who was the father?", program="combined")).program == "combined"
 
 
 def test_pages_of_a_search_are_parts_of_one_ranking_and_lead_into_the_document(tools: IndexTools) -> None:
@@ -109,8 +116,8 @@ def test_neighbours_say_how_they_are_linked_in_both_directions(tools: IndexTools
 @pytest.mark.parametrize(
     ("call", "error", "way_out"),
     [
-        (lambda tools: tools.ask("Who?", program="magic"), ConfigError, "there are: traditional"),
-        (lambda tools: tools.ask("   "), ConfigError, "question is empty"),
+        (lambda tools: asyncio.run(tools.ask("Who?", program="magic")), ConfigError, "there are: traditional"),
+        (lambda tools: asyncio.run(tools.ask("   ")), ConfigError, "question is empty"),
         (lambda tools: tools.search("x", retriever="magic"), ConfigError, "there are: dense"),
         (lambda tools: tools.community("nothing"), UnknownRecordError, "questions_about"),
         (lambda tools: tools.read_document("nothing"), UnknownRecordError, "see `search`"),

@@ -13,9 +13,10 @@ from starlette.testclient import TestClient
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Question
 from kraq_dspy.serve.endpoints import ENDPOINTS
-from kraq_dspy.serve.served import names_of, shown_model
+from kraq_dspy.serve.served import names_of
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.states import current_home
+from kraq_dspy.workspace.shown import shown_model
 from tests.serve.conftest import MARKUP, open_all
 
 Clients = Callable[..., TestClient]
