@@ -125,12 +125,18 @@ class CommunitySettings:
     """Fixes chance: the same graph gives the same communities."""
 
 
+THRIFTY_TOKENS, DEFAULT_CONTEXT = 600, 8192
+
+
 @checked("summaries")
 class SummarySettings:
     """Summaries of communities."""
 
-    input_tokens: Positive = 600
-    """Most tokens that the model sees of one community."""
+    context: Annotated[str, OneOf(("thrifty", "model"))] = "thrifty"
+    """How much of a community the model sees: 600 tokens ("thrifty"), or three quarters of what the role summarizer's
+    `context` says, 8192 where it is unset ("model": as in the thesis, 3.1.4)."""
+    input_tokens: Positive | None = None
+    """Most tokens that the model sees of one community. Unset, as `context` says."""
     min_entities: Positive = 2
     """A community with fewer entities gets neither summary nor question; it stays in the partition."""
 
@@ -258,7 +264,8 @@ class RoleSettings:
     threads: Positive | None = None
     """Threads of a "gguf/..." model. Unset, as many as there are free cores when it is loaded."""
     context: Positive | None = None
-    """Most tokens that a "gguf/..." model reads and writes for one request. Unset, 8192 or what it was trained for."""
+    """Most tokens that a "gguf/..." model reads and writes for one request; unset, 8192 or what it was trained on. Of a
+    server's model, how much `[summaries] context = "model"` may count on."""
     slots: Positive | None = None
     """Requests that a "gguf/..." model works on together. Unset, 4. Each takes memory for its own context."""
 
@@ -314,6 +321,14 @@ class Settings:
     def role(self, name: str) -> RoleSettings:
         """The settings of a role; an unset role falls back to "default"."""
         return self.roles.get(name) or self.roles["default"]
+
+    @property
+    def community_tokens(self) -> int:
+        """Most tokens of a community that its summary is written from."""
+        if self.summaries.input_tokens is not None:
+            return self.summaries.input_tokens
+        whole = self.role("summarizer").context or DEFAULT_CONTEXT
+        return THRIFTY_TOKENS if self.summaries.context == "thrifty" else 3 * whole // 4
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -129,3 +129,19 @@ def test_the_random_baseline_draws_from_a_range() -> None:
     assert Settings(questions=QuestionSettings(random_least=3)).questions.random_most == 7
     with pytest.raises(ConfigError, match="random_least is 8, above random_most, 7"):
         QuestionSettings(random_least=8)
+
+
+@pytest.mark.parametrize(
+    ("summaries", "roles", "tokens"),
+    [
+        ({}, {}, 600),
+        ({"context": "model"}, {}, 6144),
+        ({"context": "model"}, {"default": {"model": "gguf/m.gguf", "context": 4096}}, 3072),
+        ({"context": "model"}, {"summarizer": {"context": 32768}}, 24576),
+        ({"context": "model", "input_tokens": 2000}, {}, 2000),
+    ],
+)
+def test_a_summary_sees_what_its_preset_or_its_number_says(
+    summaries: dict[str, Any], roles: dict[str, Any], tokens: int
+) -> None:
+    assert settings_from_dict({"summaries": summaries, "roles": roles}).community_tokens == tokens

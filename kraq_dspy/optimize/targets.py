@@ -156,7 +156,7 @@ class _Source:
     def elements(self, community_id: str) -> list[str]:
         space = self.require("community_id", "elements")
         [community] = space.index.get(Community, [community_id])
-        limit = space.index.manifest.settings.summaries.input_tokens
+        limit = space.index.manifest.settings.community_tokens
         by_id, written = self._communities
         return community_elements(community, self._view, limit, written.get, by_id.get)
 

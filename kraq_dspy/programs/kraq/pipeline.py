@@ -151,7 +151,7 @@ class KRAQ(SavableModule):
         large = self.worth_a_summary(communities)
 
         def item(community: Community) -> Item:
-            limit = self.settings.summaries.input_tokens
+            limit = self.settings.community_tokens
             return Item(community.id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
 
         total: int | None = len(large)
