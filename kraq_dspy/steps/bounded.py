@@ -14,22 +14,27 @@ R = TypeVar("R")
 
 
 async def bounded_map(
-    work: Callable[[T], Awaitable[R]], items: Iterable[T] | AsyncIterable[T], concurrency: int
+    work: Callable[[T], Awaitable[R]],
+    items: Iterable[T] | AsyncIterable[T],
+    concurrency: int,
+    *,
+    ended: Callable[[T], None] = lambda item: None,
 ) -> AsyncIterator[R]:
     """`await work(item)` for every item, at most `concurrency` at once, results as they come.
 
-    Items are drawn as places become free, so a long iterable costs no memory. The first exception cancels the rest;
-    a spent budget lets what is under way come to its end first, for that is paid already.
+    Items are drawn as places become free, so a long iterable costs no memory; an iterator that has none is asked again
+    after `ended`, which is told an item once its result was taken. The first exception cancels the rest; a spent budget
+    lets what is under way come to its end first, for that is paid already.
     """
     later = aiter(items) if isinstance(items, AsyncIterable) else None
     at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
     drawing: asyncio.Future[T] | None = None
-    running: set[asyncio.Future[R]] = set()
+    running: dict[asyncio.Future[R], T] = {}
     done: set[asyncio.Future[R]] = set()
     try:
         while True:
             for item in at_once:
-                running.add(asyncio.ensure_future(work(item)))
+                running[asyncio.ensure_future(work(item))] = item
                 if len(running) >= concurrency:
                     break
             if later is not None and drawing is None and len(running) < concurrency:
@@ -39,14 +44,15 @@ async def bounded_map(
             await asyncio.wait({*running, *([drawing] if drawing else ())}, return_when=asyncio.FIRST_COMPLETED)
             if drawing is not None and drawing.done():
                 try:
-                    running.add(asyncio.ensure_future(work(drawing.result())))
+                    running[asyncio.ensure_future(work(drawing.result()))] = drawing.result()
                 except StopAsyncIteration:
                     later = None
                 drawing = None
             done = {task for task in running if task.done()}
-            running -= done
-            for task in done:
+            finished = {task: running.pop(task) for task in done}
+            for task, item in finished.items():
                 yield task.result()
+                ended(item)
     except BudgetExceededError:
         await asyncio.gather(*running, *done, return_exceptions=True)
         raise

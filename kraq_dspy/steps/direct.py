@@ -1,6 +1,6 @@
 """Says what a step is, a program mapped over items, and runs one in memory."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,7 +40,8 @@ class Steps(Protocol):
     ) -> AsyncIterator[Done]:
         """Yields what is done, in any order; an item that failed is left out.
 
-        Where `items` come one by one from another stage, the two run at the same time. `role` says whose model does it
+        Where `items` come one by one from another stage, the two run at the same time; `OrderedItems` are told of each
+        that has come to its end. `role` says whose model does it
         where the program has none of its own. `total` is the number of items of the stage; None where an earlier call
         for the same stage gave it.
         """
@@ -65,13 +66,18 @@ class DirectSteps:
 
         if total is not None:
             self.progress.start(stage, total)
-        async for done in bounded_map(work, items, self.concurrency):
+        async for done in bounded_map(work, items, self.concurrency, ended=when_ended(items)):
             self.progress.advance(stage)
             yield done
         self.progress.finish(stage)
 
     def model(self, role: str, program: dspy.Module) -> str:
         return model_of(program)
+
+
+def when_ended(items: Items) -> Callable[[Item], None]:
+    """What is to be told of an item whose outcome was handed on: the `ended` of `OrderedItems`."""
+    return getattr(items, "ended", lambda item: None)
 
 
 def model_of(program: dspy.Module, lm: dspy.BaseLM | None = None) -> str:

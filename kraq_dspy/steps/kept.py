@@ -26,7 +26,7 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
 from kraq_dspy.steps.bounded import CallSlots, bounded_map
-from kraq_dspy.steps.direct import Done, Item, Items, model_of
+from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
@@ -98,11 +98,12 @@ async def map_kept(
     failures: StageFailures,
     *,
     concurrency: int,
+    ended: Callable[[Item], None] = lambda item: None,
 ) -> AsyncIterator[Outcome | None]:
     """For every item, in any order, its outcome, found or made by `await work(item)` and kept; None where it failed.
 
-    At most `concurrency` items are under way. Raises ModelError where nothing but failures happens, and what KraqError
-    `work` or `keeper` raises.
+    At most `concurrency` items are under way; `ended` is told of each whose outcome was taken. Raises ModelError where
+    nothing but failures happens, and what KraqError `work` or `keeper` raises.
     """
 
     async def outcome_of(item: Item) -> Outcome | None:
@@ -121,7 +122,7 @@ async def map_kept(
         failures.succeed()
         return outcome
 
-    async for outcome in bounded_map(outcome_of, items, concurrency):
+    async for outcome in bounded_map(outcome_of, items, concurrency, ended=ended):
         yield outcome
     failures.check_end()
 
@@ -167,8 +168,9 @@ class ProgramRunner:
             with span.inside():
                 return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped), model)
 
+        at_once, ended = self._items_at_once(program, lm), when_ended(items)
         try:
-            async for done in map_kept(work, items, keeper, failures, concurrency=self._items_at_once(program, lm)):
+            async for done in map_kept(work, items, keeper, failures, concurrency=at_once, ended=ended):
                 self.progress.advance(stage)
                 if done is not None:
                     yield done

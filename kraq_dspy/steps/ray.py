@@ -24,7 +24,7 @@ from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Done, Items, model_of
+from kraq_dspy.steps.direct import Done, Items, model_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, run_program
 from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
 from kraq_dspy.stores.results import ResultStore
@@ -82,12 +82,14 @@ class RaySteps(StoredSteps):
         failures = StageFailures(stage, f"items of the stage {stage!r}", model=model)
         if total is not None:
             self.progress.start(stage, total)
+        ended, sent = when_ended(items), {}
         waiting = iter([item async for item in items] if isinstance(items, AsyncIterable) else items)
         while True:
             missing: list[dict[str, str]] = []
             for item in waiting:
                 stored = keeper.find(item)
                 if stored is None:
+                    sent[item.id] = item
                     missing.append({"item": json.dumps([item.id, keeper.fingerprints(item), dict(item.inputs)])})
                     if len(missing) == WAVE:
                         break
@@ -95,12 +97,15 @@ class RaySteps(StoredSteps):
                 failures.succeed()
                 self.progress.advance(stage)
                 yield stored
+                ended(item)
             if not missing:
                 break
             try:
                 async for rows in self._outcomes(missing, Actor.arguments(stage, settings, program)):
                     for done in self._keep(keeper, failures, stage, rows):
                         yield done
+                    for row in rows:
+                        ended(sent.pop(row["id"]))
             finally:
                 self._stop()
         failures.check_end()

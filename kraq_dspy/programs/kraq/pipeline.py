@@ -23,6 +23,7 @@ from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, Steps
+from kraq_dspy.steps.ordered import OrderedItems
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ class KRAQ(SavableModule):
         return [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
 
     async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
-        """Stage 4, bottom-up, so that a community too large to be shown can be shown by its parts' summaries.
+        """Stage 4: a community that is too large to be shown is shown by its parts' summaries, so it waits for these.
 
         Communities that are not `worth_a_summary` are passed over.
         """
@@ -150,23 +151,17 @@ class KRAQ(SavableModule):
         written: dict[str, Summary] = {}
         large = self.worth_a_summary(communities)
 
-        def item(community: Community) -> Item:
-            limit = self.settings.community_tokens
-            return Item(community.id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
+        def item(community_id: str) -> Item:
+            limit, community = self.settings.community_tokens, by_id[community_id]
+            return Item(community_id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
 
-        total: int | None = len(large)
-        parents = [community for community in large if community.child_ids]
-        rounds = [[community for community in large if not community.child_ids]]
-        rounds += [
-            [c for c in parents if c.level == level] for level in sorted({c.level for c in parents}, reverse=True)
-        ]
-        for here in filter(None, rounds):
-            async for done in steps.map("summarize", "summarizer", self.summarize, map(item, here), total=total):
-                answer = done.prediction
-                summary = Summary(done.id, answer.title, answer.summary, answer.findings, done.model)
-                written[done.id] = summary
-                yield summary
-            total = None
+        deepest_first = sorted(large, key=lambda community: -community.level)
+        items = OrderedItems({community.id: community.child_ids for community in deepest_first}, item)
+        async for done in steps.map("summarize", "summarizer", self.summarize, items, total=len(large)):
+            answer = done.prediction
+            summary = Summary(done.id, answer.title, answer.summary, answer.findings, done.model)
+            written[done.id] = summary
+            yield summary
 
     async def questions(
         self,
