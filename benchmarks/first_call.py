@@ -35,7 +35,8 @@ def write_corpus(data: Path, path: Path) -> None:
 def indexed(checkout: Path, corpus: Path, server: StandIn, folder: Path) -> dict[str, float]:
     settings = folder / "kraq.toml"
     settings.write_text(
-        f'[run]\nconcurrency = {CONCURRENCY}\n[roles.default]\nmodel = "hosted_vllm/stand-in"\napi_base = "{server.url}"\n'
+        f"[run]\nconcurrency = {CONCURRENCY}\n[roles.default]\n"
+        f'model = "hosted_vllm/stand-in"\napi_base = "{server.url}"\n'
     )
     out = folder / f"{time.monotonic_ns()}.kraq"
     command = [sys.executable, "-m", "kraq_dspy.cli", "index", str(corpus), "--out", str(out), "--json"]

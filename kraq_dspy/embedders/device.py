@@ -1,8 +1,13 @@
-"""Chooses where an encoder computes: a GPU where there is one, else the processor."""
+"""Chooses where an encoder computes, a GPU where there is one, and knows what the processor is able to do."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, needs
+
+_BF16 = frozenset(("avx512_bf16", "amx_bf16"))
+_PROCESSORS = Path("/proc/cpuinfo")
 
 
 def device_named(name: str, torch: Any) -> str:
@@ -19,3 +24,13 @@ def device_named(name: str, torch: Any) -> str:
             f'device is "{name}", which torch {torch.__version__} does not reach here; it reaches {reachable}.'
         )
     return name
+
+
+def multiplies_in_bf16() -> bool:
+    """Whether this processor does, as Linux tells, or else torch, whose import takes seconds."""
+    if sys.platform == "linux":
+        return not _BF16.isdisjoint(_PROCESSORS.read_text().split())
+    with needs("torch", "embedded", "The sentence encoder"):
+        import torch
+    able: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(able.get(name) for name in _BF16)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.bert_folder import Tokenize, fast_tokenizer
-from kraq_dspy.embedders.device import device_named
+from kraq_dspy.embedders.device import device_named, multiplies_in_bf16
 from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors, packaged_folder, read_model_folder
 from kraq_dspy.embedders.numpy_bert import NumpyBert
 from kraq_dspy.errors import ConfigError, ModelError, needs
@@ -128,9 +128,7 @@ def precision_of(precision: str) -> str:
         raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
     if precision != "auto":
         return precision
-    with needs("torch", "embedded", "The sentence encoder"):
-        from kraq_dspy.embedders.torch_encoder import is_fast_in_bf16
-    return "bf16" if is_fast_in_bf16() else "fp32"
+    return "bf16" if multiplies_in_bf16() else "fp32"
 
 
 def _folder_of(model: str) -> Path:

@@ -34,12 +34,6 @@ def torch_encoder(
     return load(folder, max_tokens, precision, batch_size, threading.Lock(), device)
 
 
-def is_fast_in_bf16() -> bool:
-    """Whether this processor multiplies in bf16; without that, it is slower than fp32."""
-    able: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
-
-
 class _PlainEncoder:
     """A transformer, its mean or first token, and nothing else."""
 

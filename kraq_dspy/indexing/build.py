@@ -5,12 +5,10 @@ import dataclasses
 import logging
 import shutil
 import time
-from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar, Unpack
-
-import dspy
 
 from kraq_dspy.catalogue.sources import flag_stale
 from kraq_dspy.concurrency import run_coroutine
@@ -23,10 +21,10 @@ from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.graph.communities import drift, find_communities, prepare
 from kraq_dspy.indexing.opening import documents_of, open_for_build, origin_of, require_documents, steps_for
-from kraq_dspy.indexing.options import BuildOptions, require_known, spelled_out
+from kraq_dspy.indexing.options import BuildOptions, require_known, spelled_out, with_lm
 from kraq_dspy.indexing.report import BuildReport, DocumentChanges, usage_since
 from kraq_dspy.lms.meter import Meter, prices_of
-from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.lms.roles import LanguageModels, as_models
 from kraq_dspy.notebook import default_progress
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
@@ -55,6 +53,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 DRIFT = 0.02  # lost modularity from which on communities should be found anew
+HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 
 
@@ -169,7 +168,7 @@ class Builder:
                     "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(limits))."
                 )
             limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
-        models = as_models(_with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+        models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state), embedder=embedder)
@@ -204,7 +203,13 @@ class Builder:
 
     async def build(self) -> BuildReport:
         """All stages over the documents that are loaded; only what is not there yet is asked of models."""
-        await asyncio.gather(self.embed_chunks(), self.extract(), asyncio.to_thread(prepare))
+        extracting = asyncio.ensure_future(self.extract())
+
+        async def compute() -> None:
+            await asyncio.wait([extracting], timeout=HEAD_START)
+            await asyncio.gather(self.embed_chunks(), asyncio.to_thread(prepare))
+
+        await asyncio.gather(extracting, compute())
         await self.finish()
         return self.report()
 
@@ -370,15 +375,6 @@ class Builder:
             stale_answers=self.stale_answers,
             documents=DocumentChanges(len(documents - before), self._changed, len(before - documents)),
         )
-
-
-def _with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | None:
-    """`models` by role, and `lm` for the others."""
-    if lm is None or models is None:
-        return models if lm is None else lm
-    if not isinstance(models, Mapping):
-        raise ConfigError("Give lm, or models that have one for every role; beside lm, models are by role.")
-    return {"default": lm, **models}
 
 
 @contextmanager

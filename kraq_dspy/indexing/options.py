@@ -1,7 +1,7 @@
 """Declares what every build may be given by keyword, and spells it out in the signatures of those that take it."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
 
@@ -9,6 +9,7 @@ import dspy
 
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders.adapted import EmbedderLike
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.lms.roles import ModelsLike
 from kraq_dspy.ports import Progress
@@ -74,3 +75,12 @@ def require_known(options: Any) -> None:
     states = options.get("program_states", ())
     if isinstance(states, str | Path) or not all(isinstance(state, str | Path) for state in states):
         raise TypeError(f"program_states is {states!r:.80}; expected a list of files.")
+
+
+def with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | None:
+    """`models` by role, and `lm` for the others."""
+    if lm is None or models is None:
+        return models if lm is None else lm
+    if not isinstance(models, Mapping):
+        raise ConfigError("Give lm, or models that have one for every role; beside lm, models are by role.")
+    return {"default": lm, **models}

