@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,8 @@ class Part:
 class PaperTable:
     """`definition` names the table of ours that is run for it; "" where another `command` makes the report.
 
-    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order.
+    `theirs` are the printed figures, row by row; `datasets` those of the paper, in its order; `settings` what `--paper`
+    sets for this table beside what it sets for its definition.
     """
 
     id: str
@@ -68,6 +69,7 @@ class PaperTable:
     rows: tuple[Part, ...]
     columns: tuple[Part, ...]
     theirs: tuple[tuple[float | None, ...], ...]
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def cells(self) -> list[list[Part]]:
@@ -117,6 +119,7 @@ def _table(
         return dataclasses.replace(
             same, id=entry["id"], paper=paper, number=entry["number"], shows=entry["shows"],
             command=f"kraq eval {entry['id']}" if same.definition else same.command, theirs=theirs or same.theirs,
+            settings=entry.get("settings", same.settings),
         )  # fmt: skip
     rows = _parts(entry.get("rows", ()), parts)
     columns = _parts(entry.get("columns", ()), parts)
@@ -127,6 +130,7 @@ def _table(
     table = PaperTable(
         entry["id"], paper, entry["number"], entry["shows"], entry["needs"], definition,
         entry.get("command", f"kraq eval {entry['id']}"), datasets, rows, columns, theirs,
+        entry.get("settings", {}),
     )  # fmt: skip
     if theirs and [len(row) for row in theirs] != [len(columns)] * len(rows):
         raise ConfigError(

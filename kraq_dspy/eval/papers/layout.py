@@ -13,6 +13,7 @@ Resource = Callable[[SystemSummary], float | None]
 RESOURCES: Mapping[str, Resource] = {
     "latency": lambda system: system.latency.modelled.total if system.latency and system.latency.modelled else None,
     "seconds": lambda system: system.latency.total.mean if system.latency and system.latency.total else None,
+    "cpu_percent": lambda system: system.resources.cpu_percent if system.resources else None,
     "memory_mb": lambda system: system.resources.memory_mb if system.resources else None,
     "memory_gb": lambda system: (
         system.resources.memory_mb / 1000 if system.resources and system.resources.memory_mb else None

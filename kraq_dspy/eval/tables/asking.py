@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -181,6 +181,7 @@ class Spent(TappedJournal):
         self.usage = Usage()
         self._prices = prices
         self._cost = 0.0
+        self._since = perf_counter(), process_time()
         self._lock = threading.Lock()
 
     def _add(self, answer: Answer) -> None:
@@ -190,12 +191,15 @@ class Spent(TappedJournal):
                 self._cost += self._prices[answer.model].of(answer.usage)
 
     def to_dict(self) -> dict[str, float]:
-        """With what the process holds in memory by now."""
+        """With the seconds since it began, those that the process computed meanwhile, and what it holds in memory."""
+        clock, computing = self._since
         return {
             "calls": self.usage.calls,
             "prompt_tokens": self.usage.prompt_tokens,
             "completion_tokens": self.usage.completion_tokens,
             **({"cost": self._cost} if self._prices else {}),
+            "clock_s": perf_counter() - clock,
+            "cpu_s": process_time() - computing,
             **memory_mb(),
         }
 

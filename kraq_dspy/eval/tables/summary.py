@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,13 +46,15 @@ class Cell:
 class Resources:
     """Means over the questions that say what they took, and the most memory held after one, in megabytes.
 
-    `cost` is None where no model has a price, `gpu_mb` where the process had no accelerator.
+    `cost` is None where no model has a price, `gpu_mb` where the process had no accelerator. `cpu_percent` is the share
+    of all processors' time that this process took while questions were asked.
     """
 
     calls: float
     prompt_tokens: float
     completion_tokens: float
     cost: float | None
+    cpu_percent: float | None
     memory_mb: float | None
     gpu_mb: float | None
 
@@ -241,8 +244,10 @@ def _resources(usage: Sequence[Mapping[str, float]]) -> Resources | None:
 
     cost = mean("cost") if any("cost" in each for each in usage) else None
     return Resources(
-        mean("calls"), mean("prompt_tokens"), mean("completion_tokens"), cost, most("memory_mb"), most("gpu_mb")
-    )
+        mean("calls"), mean("prompt_tokens"), mean("completion_tokens"), cost,
+        100 * mean("cpu_s") / mean("clock_s") / (os.cpu_count() or 1) if mean("clock_s") else None,
+        most("memory_mb"), most("gpu_mb"),
+    )  # fmt: skip
 
 
 def _latency(rows: Sequence[Row]) -> Latency | None:

@@ -143,6 +143,14 @@ class Table:
             metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
         )  # fmt: skip
 
+    def with_paper_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> "Table":
+        """The same with more of what `--paper` sets, by section."""
+        merged = {
+            name: {**self.paper.settings.get(name, {}), **settings.get(name, {})}
+            for name in (*self.paper.settings, *(name for name in settings if name not in self.paper.settings))
+        }
+        return replace(self, paper=replace(self.paper, settings=merged))
+
     def as_in_paper(self) -> "Table":
         """With the options that the paper gave its systems."""
         return replace(

@@ -1,5 +1,6 @@
 """The catalogue of the papers' tables: complete, and nothing in it that no table of ours runs."""
 
+import dataclasses
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.cli.commands import COMMANDS, Group, name_of
+from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.papers.catalogue import PaperTable, paper_table, papers_tables
 from kraq_dspy.eval.papers.layout import RESOURCES
@@ -49,6 +51,8 @@ def test_what_a_table_names_is_there(table: PaperTable) -> None:
     definition = read_table(DEFINITIONS / f"{table.definition}.toml")
     assert table.systems <= {system.name for system in definition.systems}
     assert set(table.metrics) <= {*definition.metrics, *RESOURCES}
+    for section, values in table.settings.items():
+        dataclasses.replace(getattr(Settings(), section), **values)
     assert set(table.datasets) <= set(definition.datasets)
     assert len(table.theirs) == len(table.rows)
 

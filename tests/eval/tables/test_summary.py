@@ -1,5 +1,6 @@
 """From rows to figures, by hand."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,16 @@ def test_runs_of_different_tables_are_not_mixed(tmp_path: Path) -> None:
         writer.write(rows("old", [1.0])[0])
     with pytest.raises(EvaluationError, match="different tables"):
         summarise(find_runs(tmp_path))
+
+
+def test_the_processors_share_is_that_of_all_cores_while_questions_were_asked() -> None:
+    usage = [{"calls": 1, "clock_s": 2.0, "cpu_s": 1.0}, {"calls": 3, "clock_s": 6.0, "cpu_s": 1.0}]
+    answered = [Row(f"q{n}", "old", metrics={"right": 1}, extra={"usage": each}) for n, each in enumerate(usage)]
+    resources = summarise_run(header(), answered).systems[0].resources
+    assert resources is not None
+    assert (resources.calls, resources.memory_mb) == (2, None)
+    assert resources.cpu_percent == pytest.approx(25 / (os.cpu_count() or 1))
+    told_nothing = [Row("q0", "old", metrics={"right": 1}, extra={"usage": {"calls": 1}})]
+    older = summarise_run(header(), told_nothing).systems[0].resources
+    assert older is not None
+    assert older.cpu_percent is None

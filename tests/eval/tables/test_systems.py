@@ -81,6 +81,13 @@ def test_the_papers_options_and_samples() -> None:
         table_from_dict("t", content(paper={"pages": 3}))
 
 
+def test_a_papers_table_may_set_more_than_its_definition() -> None:
+    table = table_from_dict("t", content(paper={"settings": {"questions": {"names": 0}}}))
+    assert table.with_paper_settings({}).paper == table.paper
+    more = table.with_paper_settings({"questions": {"random_least": 3}, "chunks": {"overlap": 0}})
+    assert more.paper.settings == {"questions": {"names": 0, "random_least": 3}, "chunks": {"overlap": 0}}
+
+
 @pytest.mark.parametrize("changes", [{"references": "oracle"}, {"catalogue": "found"}])
 def test_references_and_catalogues_of_unknown_kinds_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="expected one of gold"):

@@ -114,7 +114,8 @@ def read(name: str) -> "Table":
     if not figure.definition:
         raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {figure.command}.")
     whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
-    return whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
+    needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
+    return needed.with_paper_settings(figure.settings)
 
 
 def with_metrics(table: "Table", judge: str | None, more: list[str] | tuple[str, ...]) -> "Table":

@@ -236,14 +236,26 @@ def _resources(run: RunSummary) -> Grid | None:
             f"{spent.prompt_tokens:,.0f}",
             f"{spent.completion_tokens:,.0f}",
             "-" if spent.cost is None else f"{spent.cost:.6f}",
+            "-" if spent.cpu_percent is None else f"{spent.cpu_percent:.1f} %",
             "-" if spent.memory_mb is None else f"{spent.memory_mb:,.0f}",
             "-" if spent.gpu_mb is None else f"{spent.gpu_mb:,.0f}",
         )
         for system, spent in measured
     )
-    headings = ("system", "time", "model calls", "tokens in", "tokens out", "price", "memory, MB", "GPU memory, MB")
+    headings = (
+        "system",
+        "time",
+        "model calls",
+        "tokens in",
+        "tokens out",
+        "price",
+        "CPU",
+        "memory, MB",
+        "GPU memory, MB",
+    )
     note = (
-        "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). Memory: the most "
+        "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
+        "all processors that this process kept busy meanwhile. Memory: the most "
         "that this process held after a question; systems are asked one after the other in one process, and what a "
         "server holds is not in it."
     )
