@@ -26,12 +26,11 @@ from kraq_dspy.errors import CorpusError
 from kraq_dspy.eval.statistics import bootstrap_difference
 from kraq_dspy.files import json_objects
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.retrievers.combined import share_budget
+from kraq_dspy.programs.retrievers.combined import FIRST, alpha_by_scores, share_budget
 from kraq_dspy.records import Chunk, Community, Question
 from kraq_dspy.stores.index import Index
 
 BUDGETS = (5, 10, 15)
-PEAK = 10  # exponent that makes a share of a similarity, as in the adaptive retriever
 
 
 @dataclass(frozen=True)
@@ -84,25 +83,22 @@ def with_asked(corpus: Corpus, query: Vectors, k: int, asked: Sequence[int], alp
     return found + top(scores, k - len(found), found)
 
 
-def share_by_spread(low: float, full: float) -> Variant:
-    """The question's share by how many passages resemble it alike: all of it where that is `full` or more passages.
+def auto(corpus: Corpus, query: Vectors, k: int) -> Ranking:
+    """`alpha="auto"` of the library."""
+    scores = np.sort(corpus.passages @ query)[::-1][:FIRST]
+    return with_asked(corpus, query, k, top(corpus.questions @ query, 2), alpha_by_scores(scores.tolist()))
 
-    Their number is the exponential of the entropy of similarity ** PEAK among the first 30.
-    """
+
+def share_by_shape(steep: float, flat: float) -> Variant:
+    """The question's share by the score of rank 10 over the first one's: half at `steep`, all of it at `flat`."""
 
     def rank(corpus: Corpus, query: Vectors, k: int) -> Ranking:
-        return with_asked(
-            corpus, query, k, top(corpus.questions @ query, 2), max(low, min(1.0, alike(corpus, query) / full))
-        )
+        best = np.sort(corpus.passages @ query)[::-1]
+        shape = best[min(10, len(best)) - 1] / max(best[0], 1e-6)
+        alpha = 0.5 + 0.5 * min(1.0, max(0.0, (shape - steep) / (flat - steep)))
+        return with_asked(corpus, query, k, top(corpus.questions @ query, 2), float(alpha))
 
     return rank
-
-
-def alike(corpus: Corpus, query: Vectors) -> float:
-    best = np.sort(corpus.passages @ query)[::-1][:30]
-    weights = np.maximum(best, 1e-6) ** PEAK
-    weights /= weights.sum()
-    return float(np.exp(-(weights * np.log(weights)).sum()))
 
 
 def share_by_nearness(scale: float) -> Variant:
@@ -182,11 +178,13 @@ VARIANTS: dict[str, Variant] = {
     "n=2, alpha=.75": combined(2, 0.75),
     "n=1, alpha=.75": combined(1, 0.75),
     "n=3, alpha=.5": combined(3, 0.5),
-    "share by spread, 10": share_by_spread(0.5, 10),
-    "share by spread, 20": share_by_spread(0.5, 20),
-    "share by spread, 28": share_by_spread(0.5, 28),
+    "n=2, alpha by scores (auto)": auto,
+    "share by shape, .5 to .9": share_by_shape(0.5, 0.9),
+    "share by shape, .5 to .8": share_by_shape(0.5, 0.8),
+    "share by shape, .6 to .8": share_by_shape(0.6, 0.8),
     "share by nearness, 2": share_by_nearness(2),
     "share by nearness, 6": share_by_nearness(6),
+    "share by nearness, 12": share_by_nearness(12),
     "one a level, alpha=.5": one_a_level(0.5),
     "one a level, alpha=.75": one_a_level(0.75),
     "descent, alpha=.5": descent(0.5),

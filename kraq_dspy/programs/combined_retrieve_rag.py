@@ -9,7 +9,7 @@ from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.reading import make_reader, read_reply
-from kraq_dspy.programs.retrievers.combined import CombinedRetriever
+from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.validation import require_counts
@@ -19,8 +19,8 @@ class CombinedRetrieveRAG(SavableModule):
     """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
 
     `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
-    `alpha=1` is TraditionalRAG. `retrieve` may be any function of a question that returns texts (`as_retriever`), and
-    `questions` a list of them.
+    `alpha=1` is TraditionalRAG, `alpha="auto"` chooses by the scores of each question's first hits. `retrieve` may be
+    any function of a question that returns texts (`as_retriever`), and `questions` a list of them.
 
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
@@ -33,7 +33,7 @@ class CombinedRetrieveRAG(SavableModule):
         questions: QuestionFinder | Sequence[str],
         k: int = 15,
         n: int = 2,
-        alpha: float = 0.5,
+        alpha: Alpha = 0.5,
         strict: bool = False,
         explain: bool = False,
     ) -> None:

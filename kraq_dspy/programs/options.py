@@ -38,23 +38,28 @@ class Option:
     @property
     def expected(self) -> str:
         """In words: "a whole number, 1 or more"."""
-        if self.choices:
-            words = f"one of {', '.join(map(str, self.choices))}"
-        else:
-            names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-            words = " or ".join(names[kind] for kind in self.kinds if kind is not NoneType)
+        names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+        words = " or ".join(names[kind] for kind in self._free_kinds if kind is not NoneType)
         if self.least is not None and self.most is not None:
             words += f" from {self.least:g} to {self.most:g}"
         elif self.least is not None:
             words += f", {self.least:g} or more"
+        if self.choices:
+            listed = ", ".join(map(str, self.choices))
+            words = f"{words}, or {listed}" if words else f"one of {listed}"
         return f"{words}, or none" if NoneType in self.kinds else words
+
+    @property
+    def _free_kinds(self) -> tuple[Any, ...]:
+        """The types of which any value fits, not `choices` alone."""
+        return tuple(kind for kind in self.kinds if kind not in map(type, self.choices))
 
     def read(self, owner: str, value: Any) -> Any:
         """The value in its type. Raises ConfigError that names `owner` and the option."""
         read = self._from_text(value) if isinstance(value, Word) else value
         if float in self.kinds and type(read) is int:
             read = float(read)
-        fits = read in self.choices if self.choices and read is not None else type(read) in self.kinds
+        fits = type(read) in self._free_kinds or read in self.choices
         if fits and isinstance(read, int | float) and not isinstance(read, bool):
             fits = (self.least is None or read >= self.least) and (self.most is None or read <= self.most)
         if not fits:

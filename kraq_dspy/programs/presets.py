@@ -14,7 +14,9 @@ class CombinedOptions:
 
     k: int = option(15, "Passages in all (the papers' M).", least=1)
     n: int = option(2, "Auxiliary questions.", least=1)
-    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
+    alpha: float | Literal["auto"] = option(
+        0.5, "Share of the passages found by your question; auto: by the shape of its scores.", least=0, most=1
+    )
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     explain: bool = option(False, EXPLAIN)
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")

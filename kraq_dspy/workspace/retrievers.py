@@ -71,7 +71,9 @@ def _mmr(space: "Workspace", options: MMROptions) -> "Retriever":
 class CombinedRetrieverOptions:
     over: str = option("dense", "The retriever that each question is asked of.")
     n: int = option(2, "Auxiliary questions.", least=1)
-    alpha: float = option(0.5, "Share of the passages found by your question.", least=0, most=1)
+    alpha: float | Literal["auto"] = option(
+        0.5, "Share of the passages found by your question; auto: by the shape of its scores.", least=0, most=1
+    )
     strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 

@@ -10,6 +10,7 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.options import option, options_of, read_options, words_of
+from kraq_dspy.programs.presets import CombinedOptions
 from kraq_dspy.programs.retrievers import AdaptiveRetriever, MMRRetriever, PageRankRetriever
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.workspace.choices import by_flags, choose_program, choose_retriever
@@ -209,3 +210,11 @@ def test_every_option_of_every_program_and_retriever_says_what_it_does() -> None
         if not each.help.endswith(".")
     ]
     assert silent == []
+
+
+def test_an_option_may_be_a_number_or_one_word() -> None:
+    assert read_options("It", CombinedOptions, words_of("-P", ["alpha=auto"])).alpha == "auto"
+    assert read_options("It", CombinedOptions, words_of("-P", ["alpha=.7"])).alpha == 0.7
+    for value in ("most", "1.5"):
+        with pytest.raises(ConfigError, match="expected a number from 0 to 1, or auto"):
+            read_options("It", CombinedOptions, words_of("-P", [f"alpha={value}"]))

@@ -1,8 +1,10 @@
 """Combined retrieval: part of the budget for the question, the rest for the stored questions nearest to it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
@@ -10,6 +12,10 @@ from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.records import Hit, QuestionHit
 from kraq_dspy.validation import require_counts, require_numbers
+
+Alpha = float | Literal["auto"]
+FIRST, SHARPNESS, MANY = 30, 10, 8
+"""Hits whose scores are looked at, how sharply they are told apart, and how many alike take the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,23 @@ def share_budget(k: int, n: int, alpha: float, *, strict: bool = False) -> Budge
     return Budget(main if strict else k - n * each, each)
 
 
+def alpha_by_scores(scores: Sequence[float]) -> float:
+    """The main query's share by the scores of its first hits, best first: from .5, where one stands out, to 1.
+
+    Where many passages answer a question directly, auxiliary questions only displace some of them; where one stands
+    out, the rest of the evidence may be told in other words. How many are alike is the exponential of the entropy of
+    score ** 10 among the first 30, and 8 of them leave nothing to the auxiliary questions. Chosen on hotpotqa and
+    musique with cosines (docs/results/combined.md); not in the paper. Where nothing scores above 0: .5.
+    """
+    best = max(scores, default=0.0)
+    if best <= 0:
+        return 0.5
+    weights = [max(score / best, 0.0) ** SHARPNESS for score in scores[:FIRST]]
+    total = sum(weights)
+    n_alike = math.exp(-sum(weight / total * math.log(weight / total) for weight in weights if weight > 0))
+    return max(0.5, min(1.0, n_alike / MANY))
+
+
 @dataclass(frozen=True, slots=True)
 class CombinedHits:
     """What combined retrieval found, and the auxiliary questions that it asked, nearest first."""
@@ -49,7 +72,8 @@ class CombinedRetriever(Retrieving):
 
     Where an auxiliary question finds fewer than its share (a small corpus, filters), hits of the main query fill the
     budget up, at the end; not with `strict`, which retrieves as the paper does. `alpha=1` is `retrieve` alone and needs
-    no stored questions. Scores are those of `retrieve` and fall within the hits of each query only.
+    no stored questions; `alpha="auto"` chooses a share for each question (`alpha_by_scores`). Scores are those of
+    `retrieve` and fall within the hits of each query only.
     """
 
     def __init__(
@@ -58,13 +82,14 @@ class CombinedRetriever(Retrieving):
         questions: QuestionFinder | Sequence[str],
         *,
         n: int = 2,
-        alpha: float = 0.5,
+        alpha: Alpha = 0.5,
         strict: bool = False,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
-        require_numbers(alpha=alpha)
-        if not 0 <= alpha <= 1:
-            raise ValueError(f"alpha is {alpha}; expected the main query's share of the budget, from 0 to 1.")
+        if not isinstance(alpha, str):
+            require_numbers(alpha=alpha)
+        if alpha != "auto" and (isinstance(alpha, str) or not 0 <= alpha <= 1):
+            raise ValueError(f"alpha is {alpha!r}; expected the main query's share, from 0 to 1, or 'auto'.")
         self.retrieve = as_retriever(retrieve)
         self.questions = as_question_finder(questions)
         self.n = n
@@ -76,17 +101,20 @@ class CombinedRetriever(Retrieving):
 
     def search(self, request: RetrievalRequest) -> CombinedHits:
         """As a call, and says which auxiliary questions were asked."""
-        question, k, vector = request.question, request.k, request.vector
-        budget = share_budget(k, self.n, self.alpha, strict=self.strict)
-        if budget.each == 0:
-            return CombinedHits(self._main(request, budget.main), [])
-        if vector is None:
-            vector = self.questions.encode(question)
-        auxiliary = self.questions(question, self.n, vector=vector)
+        k = request.k
+        fixed = None if self.alpha == "auto" else share_budget(k, self.n, self.alpha, strict=self.strict)
+        if fixed is not None and not fixed.each:
+            return CombinedHits(self._main(request, fixed.main), [])
+        if request.vector is None:
+            request = replace(request, vector=self.questions.encode(request.question))
 
         # Without `strict`, the main query's whole ranking is fetched at once: what fills up at the end comes from it,
         # on the same scale of scores and without a second search.
-        ranking = self._main(replace(request, vector=vector), budget.main if self.strict else k)
+        size = max(k, FIRST) if fixed is None else fixed.main if self.strict else k
+        ranking = self._main(request, size)
+        alpha = alpha_by_scores([hit.score for hit in ranking])
+        budget = fixed or share_budget(k, self.n, alpha, strict=self.strict)
+        auxiliary = self.questions(request.question, self.n, vector=request.vector) if budget.each else []
         hits = ranking[: budget.main]
         known = {hit.chunk.id for hit in hits}
         if auxiliary:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.programs.retrievers import CombinedRetriever, DenseRetriever, NearestQuestions, share_budget
-from kraq_dspy.programs.retrievers.combined import Budget
+from kraq_dspy.programs.retrievers.combined import Budget, alpha_by_scores
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 from tests.programs.conftest import Library
@@ -20,7 +20,8 @@ from tests.programs.conftest import Library
 class Ranked:
     """A corpus of `size` numbered passages; every query finds the lowest numbers that are not excluded."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, scores: Sequence[float] = ()) -> None:
+        self.scores = scores or [-float(number) for number in range(size)]
         self.chunks = [Chunk(str(number), "document", number, 0, 1, "x", 1) for number in range(size)]
         self.asked: list[tuple[str, int]] = []
 
@@ -36,7 +37,7 @@ class Ranked:
         assert k >= 1
         self.asked.append((question, k))
         left = [chunk for chunk in self.chunks if chunk.id not in set(exclude)]
-        return [Hit(chunk, -float(chunk.position), question) for chunk in left[:k]]
+        return [Hit(chunk, self.scores[chunk.position], question) for chunk in left[:k]]
 
 
 class Numbered:
@@ -167,7 +168,32 @@ def test_filling_up_needs_no_second_search() -> None:
     assert corpus.asked == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
 
 
-@pytest.mark.parametrize(("settings", "message"), [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2")])
+def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_alike() -> None:
+    one_stands_out = [1.0] + [0.5] * 39
+    corpus = Ranked(40, one_stands_out)
+    hits = CombinedRetriever(corpus, Numbered(), n=2, alpha="auto")("q", 10)
+    assert [hit.query for hit in hits] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
+    assert corpus.asked == [("q", 30), ("auxiliary 0", 2), ("auxiliary 1", 2)]
+    all_alike = CombinedRetriever(Ranked(40, [0.7] * 40), Numbered(), n=2, alpha="auto")
+    found = all_alike.search(RetrievalRequest("q", 10))
+    assert [hit.query for hit in found.hits] == ["q"] * 10
+    assert found.auxiliary_questions == []
+    assert [hit.query for hit in CombinedRetriever(Ranked(40), Numbered(), alpha="auto", strict=True)("q", 5)] == [
+        "q", "q", "auxiliary 0", "auxiliary 1"
+    ]  # fmt: skip
+
+
+def test_the_share_by_scores_lies_between_half_and_all_and_is_the_number_alike_over_eight() -> None:
+    assert alpha_by_scores([]) == alpha_by_scores([0.0, -1.0]) == alpha_by_scores([1.0, 0.1]) == 0.5
+    assert alpha_by_scores([0.3] * 6 + [0.0] * 20) == pytest.approx(6 / 8)
+    assert alpha_by_scores([0.3] * 8) == pytest.approx(1.0)
+    assert alpha_by_scores([0.3] * 100) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"n": 0}, "n is 0"), ({"alpha": 1.2}, r"alpha is 1\.2"), ({"alpha": "most"}, "alpha is 'most'.*or 'auto'")],
+)
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CombinedRetriever(Ranked(1), Numbered(), **settings)
