@@ -51,6 +51,7 @@ from kraq_dspy.cli.start.estimate import estimate
 from kraq_dspy.cli.start.index import index
 from kraq_dspy.cli.start.questions import questions
 from kraq_dspy.cli.start.status import status
+from kraq_dspy.errors import did_you_mean
 from kraq_dspy.eval.papers.catalogue import papers_tables
 
 Command = Callable[..., Any]
@@ -62,6 +63,9 @@ class TableGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
             args = ["table", *args]
+        if args and args[0] not in self.commands:
+            near = did_you_mean(args[0], [*self.commands, *TABLES, *papers_tables()])
+            ctx.fail(f"There is no command or table {args[0]!r}{near}. `kraq eval list` has every table of the papers.")
         return super().resolve_command(ctx, args)
 
 

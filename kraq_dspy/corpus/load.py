@@ -12,6 +12,7 @@ from kraq_dspy.errors import CorpusError, MissingExtraError
 from kraq_dspy.records import Document, Failure
 
 MAX_BYTES = 50_000_000
+FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
 FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def _load(
 def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_Earlier") -> Iterator[Document | Failure]:
     n_failures = 0
     last = ""
-    for row in _read(file, settings):
+    for row in _with_named_columns(_read(file, settings), settings):
         outcome = _document(row, file, earlier) if isinstance(row, Row) else row
         if isinstance(outcome, Document):
             yield outcome
@@ -94,6 +95,24 @@ def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_Earlier") ->
             yield Failure("load", item_id, outcome.reason)
     if n_failures > FAILURES_NAMED:
         yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
+
+
+def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The rows, or what is wrong with the file where none of the first has a column that somebody has named: it would
+    be read without titles, or with ids that are not its own."""
+    lacking = frozenset(settings.named)
+    first: list[Row | BadRow] = []
+    columns: dict[str, None] = {settings.text_column: None}
+    while lacking and len(first) < FIRST_ROWS and (row := next(rows, None)) is not None:
+        first.append(row)
+        if isinstance(row, Row):
+            lacking &= row.lacks
+            columns |= dict.fromkeys(map(str, row.metadata))
+    if lacking and any(isinstance(row, Row) for row in first):
+        yield BadRow(settings.missing_named(min(lacking), columns))
+        return
+    yield from first
+    yield from rows
 
 
 def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:

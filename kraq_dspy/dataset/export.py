@@ -14,7 +14,7 @@ from kraq_dspy.dataset.card import write_card
 from kraq_dspy.dataset.forms import FORMS
 from kraq_dspy.dataset.rows import Row, collect_rows
 from kraq_dspy.dataset.splits import SPLITS, split_by_document
-from kraq_dspy.errors import ConfigError, IndexStateError
+from kraq_dspy.errors import ConfigError, IndexStateError, did_you_mean
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.records import CatalogueEntry
@@ -72,7 +72,8 @@ def export_dataset(
     """
     plan = plan or DatasetPlan()
     if unknown := [name for name in plan.forms if name not in FORMS]:
-        raise ConfigError(f"There is no form {unknown[0]!r}; there are: {', '.join(FORMS)}.")
+        near = did_you_mean(unknown[0], FORMS)
+        raise ConfigError(f"There is no form {unknown[0]!r}{near}; there are: {', '.join(FORMS)}.")
     left_out: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
     entries = _entries(index, plan)
@@ -148,8 +149,8 @@ def _nothing(index: Index, left_out: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
     return (
         f"{str(index.path)!r} gives no row ({reasons or 'it has no questions'}). Answer its questions with `kraq "
-        "catalogue seed` and approve them (or take them unreviewed: pending), or take questions without answers, too "
-        "(unanswered)."
+        "catalogue seed` and approve them, take answers that nobody has approved (--pending), or questions without one "
+        "(--unanswered); in Python: DatasetPlan(pending=True, unanswered=True)."
     )
 
 

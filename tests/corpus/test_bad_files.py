@@ -138,6 +138,28 @@ def test_a_table_without_the_text_column_is_one_failure_that_names_its_columns(t
     assert "no column 'text'; there are: 'id', 'body'" in failure.reason
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
+def test_a_column_that_was_named_for_the_title_and_is_nowhere_is_one_failure(tmp_path: Path, name: str) -> None:
+    if name == "rows.parquet":
+        pq.write_table(pa.table({"text": ["One.", "Two."], "headline": ["Sea", "Sea"]}), tmp_path / name)
+    elif name == "rows.csv":
+        write(tmp_path, name, "text,headline\nOne.,Sea\nTwo.,Sea\n")
+    else:
+        write_rows(tmp_path, name, {"text": "One.", "headline": "Sea"}, {"text": "Two.", "headline": "Sea"})
+    failure = only_failure(tmp_path, title_column="headlin")
+    assert failure.item_id == name
+    assert "no column 'headlin' for the title; there are: 'text', 'headline'. Name the right one" in failure.reason
+
+
+def test_a_column_that_was_named_may_be_empty_or_come_with_a_later_row_and_texts_need_none(tmp_path: Path) -> None:
+    write(tmp_path, "empty.csv", "text,headline\nOne.,\nTwo.,\n")
+    write(tmp_path, "later.jsonl", '{"text": "Three."}\n{"text": "Four.", "headline": "Sea"}\n')
+    write(tmp_path, "plain.txt", "Five.")
+    documents, failures = load_all(tmp_path, title_column="headline")
+    assert failures == []
+    assert [document.title for document in documents] == ["", "", "", "Sea", "plain"]
+
+
 def test_columns_are_named_by_the_mark_that_parts_most_of_them(tmp_path: Path) -> None:
     write(tmp_path, "a.csv", "id;body;date\n1;x;y\n")
     assert "there are: 'id', 'body', 'date'" in only_failure(tmp_path).reason

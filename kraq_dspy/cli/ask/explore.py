@@ -11,7 +11,7 @@ from kraq_dspy.cli.ask.serving import PORT, opened_all, require_server, run_serv
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.options import IndexDir, Limits, Models
 from kraq_dspy.cli.shared.terminal import in_bytes, say
-from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.cli.shared.writable import require_writable_file
 
 
 def explore(
@@ -34,7 +34,7 @@ def explore(
     from kraq_dspy.serve.settings import ServeSettings
 
     if out is not None:
-        require_writable(out.absolute().parent)
+        require_writable_file(out)
         with opened_all([index_dir], models) as indexes:
             size = write_page(indexes[None], out)
         say(f"{out}: {in_bytes(size)}; open it in any browser")

@@ -11,7 +11,7 @@ from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import note, output, print_json, say, two_columns
-from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.cli.shared.writable import require_writable, require_writable_file
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def export(
 
     if format is not Format.dataset and dataset != DatasetOptions():
         raise ConfigError(f"Options of a data set go with --format dataset, not with {format.value}.")
-    require_writable(out if format is not Format.graphml else out.parent)
+    (require_writable_file if format is Format.graphml else require_writable)(out)
     if format is Format.dataset:
         _show(_dataset(index_dir, out, dataset.plan(), calls, limits, quiet=json), out, json=json)
         return

@@ -9,7 +9,7 @@ from kraq_dspy.cli.research.eval.options import interval, named_scorer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, Json
 from kraq_dspy.cli.shared.terminal import note, output, print_json, short, two_columns
-from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.cli.shared.writable import require_writable_file
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
@@ -80,7 +80,7 @@ def optimize(
     from kraq_dspy.optimize import Budget, DevSet, Method, Resources, Sizes, compile_program
 
     settings = calls.settings() if index is None else calls.settings_of(index)
-    require_writable(out.parent)
+    require_writable_file(out)
     scorer = named_scorer(bertscore)
 
     def announce(estimate: int, split: "Split") -> None:

@@ -9,7 +9,7 @@ import typer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, Json, Limits
 from kraq_dspy.cli.shared.terminal import output, print_json, two_columns
-from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.cli.shared.writable import require_writable_file
 from kraq_dspy.errors import ConfigError
 
 
@@ -61,7 +61,7 @@ def pairs(
         raise ConfigError("Name the questions: --dataset NAME, with its folder's parent in --data.")
     if index is not None and kind is Kind.drafter:
         raise ConfigError("An index has no answers to draft: leave --index out for --for drafter.")
-    require_writable(out.parent)
+    require_writable_file(out)
     questions = load_dataset(dataset, data)
     if index is not None:
         with Index.open(index) as opened:

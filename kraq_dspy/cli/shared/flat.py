@@ -5,10 +5,14 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+import typer
 from typer.models import OptionInfo
+
+from kraq_dspy.errors import did_you_mean
 
 WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what help calls a value without a metavar
 
@@ -68,8 +72,28 @@ def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> i
         for note in notes:
             if isinstance(note, OptionInfo):
                 note.rich_help_panel = note.rich_help_panel or panel
+                bare = [part for part in get_args(kind) or (kind,) if part is not type(None)]
                 if note.metavar is None:
-                    bare = [part for part in get_args(kind) or (kind,) if part is not type(None)]
                     note.metavar = WORDS.get(bare[0], "NAME" if bare[0] is str else None)
+                if isinstance(bare[0], type) and issubclass(bare[0], StrEnum):
+                    _take_choices(note, bare[0])
         annotation = Annotated[(kind, *notes)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _take_choices(option: OptionInfo, choices: type[StrEnum]) -> None:
+    """An option of a few words, which a word near to one of them is told about (typer's own message begins with words
+    of pydantic)."""
+
+    names = [choice.value for choice in choices]
+
+    def parsed(value: str) -> StrEnum:
+        if value not in names:
+            raise typer.BadParameter(
+                f"There is no {value!r}{did_you_mean(value, names)}; there are: {', '.join(names)}."
+            )
+        return choices(value)
+
+    option.parser = parsed
+    option.metavar = f"<{'|'.join(names)}>"
+    option.autocompletion = lambda incomplete: [name for name in names if name.startswith(incomplete)]

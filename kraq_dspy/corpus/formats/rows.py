@@ -26,6 +26,12 @@ class ReadSettings:
     max_bytes: int = 50_000_000
     way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns of titles and ids that somebody has named, by what they hold; both may be absent by default."""
+        optional = {"title": self.title_column, "id": self.id_column}
+        return {what: column for what, column in optional.items() if column not in ("", what)}
+
     def too_large(self, n_bytes: int, what: str = "The text") -> str:
         return f"{what} has {n_bytes:,} bytes; the limit is {self.max_bytes:,}. Split it, or raise max_bytes."
 
@@ -34,19 +40,29 @@ class ReadSettings:
         columns = list(columns)
         if self.text_column in columns:
             return ""
-        names = ", ".join(repr(name) for name in columns[:20]) or "none"
-        return f"There is no column {self.text_column!r}; there are: {names}. {self.way_out}"
+        return f"There is no column {self.text_column!r}; there are: {_names(columns)}. {self.way_out}"
+
+    def missing_named(self, what: str, columns: Iterable[str]) -> str:
+        """That the column named for the "title" or "id" is none of these."""
+        return (
+            f"There is no column {self.named[what]!r} for the {what}; there are: {_names(columns)}. Name the right "
+            f"one: --{what}-column NAME, or {what}_column in [corpus] of kraq.toml."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document."""
+    """One document as its file gives it. `key` tells it from the file's others; "" where the file is one document.
+
+    `lacks` says which of the columns that somebody has named ("title", "id") are none of the row's.
+    """
 
     text: str
     title: str = ""
     id: str | None = None
     key: str = ""
     metadata: Metadata = field(default_factory=dict)
+    lacks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,12 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
             for name, value in values.items()
             if name not in own and not _is_missing(value) and not isinstance(value, bytes)
         },
+        lacks=frozenset(what for what, column in settings.named.items() if column not in values),
     )
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in list(columns)[:20]) or "none"
 
 
 def clean(text: str) -> str:

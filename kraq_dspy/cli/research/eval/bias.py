@@ -7,7 +7,7 @@ import typer
 
 from kraq_dspy.cli.shared.options import IndexDir, Json, Seed
 from kraq_dspy.cli.shared.terminal import grid, output, print_json, say, short
-from kraq_dspy.cli.shared.writable import require_writable
+from kraq_dspy.cli.shared.writable import require_writable_file
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def bias(
     if by is not None and level:
         raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
     if out is not None:
-        require_writable(out.parent)
+        require_writable_file(out)
     with Index.open(index_dir) as index:
         audit = audit_bias(index, by=by, level=level, source=source, seed=seed)
     if out is not None:
