@@ -51,9 +51,9 @@ def check_retriever(retrieve: Any, questions: Sequence[str], *, k: int = 4) -> N
     _refuses(ValueError, lambda: retriever(questions[0], 0), "k below 1")
     _refuses(ValueError, lambda: retriever(" \n", k), "an empty question")
     expected = [retriever(question, k) for question in questions]
-    asked = [*questions] * (2 * THREADS)
+    questions_at_once = [*questions] * (2 * THREADS)
     with ThreadPoolExecutor(THREADS) as pool:
-        at_once = [pool.submit(copy_context().run, retriever, question, k) for question in asked]
+        at_once = [pool.submit(copy_context().run, retriever, question, k) for question in questions_at_once]
         _require([each.result() for each in at_once] == expected * (2 * THREADS), "is safe for threads")
     _require(run_coroutine(_awaited(retriever, questions, k)) == expected, "finds the same asynchronously")
 

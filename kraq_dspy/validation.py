@@ -57,14 +57,14 @@ def checked(section: str = "") -> Callable[[type[T]], type[T]]:
             except ValidationError as error:
                 if not error.errors()[0]["loc"]:  # not a field but the whole is wrong: for whoever holds it to say
                     raise
-                raise ConfigError(_in_plain_words(made, section, error)) from None
+                raise ConfigError(_in_plain_words(validated, section, error)) from None
 
         as_validator: Any = classmethod(translate)
         cls._translate = model_validator(mode="wrap")(as_validator)  # type: ignore[attr-defined]
-        made: Any = dataclass(
+        validated: Any = dataclass(
             frozen=True, slots=True, config=ConfigDict(strict=True, extra="forbid", defer_build=True)
         )(cls)
-        return made  # type: ignore[no-any-return]
+        return validated  # type: ignore[no-any-return]
 
     return decorate
 

@@ -75,9 +75,9 @@ class NumpyBert:
         return self._norm(hidden + widened, f"{name}.output.LayerNorm")
 
     def _linear(self, hidden: Vectors, name: str) -> Vectors:
-        made: Vectors = hidden @ self._weights[f"{name}.weight"].T
-        made += self._weights[f"{name}.bias"]
-        return made
+        product: Vectors = hidden @ self._weights[f"{name}.weight"].T
+        product += self._weights[f"{name}.bias"]
+        return product
 
     def _norm(self, hidden: Vectors, name: str) -> Vectors:
         centred: Vectors = hidden - hidden.mean(axis=1, keepdims=True)

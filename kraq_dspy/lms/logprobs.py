@@ -55,18 +55,18 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
     marked, keyed = {**_marked_spans(text, _LENIENT_HEADER), **_marked_spans(text, _HEADER)}, _keyed_spans(text)
     ends = list(accumulate(len(piece) for piece in pieces))
-    found: dict[str, tuple[float, ...]] = {}
+    by_field: dict[str, tuple[float, ...]] = {}
     for name, value in values.items():
         span = _within(text, marked.get(name), value) or keyed.get(name) or _only_occurrence(text, value)
         if span is None or span[0] == span[1]:
             continue
         start, end = (len(text[:position].encode("utf-8", "surrogateescape")) for position in span)
-        found[name] = tuple(
+        by_field[name] = tuple(
             float(_item(entry, "logprob"))
             for entry, piece, stop in zip(entries, pieces, ends, strict=True)
             if (stop - len(piece) < end and stop > start) or (not piece and start <= stop < end)
         )
-    return found
+    return by_field
 
 
 def mean_logprob(logprobs: Sequence[float]) -> float:

@@ -90,22 +90,22 @@ def compile_program(
         raise ConfigError(f"--out is {path.name!r}; a program state is a .json file.")
     with contextlib.ExitStack() as stack:
         space = stack.enter_context(resources.opened())
-        made = target if isinstance(target, Target) else resources.target(target, space)
-        scored = _metric(made, metric)
+        chosen = target if isinstance(target, Target) else resources.target(target, space)
+        scored = _metric(chosen, metric)
         encoder = resources.encoder(space, needed=optimizer.name == "knn")
         if method.start is not None:
-            load_state(made.program, Path(method.start), embedder=encoder)
-        _check(optimizer, made, _predictor_names(made.program))
-        split = dev.split(made, method.seed)
+            load_state(chosen.program, Path(method.start), embedder=encoder)
+        _check(optimizer, chosen, _predictor_names(chosen.program))
+        split = dev.split(chosen, method.seed)
         spending = Spending(method.budget.calls, progress or SilentProgress())
         answers = stack.enter_context(
-            KeptAnswers(_calls_file(path), {"target": made.name, "library_version": version("kraq-dspy")})
+            KeptAnswers(_calls_file(path), {"target": chosen.name, "library_version": version("kraq-dspy")})
         )
-        run = CompileRun(made, scored, split, method, resources.by_role(space, encoder), answers, spending, encoder)
-        estimate = estimate_calls(optimizer, made, split, method.sizes)
+        run = CompileRun(chosen, scored, split, method, resources.by_role(space, encoder), answers, spending, encoder)
+        estimate = estimate_calls(optimizer, chosen, split, method.sizes)
         if spending.budget is not None and estimate > spending.budget + len(answers):
             raise BudgetExceededError(
-                f"{optimizer.name} on {made.name} may take up to {estimate} model calls ({len(split.train)} rows to "
+                f"{optimizer.name} on {chosen.name} may take up to {estimate} model calls ({len(split.train)} rows to "
                 f"learn from, {len(split.dev)} to measure on twice); --budget-calls is {spending.budget}. Nothing was "
                 "asked. Allow more, give fewer rows, or lower --candidates, --rounds or --demos."
             )
@@ -116,17 +116,17 @@ def compile_program(
         state = state_of(best, _provenance(run, comparison))
         if comparison.difference.estimate < 0 and not force:
             raise WorseProgramError(
-                f"{optimizer.name} made {made.name} worse: {scored.name} fell from {comparison.baseline.estimate:.3f} "
-                f"to {comparison.system.estimate:.3f} on {len(split.dev)} rows. Nothing was saved. Try another "
-                "optimizer, more rows or another --seed; --force saves it all the same, and the calls are not paid "
-                "again."
+                f"{optimizer.name} made {chosen.name} worse: {scored.name} fell from "
+                f"{comparison.baseline.estimate:.3f} to {comparison.system.estimate:.3f} on {len(split.dev)} rows. "
+                "Nothing was saved. Try another optimizer, more rows or another --seed; --force saves it all the same, "
+                "and the calls are not paid again."
             )
         if path is not None:
             save_state(state, path)
     return Compiled(
         program=best,
         state=state,
-        target=made.name,
+        target=chosen.name,
         optimizer=optimizer.name,
         metric=scored.name,
         comparison=comparison,

@@ -28,10 +28,10 @@ def quiet() -> Iterator[None]:
     """What optimizers print goes to the log, and their bars and their chatter nowhere."""
     loggers = [logging.getLogger(name) for name in ("dspy", "optuna", "gepa")]
     levels = [each.level for each in loggers]
-    made = tqdm.tqdm.__init__
+    constructor = tqdm.tqdm.__init__
 
     def without_bar(self: Any, *arguments: Any, **options: Any) -> None:
-        made(self, *arguments, **{**options, "disable": True})
+        constructor(self, *arguments, **{**options, "disable": True})
 
     tqdm.tqdm.__init__ = without_bar
     for each in loggers:
@@ -40,7 +40,7 @@ def quiet() -> Iterator[None]:
         with contextlib.redirect_stdout(_IntoLog()):
             yield
     finally:
-        tqdm.tqdm.__init__ = made
+        tqdm.tqdm.__init__ = constructor
         for each, level in zip(loggers, levels, strict=True):
             each.setLevel(level)
 

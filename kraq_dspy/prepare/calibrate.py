@@ -91,8 +91,8 @@ class SeenFrom:
                 return vectors
         missing = [chunk for chunk in chunks if (question, chunk.id) not in self._made]
         if missing:
-            made = self._embedder.encode(question, [chunk.passage for chunk in missing])
-            self._made.update({(question, chunk.id): vector for chunk, vector in zip(missing, made, strict=True)})
+            encoded = self._embedder.encode(question, [chunk.passage for chunk in missing])
+            self._made.update({(question, chunk.id): vector for chunk, vector in zip(missing, encoded, strict=True)})
         return np.stack([self._made[question, chunk.id] for chunk in chunks])
 
 

@@ -154,19 +154,19 @@ class Api:
 
     async def ask(self, request: Request, body: AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
-        asked = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
+        asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
         self.places.require_room()
         if body.stream:
-            return self._streaming(asked, (server_sent(*each) async for each in stream(asked, self.places)))
-        return await self._answered(request, asked)
+            return self._streaming(asking, (server_sent(*each) async for each in stream(asking, self.places)))
+        return await self._answered(request, asking)
 
     async def chat(self, request: Request, body: ChatRequest) -> Any:
         served, program, question = openai.asked_of(self.served, body)
-        asked = await self._asked(served, program, question)
+        asking = await self._asked(served, program, question)
         self.places.require_room()
         if body.stream:
-            return self._streaming(asked, openai.chunks(asked, self.places, body))
-        answer = await self._answered(request, asked)
+            return self._streaming(asking, openai.chunks(asking, self.places, body))
+        answer = await self._answered(request, asking)
         return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
 
     def models(self, query: Query) -> Json:

@@ -107,11 +107,11 @@ def _handler(api: Api, endpoint: Endpoint) -> Callable[[Request], Any]:
     async def handle(request: Request) -> Response:
         request.scope[ROUTE] = endpoint.path
         try:
-            given = await _read(request, endpoint)
+            parameters = await _read(request, endpoint)
             if waits:
-                value = await answer(request, given, **request.path_params)
+                value = await answer(request, parameters, **request.path_params)
             else:
-                value = await run_in_threadpool(answer, given, **request.path_params)
+                value = await run_in_threadpool(answer, parameters, **request.path_params)
             return value if isinstance(value, Response) else await run_in_threadpool(Json, value)
         except ClientDisconnect:
             return Response(status_code=GONE)

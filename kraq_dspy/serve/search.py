@@ -23,11 +23,11 @@ def search(
         return answer
     atlas = served.atlas
     if "questions" in kinds:
-        found = _by_words(words, [(question.text.casefold(), question) for question in atlas.questions], limit)
+        matches = _by_words(words, [(question.text.casefold(), question) for question in atlas.questions], limit)
         if retriever != BY_WORDS and atlas.questions:
             near = [hit.question for hit in served.space.questions()(text, limit)]
-            found = list({question.id: question for question in [*found[: limit // 2], *near]}.values())[:limit]
-        answer["questions"] = [question_json(question) for question in found]
+            matches = list({question.id: question for question in [*matches[: limit // 2], *near]}.values())[:limit]
+        answer["questions"] = [question_json(question) for question in matches]
     if "entities" in kinds:
         names = [(entity.folded, entity) for entity in atlas.entities.values()]
         answer["entities"] = [entity_brief(entity) for entity in _by_words(words, names, limit)]

@@ -65,7 +65,7 @@ def pairs(
     questions = load_dataset(dataset, data)
     if index is not None:
         with Index.open(index) as opened:
-            made = pairs_from_index(
+            report = pairs_from_index(
                 opened,
                 [example.question for example in questions.examples[:limit]],
                 load_embedder(opened.manifest.settings.encoder),
@@ -81,10 +81,12 @@ def pairs(
         if program_state is not None:
             load_state(step, program_state)
         with Bars(settings, quiet=json) as bars:
-            made = pairs_from_dataset(questions, out, models, kind=kind.value, step=step, limit=limit, progress=bars)
+            report = pairs_from_dataset(questions, out, models, kind=kind.value, step=step, limit=limit, progress=bars)
     if json:
-        print_json({"file": str(made.path), "pairs": made.pairs, "rejected": made.rejected, "known": made.known})
+        print_json(
+            {"file": str(report.path), "pairs": report.pairs, "rejected": report.rejected, "known": report.known}
+        )
         return
-    rows = {"new pairs": made.pairs, "decided before": made.known, "file": made.path}
-    rejected = {f"left out: {reason}": count for reason, count in sorted(made.rejected.items())}
+    rows = {"new pairs": report.pairs, "decided before": report.known, "file": report.path}
+    rejected = {f"left out: {reason}": count for reason, count in sorted(report.rejected.items())}
     output.print(two_columns("Pairs", rows | rejected))

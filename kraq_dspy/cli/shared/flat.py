@@ -45,11 +45,11 @@ def flat(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_groups(**values: Any) -> Any:
-        made = {
+        parts = {
             name: group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
             for name, group in groups.items()
         }
-        return command(**values, **made)
+        return command(**values, **parts)
 
     described: Any = with_groups
     described.__signature__ = signature.replace(parameters=parameters)

@@ -47,12 +47,12 @@ def figures_of(summary: Summary) -> list[Figures]:
     if not summary.runs:
         return []
     name, only = summary.runs[0].header.name, summary.runs[0].table.get("papers", ())
-    made = [
+    laid_out = [
         lay_out(table, summary.runs)
         for table in papers_tables().values()
         if table.definition == name and (not only or table.id in only)
     ]
-    return [figures for figures in made if not figures.is_empty]
+    return [figures for figures in laid_out if not figures.is_empty]
 
 
 def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:

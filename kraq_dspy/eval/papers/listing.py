@@ -153,9 +153,9 @@ def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
     reasons.append(f"the encoder was {models.get('encoder', 'another')}")
     if "bertscore" in models:
         reasons.append(f"BERTScore by {models['bertscore']}")
-    asked = ours["made_with"].get("asked")
-    if asked:
-        few = ", too few to say more than that the command works" if asked < FEW else ""
-        reasons.append(f"{asked} questions a data set{few}")
+    n_asked = ours["made_with"].get("asked")
+    if n_asked:
+        few = ", too few to say more than that the command works" if n_asked < FEW else ""
+        reasons.append(f"{n_asked} questions a data set{few}")
     text = "; ".join(reasons)
     return f"{text}. {' '.join(ours['notes'])}".strip() if ours["notes"] else f"{text}."

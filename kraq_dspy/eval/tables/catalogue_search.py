@@ -60,13 +60,13 @@ def measure(run: "Run", folder: Path) -> None:
     for system, settings in kept:
         if system.use == "first of two":
             continue
-        asked = phrasings.of(pairs, system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3))
+        phrased = phrasings.of(pairs, system.options.get("phrasing", ORIGINAL), system.options.get("variants", 3))
         if system.use == "program":
-            _ask_program(run, system, settings, asked, writer)
+            _ask_program(run, system, settings, phrased, writer)
         else:
             with _catalogue(run, pool, system) as answers:
                 look = _Look(run, system, answers, run.models(settings) if settings != run.settings else models)
-                run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=asked)
+                run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
     for system, _ in kept:
         if system.use == "first of two":
             rows = read_rows(folder / ROWS_FILE)
@@ -141,8 +141,8 @@ def _pairs(
     pairs = [example for example in run.questions.examples if example.answers]
     if not pairs:
         raise EvaluationError(f"{run.questions.dataset.name} has no question with an answer.")
-    asked = {example.id for example in pairs}
-    others = [each for each in run.questions.dataset.examples if each.answers and each.id not in asked]
+    example_ids = {example.id for example in pairs}
+    others = [each for each in run.questions.dataset.examples if each.answers and each.id not in example_ids]
     random.Random(run.options.seed).shuffle(others)
     by_question = {each.question: NewEntry(each.question, each.answers[0]) for each in (*pairs, *others)}
     return pairs, list(by_question.values())

@@ -24,8 +24,8 @@ _WEIGHTS = (".safetensors", ".bin", ".gguf")
 def data_checksum(dataset: Dataset, examples: Sequence[Example]) -> str:
     """32 hexadecimal digits that depend on the corpus and on the questions that are asked, not on their files."""
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
-    asked = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
-    return content_id("data", json.dumps(corpus), json.dumps(asked))
+    content = [(each.id, each.question, each.answers, each.answer_items, each.supporting_ids) for each in examples]
+    return content_id("data", json.dumps(corpus), json.dumps(content))
 
 
 def model_checksums(settings: Settings) -> dict[str, str]:

@@ -189,14 +189,14 @@ class Run:
         examples: Sequence[Example] | None = None,
     ) -> None:
         """A row for each question that has none yet. Raises ModelError where nothing but failures come."""
-        asked = self.questions.examples if examples is None else examples
-        todo = [example for example in asked if (name, example.id) not in writer.done]
-        self.progress.start(name, len(asked))
-        self.progress.advance(name, len(asked) - len(todo))
+        chosen = self.questions.examples if examples is None else examples
+        todo = [example for example in chosen if (name, example.id) not in writer.done]
+        self.progress.start(name, len(chosen))
+        self.progress.advance(name, len(chosen) - len(todo))
         failures = StageFailures(
             name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
         )
-        if len(todo) < len(asked):
+        if len(todo) < len(chosen):
             failures.succeed()
         for row in as_done(work, todo, limit=at_once):
             writer.write(row)

@@ -48,18 +48,18 @@ def settings_of(system: System, settings: Settings) -> Settings:
 
 def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[System, Settings]], list[str]]:
     """The systems with their settings, and notes on those left out since they would be another one once more."""
-    seen: dict[str, str] = {}
+    first_of: dict[str, str] = {}
     kept, notes = [], []
     for system in systems:
         own = settings_of(system, settings)
         options = {name: value for name, value in system.options.items() if name not in ("roles", "settings")}
         fields = {**own.to_dict(), "roles": {role: dataclasses.asdict(own.role(role)) for role in ROLES}}
         key = json.dumps([system.use, options, fields], sort_keys=True)
-        if key in seen and system.options.get("roles"):
+        if key in first_of and system.options.get("roles"):
             roles = ", ".join(system.options["roles"])
-            notes.append(f"{system.name} is left out: its {roles} is the same model as that of {seen[key]}.")
+            notes.append(f"{system.name} is left out: its {roles} is the same model as that of {first_of[key]}.")
             continue
-        seen.setdefault(key, system.name)
+        first_of.setdefault(key, system.name)
         kept.append((system, own))
     return kept, notes
 

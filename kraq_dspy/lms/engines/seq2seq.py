@@ -52,7 +52,7 @@ class Seq2SeqSummariser(SharedByCopies):
             inputs["global_attention_mask"] = torch.zeros_like(inputs["attention_mask"])
             inputs["global_attention_mask"][:, 0] = 1
         with torch.inference_mode():
-            made = model.generate(
+            output = model.generate(
                 **inputs,
                 num_beams=self.beams,
                 do_sample=False,
@@ -61,7 +61,7 @@ class Seq2SeqSummariser(SharedByCopies):
                 no_repeat_ngram_size=3,
                 early_stopping=True,
             )
-        return " ".join(tokenizer.decode(made[0], skip_special_tokens=True).split())
+        return " ".join(tokenizer.decode(output[0], skip_special_tokens=True).split())
 
     def _model(self) -> tuple[Any, Any, int]:
         """Tokenizer, model and the longest input in tokens."""

@@ -239,12 +239,12 @@ class TransformersEngine(SharedByCopies):
             groups.setdefault((job.temperature, job.top_p, job.seed, job.stop), []).append(i)
         for group in groups.values():
             try:
-                found: Sequence[Response | Exception] = self._generate(
+                outcomes: Sequence[Response | Exception] = self._generate(
                     [jobs[i] for i in group], [cancelled[i] for i in group]
                 )
             except (RuntimeError, ValueError) as error:  # out of memory, a probability that is no number
-                found = [error] * len(group)
-            answers.update(zip(group, found, strict=True))
+                outcomes = [error] * len(group)
+            answers.update(zip(group, outcomes, strict=True))
         return [answers[i] for i in range(len(jobs))]
 
     def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
@@ -276,7 +276,7 @@ class TransformersEngine(SharedByCopies):
                 options["adapter_names"] = [job.adapter for job in jobs]
             if first.seed is not None:
                 torch.manual_seed(first.seed)
-            made = self.model.generate(
+            output = self.model.generate(
                 input_ids=ids.to(self.model.device),
                 attention_mask=mask.to(self.model.device),
                 generation_config=config,
@@ -284,8 +284,8 @@ class TransformersEngine(SharedByCopies):
                 stopping_criteria=[ended],
                 **options,
             )
-            recorder.finish(made)
-        return [self._response(job, made[row, longest:].tolist(), row, recorder) for row, job in enumerate(jobs)]
+            recorder.finish(output)
+        return [self._response(job, output[row, longest:].tolist(), row, recorder) for row, job in enumerate(jobs)]
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
@@ -340,10 +340,10 @@ class TransformersEngine(SharedByCopies):
         with self._weights, torch.inference_mode():
             options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
             logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
-            said = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
+            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
         scored = []
         for row, segments in enumerate(rows):
-            scores = said[row, : len(flat[row]) - 1].tolist()
+            scores = logprobs[row, : len(flat[row]) - 1].tolist()
             taken: list[tuple[float, ...]] = []
             at = -1  # the first token has no score
             for segment in segments:

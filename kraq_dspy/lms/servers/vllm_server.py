@@ -76,7 +76,7 @@ class Server:
 
 def servers_of(settings: Settings) -> list[Server]:
     """What the roles with "hosted_vllm/..." need, one for each address. Raises ConfigError, ModelError."""
-    found: dict[str, tuple[str, dict[str, str], list[str], str | None]] = {}
+    models: dict[str, tuple[str, dict[str, str], list[str], str | None]] = {}
     for name in ROLES:
         role = settings.roles.get(name)
         if role is None or not role.model.startswith(SERVED):
@@ -84,7 +84,7 @@ def servers_of(settings: Settings) -> list[Server]:
         if not role.api_base:
             raise ConfigError(f"[roles.{name}] has no api_base: say where it is served, as http://localhost:8000/v1")
         base = role.model.removeprefix(SERVED)
-        known = found.setdefault(role.api_base, (base, {}, [], role.api_key_env))
+        known = models.setdefault(role.api_base, (base, {}, [], role.api_key_env))
         if known[0] != base:
             raise ConfigError(
                 f"[roles.{name}] wants {base!r} at {role.api_base}, where [roles.{known[2][0]}] has {known[0]!r}: one "
@@ -94,13 +94,13 @@ def servers_of(settings: Settings) -> list[Server]:
         known[2].append(name)
         if role.adapter:
             known[1][served_name(role.adapter)] = role.adapter
-    if not found:
+    if not models:
         raise ConfigError(
             'No role is served by vLLM. Say in kraq.toml: [roles.generator] model = "hosted_vllm/FOLDER", '
             'adapter = "FOLDER", api_base = "http://localhost:8000/v1".'
         )
     return [
-        Server(base, api_base, adapters, tuple(roles), key) for api_base, (base, adapters, roles, key) in found.items()
+        Server(base, api_base, adapters, tuple(roles), key) for api_base, (base, adapters, roles, key) in models.items()
     ]
 
 

@@ -123,12 +123,14 @@ class KRAQ(SavableModule):
         methods = {candidate.method for candidate in candidates} if settings.confirm else set()
         if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
             methods.add("acronym")
-        asked = [candidate for candidate in candidates if not candidate.certain and candidate.method in methods]
-        if asked:
-            ends = {end for pair in asked for end in (pair.first, pair.second)}
-            told = mentions.descriptions(ends)
-            shown = {name.name: _described(name, told.get(name.name, "")) for name in names if name.name in ends}
-            doubtful = {content_id("pair", c.first, c.second): c for c in asked}
+        uncertain = [candidate for candidate in candidates if not candidate.certain and candidate.method in methods]
+        if uncertain:
+            ends = {end for pair in uncertain for end in (pair.first, pair.second)}
+            descriptions = mentions.descriptions(ends)
+            shown = {
+                name.name: _described(name, descriptions.get(name.name, "")) for name in names if name.name in ends
+            }
+            doubtful = {content_id("pair", c.first, c.second): c for c in uncertain}
             items = (
                 Item(id, {"first": shown[pair.first], "second": shown[pair.second]}) for id, pair in doubtful.items()
             )

@@ -100,8 +100,8 @@ class QARAG(SavableModule):
                 log_failure(logger, "A plug-in failed", error)
                 return None
 
-        made = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
-        paired = _paired(question, hits, ready, missing, made)
+        added = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
+        paired = _paired(question, hits, ready, missing, added)
         clock.lap("plug_ins")
         await announce("answering")
         sub_questions, pairs = list(paired.sub_questions), list(paired.context)

@@ -104,12 +104,12 @@ class Packed:
 
     def rows_of(self, keys: Sequence[bytes]) -> Rows:
         """-1 for a key that is not there."""
-        wanted = np.frombuffer(b"".join(keys), f"S{_ID}")
+        looked_up = np.frombuffer(b"".join(keys), f"S{_ID}")
         if not len(self):
-            return np.full(len(wanted), -1, np.int64)
+            return np.full(len(looked_up), -1, np.int64)
         stored = self.ids.view(f"S{_ID}").ravel()
-        places = np.minimum(np.searchsorted(stored, wanted), len(self) - 1)
-        return np.where(stored[places] == wanted, places, -1)
+        places = np.minimum(np.searchsorted(stored, looked_up), len(self) - 1)
+        return np.where(stored[places] == looked_up, places, -1)
 
     def allowed(self, one_of: Sequence[Sequence[str]], excluded: Sequence[bytes]) -> Mask | None:
         """The points with a tag of each list of `one_of` that are not excluded; None where those are all."""

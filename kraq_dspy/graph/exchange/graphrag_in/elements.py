@@ -126,10 +126,10 @@ class GraphRecords:
         for source, target, _ in self._edges:
             neighbours[source].add(target)
             neighbours[target].add(source)
-        made = []
+        records = []
         for key, node in self._nodes.items():
             names = tuple(name for name, _ in node.names.most_common())
-            made.append(
+            records.append(
                 Entity(
                     id=entity_id_of(key),
                     name=names[0],
@@ -140,13 +140,13 @@ class GraphRecords:
                     degree=len(neighbours[key]),
                 )
             )
-        return tuple(sorted(made, key=lambda entity: entity.id))
+        return tuple(sorted(records, key=lambda entity: entity.id))
 
     def relationships(self) -> tuple[Relationship, ...]:
-        made = []
+        records = []
         for (source, target, predicate), edge in self._edges.items():
             ends = entity_id_of(source), entity_id_of(target)
-            made.append(
+            records.append(
                 Relationship(
                     id=content_id("relationship", *ends, predicate),
                     source_id=ends[0],
@@ -157,7 +157,7 @@ class GraphRecords:
                     chunk_ids=self._in_order(edge.chunk_ids),
                 )
             )
-        return tuple(sorted(made, key=lambda link: link.id))
+        return tuple(sorted(records, key=lambda link: link.id))
 
     def _known_chunks(self, row: Row) -> set[str]:
         ids = texts_of(row.get("text_unit_ids"))

@@ -44,8 +44,8 @@ def second_reading(passage: str, found: str) -> dict[str, object]:
     links = [link for link in reading.links if f", {link[1].casefold()}," not in known.get(link[0].casefold(), "")]
     claims = [claim for claim in reading.claims if claim[0] in names]
     fields = _fields(reading, names, links, claims)
-    said = f"The first reading left out {', '.join(names[:3])}." if names else "Nothing of weight is missing."
-    return {"missing": said, **fields}
+    remark = f"The first reading left out {', '.join(names[:3])}." if names else "Nothing of weight is missing."
+    return {"missing": remark, **fields}
 
 
 def names_and_links(passage: str) -> dict[str, object]:

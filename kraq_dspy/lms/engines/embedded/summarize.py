@@ -58,8 +58,8 @@ def community_summary(elements: list[str]) -> dict[str, object]:
 def central(parts: list[str], count: int, leading: str = "") -> list[str]:
     """The `count` sentences whose words are said most often by others; first one that is about `leading`."""
     bags = [set(content_words(part)) for part in parts]
-    said = Counter(word for bag in bags for word in bag)
-    score = [sum(said[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+    word_counts = Counter(word for bag in bags for word in bag)
+    score = [sum(word_counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
     first = max(
         (i for i, part in enumerate(parts) if leading and leading in part),
         key=lambda i: (_defines(parts[i], leading), score[i], -i),
