@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kraq_dspy.graph.elements import statements_of
 from kraq_dspy.records import Claim, Community, Entity, Relationship
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ def to_networkx(
     """
     import networkx as nx
 
-    statements: dict[str | frozenset[str], list[str]] = defaultdict(list)
-    for claim in claims:
-        statements[claim.entity_id].append(claim.statement)
-        if claim.pair:
-            statements[claim.pair].append(claim.statement)
+    statements = statements_of(claims)
     homes: dict[str, list[str]] = defaultdict(list)
     for community in sorted(communities, key=lambda community: community.level):
         for entity_id in community.entity_ids:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kraq_dspy.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.records import CatalogueEntry, Community, Entity, Extraction, Failure, Relationship
+from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.tables import TABLES
 
@@ -35,7 +35,7 @@ def _graphml(index: Index, out: Path) -> list[Path]:
     from kraq_dspy.graph.exchange.graphml_out import write_graphml
 
     path = out / "graph.graphml" if out.is_dir() else out
-    return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community))]
+    return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community), index.all(Claim))]
 
 
 def _jsonl(index: Index, out: Path) -> list[Path]:

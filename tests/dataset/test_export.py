@@ -172,7 +172,9 @@ def test_what_cannot_be_made_is_said_with_the_way_out(index_dir: Path, tmp_path:
     with pytest.raises(ConfigError, match="hand `models` over"):
         exported(index_dir, tmp_path / "out", DatasetPlan(least=3))
     (index_dir / "catalogue.db").unlink()
-    with pytest.raises(IndexStateError, match=r"4 without an answer.*kraq catalogue seed.*\(--pending\).*\(--unanswered\)"):
+    with pytest.raises(
+        IndexStateError, match=r"4 without an answer.*kraq catalogue seed.*\(--pending\).*\(--unanswered\)"
+    ):
         exported(index_dir, tmp_path / "out", DatasetPlan())
     assert not (tmp_path / "out").exists()
 

@@ -29,8 +29,11 @@ COMMUNITIES = [
 ]
 
 
+CLAIMS = [Claim("k", "a", "Ann sings.", "c1"), Claim("l", "b", "東京 amazes Ann.", "c1", "a")]
+
+
 def test_networkx_reads_the_graphml_back_with_every_attribute(tmp_path: Path) -> None:
-    path = write_graphml(tmp_path / "new" / "graph.graphml", ENTITIES, LINKS, COMMUNITIES)
+    path = write_graphml(tmp_path / "new" / "graph.graphml", ENTITIES, LINKS, COMMUNITIES, CLAIMS)
     graph = nx.read_graphml(path, force_multigraph=True)
     assert graph.is_directed()
     assert graph.nodes["a"] == {
@@ -42,6 +45,7 @@ def test_networkx_reads_the_graphml_back_with_every_attribute(tmp_path: Path) ->
         "chunks": "c1 | c2",
         "community": "deep",
         "communities": "wide | deep",
+        "claims": "Ann sings.",
     }
     assert graph.nodes["b"] == {
         "name": "東京",
@@ -49,9 +53,11 @@ def test_networkx_reads_the_graphml_back_with_every_attribute(tmp_path: Path) ->
         "degree": 1,
         "community": "wide",
         "communities": "wide",
+        "claims": "東京 amazes Ann.",
     }
     assert graph.edges["a", "b", "r1"] == {
         "predicate": "visits", "description": "Ann visits.", "weight": 2.5, "chunks": "c1",
+        "claims": "東京 amazes Ann.",
     }  # fmt: skip
     assert graph.number_of_edges() == 2
 
@@ -88,8 +94,7 @@ def test_a_record_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_networkx_has_the_records_as_attributes() -> None:
-    claims = [Claim("k", "a", "Ann sings.", "c1"), Claim("l", "b", "東京 amazes Ann.", "c1", "a")]
-    graph = to_networkx(ENTITIES, LINKS, claims, COMMUNITIES)
+    graph = to_networkx(ENTITIES, LINKS, CLAIMS, COMMUNITIES)
     assert isinstance(graph, nx.MultiDiGraph)
     assert graph.nodes["a"]["claims"] == ("Ann sings.",)
     assert graph.nodes["a"]["communities"] == ("wide", "deep")
