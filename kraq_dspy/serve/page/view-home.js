@@ -31,7 +31,7 @@ export async function viewHome({ query, status }) {
     node: h("div", { class: "page home" },
       h("header", { class: "hero" },
         h("h1", {}, counts.questions ? h("span", {}, `What ${count(counts.documents, "document")} can answer`) : status.index),
-        h("p", { class: "lead" }, `${count(counts.questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.join(", ") || "no model"}.`,
+        h("p", { class: "lead" }, `${count(counts.questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.map((name) => name === "embedded" ? "the embedded model" : name).join(", ") || "no model"}.`,
           status.complete ? null : h("strong", {}, " The index is unfinished: more will come."))),
       map && map.node,
       tabs,
