@@ -60,8 +60,7 @@ class Index(SharedByCopies):
         self.path = path
         self.home = lease.home
         self.results = ResultStore(database)
-        self._manifest = manifest
-        self._database = database
+        self._manifest, self._database = manifest, database
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
@@ -189,8 +188,6 @@ class Index(SharedByCopies):
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
 
-    # What it is
-
     @property
     def manifest(self) -> Manifest:
         return self._manifest
@@ -219,8 +216,6 @@ class Index(SharedByCopies):
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the database; nothing when it is sound."""
         return self._database.damage()
-
-    # Records
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records of any kinds, in one transaction; a record whose id is there is replaced, in its place."""
@@ -316,10 +311,16 @@ class Index(SharedByCopies):
         """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
         return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
 
+    def tally(self, kind: type[Record], *columns: str) -> dict[tuple[Any, ...], int]:
+        """How many records there are with each combination of values of these columns, which see `tables.py`."""
+        names = ", ".join(columns)
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {names}, count(*) FROM {table_of(kind).name} GROUP BY {names}")
+            return {tuple(values): count for *values, count in rows}
+
     def deepest_level(self) -> int:
         """That of the narrowest communities; -1 where there are none."""
-        with self._database.reading() as connection:
-            return int(connection.execute("SELECT coalesce(max(level), -1) FROM communities").fetchone()[0])
+        return max((level for (level,) in self.tally(Community, "level")), default=-1)
 
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
@@ -328,8 +329,6 @@ class Index(SharedByCopies):
         `claims`, the statements about what links the two.
         """
         return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
-
-    # Vectors
 
     @property
     def chunk_vectors(self) -> VectorStore:

@@ -11,7 +11,7 @@ import pytest
 
 from kraq_dspy.config import ChunkSettings, Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import Chunk, Document, Entity, Failure, Question, Relationship, Summary, content_id
+from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.states import current_home
 from tests.stores.indexes import chunk, community, make, question
@@ -318,3 +318,13 @@ def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> Non
 
     assert seen <= set(range(0, 1001, 100))
     assert index.count(Chunk) == 1000
+
+
+def test_records_are_counted_by_the_values_of_columns(index: Index) -> None:
+    assert index.tally(Community, "level") == {}
+    assert index.deepest_level() == -1
+
+    index.add([community("top", 0, ("x",)), community("leaf", 0), community("x", 1), community("y", 1)])
+
+    assert index.tally(Community, "level", "is_leaf") == {(0, 0): 1, (0, 1): 1, (1, 1): 2}
+    assert index.deepest_level() == 1

@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -14,6 +14,9 @@ from kraq_dspy.cli.shared.options import IndexDir, Json
 from kraq_dspy.cli.shared.report import models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.cli.shared.terminal import command, counted, grid, note, output, print_json, two_columns
 from kraq_dspy.cli.start.watch import watch
+
+if TYPE_CHECKING:
+    from kraq_dspy.stores.index import Index
 
 
 def status(
@@ -31,26 +34,19 @@ def status(
         return
     from kraq_dspy.catalogue.sources import count_answers
     from kraq_dspy.corpus.redact import find_personal
-    from kraq_dspy.graph.communities import communities_at
-    from kraq_dspy.graph.other_algorithms import score_partition
-    from kraq_dspy.records import Community, Entity, Merge, Question, Relationship
+    from kraq_dspy.records import Community, Merge, Question
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
         manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
-        communities = list(index.all(Community))
-        elements = (list(index.all(Entity)), list(index.all(Relationship))) if scored else ([], [])
+        levels = _partition_sizes(index.tally(Community, "level", "is_leaf"))
+        scores = _scores(index, levels) if scored else {}
         questions = Counter(question.level for question in index.questions(source="kraq"))
         personal = {question.id: kinds for question in index.all(Question) if (kinds := find_personal(question.text))}
     answers = count_answers(index_dir)
     change = _change(index_dir)
-    depth = 1 + max((community.level for community in communities), default=-1)
-    levels = {level: len(communities_at(communities, level)) for level in range(depth)}
-    scores = (
-        {level: score_partition(*elements, communities_at(communities, level)) for level in levels} if scored else {}
-    )
     if json:
         print_json(
             {
@@ -102,6 +98,24 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
+
+
+def _partition_sizes(communities: Mapping[tuple[int, int], int]) -> dict[int, int]:
+    """By level, from the numbers of communities by level and by whether they are leaves, which stand for their
+    entities on all deeper levels too."""
+    levels = sorted({level for level, _ in communities})
+    return {
+        level: sum(count for (its, is_leaf), count in communities.items() if its == level or (its < level and is_leaf))
+        for level in levels
+    }
+
+
+def _scores(index: "Index", levels: Iterable[int]) -> dict[int, dict[str, float]]:
+    from kraq_dspy.graph.other_algorithms import score_partition
+    from kraq_dspy.records import Entity, Relationship
+
+    elements = list(index.all(Entity)), list(index.all(Relationship))
+    return {level: score_partition(*elements, index.communities_at(level)) for level in levels}
 
 
 def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
