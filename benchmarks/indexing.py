@@ -1,6 +1,6 @@
 """Measures what indexing costs beside the model: wall time against the ideal, calls a second, prompt tokens.
 
-    python benchmarks/indexing.py [--data ../shared/data] [--limit N] [--json]
+    python benchmarks/indexing.py [--data ../shared/data] [--limit N] [--latency 0.2] [--config kraq.toml] [--json]
 
 Three runs against a local OpenAI-compatible stand-in on the same machine, which also makes the embeddings:
 200 ms a call on the chunks of multihop_rag (wall / (calls x 0.2 s / concurrency), to be at most 1.25); no latency
@@ -8,6 +8,7 @@ Three runs against a local OpenAI-compatible stand-in on the same machine, which
 """
 
 import argparse
+import dataclasses
 import gzip
 import json
 import tempfile
@@ -18,7 +19,7 @@ from typing import Any
 
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings, read_settings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
@@ -42,9 +43,10 @@ def _rows(data: Path, limit: int | None) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines][:limit]
 
 
-def measure(documents: Iterable[Document], server: StandIn) -> dict[str, Any]:
+def measure(documents: Iterable[Document], server: StandIn, given: Settings) -> dict[str, Any]:
     server.reset()
-    settings = Settings(
+    settings = dataclasses.replace(
+        given,
         encoder=EncoderSettings(name="stand-in", api_base=server.url),
         run=RunSettings(concurrency=CONCURRENCY),
         roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},
@@ -74,26 +76,28 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--limit", type=int, help="pieces to use; all without it")
     parser.add_argument("--runs", default="latency,speed,price", help="which of the three")
+    parser.add_argument("--latency", type=float, default=LATENCY_S, help="seconds a call")
+    parser.add_argument("--config", type=Path, help="settings, but for models, encoder and concurrency")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    runs = options.runs.split(",")
+    runs, settings = options.runs.split(","), read_settings(options.config)
     results: dict[str, Any] = {"machine": machine(), "model": "stand-in server"}
     with stand_in() as server:
         if "latency" in runs:
-            server.configure(latency_ms=LATENCY_S * 1000)
-            figures = measure(chunks_as_documents(options.data, options.limit), server)
-            figures["ideal_s"] = figures["calls"] * LATENCY_S / CONCURRENCY
+            server.configure(latency_ms=options.latency * 1000)
+            figures = measure(chunks_as_documents(options.data, options.limit), server, settings)
+            figures["ideal_s"] = figures["calls"] * options.latency / CONCURRENCY
             figures["wall_to_ideal"] = figures["wall_s"] / figures["ideal_s"]
             results["latency"] = figures
         if "speed" in runs:
             server.configure(latency_ms=0)
-            figures = measure(chunks_as_documents(options.data, options.limit), server)
+            figures = measure(chunks_as_documents(options.data, options.limit), server, settings)
             figures["calls_per_s"] = figures["calls"] / figures["wall_s"]
             results["speed"] = figures
         if "price" in runs:
             server.configure(latency_ms=0)
             documents = one_text(options.data, options.limit)
-            figures = measure(documents, server)
+            figures = measure(documents, server, settings)
             figures["corpus_tokens"] = sum(count_tokens(document.text) for document in documents)
             figures["prompt_to_corpus"] = figures["prompt_tokens"] / figures["corpus_tokens"]
             results["price"] = figures

@@ -326,17 +326,22 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What language models were asked: calls and tokens. Adds up with `+`; `-` is what came since."""
+    """What language models were asked: calls and tokens. Adds up with `+`; `-` is what came since.
+
+    `cached_tokens` are those of the prompt tokens that a server says it had kept from calls before.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
 
     def __sub__(self, other: "Usage") -> "Usage":
         return Usage(
             self.calls - other.calls,
             self.prompt_tokens - other.prompt_tokens,
             self.completion_tokens - other.completion_tokens,
+            self.cached_tokens - other.cached_tokens,
         )
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -344,6 +349,7 @@ class Usage:
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
         )
 
 

@@ -5,7 +5,6 @@ holds the single answers of items that are not finished yet: a killed build repl
 paid for; it only grows.
 """
 
-import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -33,6 +32,10 @@ CREATE TABLE ledger (
     PRIMARY KEY (stage, model)
 );
 """
+
+KEPT_PROMPTS = "kept_prompts"
+"""The table of prompt tokens that servers had kept, beside the ledger, made with the first of them: indexes of older
+versions, and most others, have none."""
 
 
 class ResultStore:
@@ -89,7 +92,7 @@ class ResultStore:
             _enter(connection, stage, model, _excess(usage, counted))
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*key, fingerprint, text, model, *dataclasses.astuple(usage)),
+                (*key, fingerprint, text, model, *_columns(usage)),
             )
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
@@ -132,7 +135,7 @@ class ResultStore:
         with self._database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (stage, storable(item_id), request_hash, storable(response_json), model, *dataclasses.astuple(usage)),
+                (stage, storable(item_id), request_hash, storable(response_json), model, *_columns(usage)),
             )
             _enter(connection, stage, model, usage)
 
@@ -142,7 +145,11 @@ class ResultStore:
             rows = connection.execute(
                 "SELECT stage, model, calls, prompt_tokens, completion_tokens FROM ledger ORDER BY rowid"
             ).fetchall()
-        return {(stage, model): Usage(*counts) for stage, model, *counts in rows}
+            kept = {}
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (KEPT_PROMPTS,)).fetchone():
+                entries = connection.execute(f"SELECT stage, model, tokens FROM {KEPT_PROMPTS}")
+                kept = {(stage, model): tokens for stage, model, tokens in entries}
+        return {(stage, model): Usage(*counts, kept.get((stage, model), 0)) for stage, model, *counts in rows}
 
     def calls(self, *stages: str) -> int:
         """How many calls these stages ever took, over all models."""
@@ -175,6 +182,7 @@ def _excess(total: Usage, counted: Usage) -> Usage:
         max(0, total.calls - counted.calls),
         max(0, total.prompt_tokens - counted.prompt_tokens),
         max(0, total.completion_tokens - counted.completion_tokens),
+        total.cached_tokens if total.calls > counted.calls else 0,
     )
 
 
@@ -185,5 +193,18 @@ def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage)
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
         "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
         "completion_tokens = completion_tokens + excluded.completion_tokens",
-        (stage, model, *dataclasses.astuple(usage)),
+        (stage, model, *_columns(usage)),
     )
+    if usage.cached_tokens:
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {KEPT_PROMPTS} (stage, model, tokens INTEGER, PRIMARY KEY (stage, model))"
+        )
+        connection.execute(
+            f"INSERT INTO {KEPT_PROMPTS} VALUES (?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+            "tokens = tokens + excluded.tokens",
+            (stage, model, usage.cached_tokens),
+        )
+
+
+def _columns(usage: Usage) -> tuple[int, int, int]:
+    return usage.calls, usage.prompt_tokens, usage.completion_tokens

@@ -115,6 +115,20 @@ def test_the_ledger_counts_what_was_asked_without_a_journal(results: ResultStore
     }
 
 
+def test_prompts_that_servers_had_kept_are_counted_apart_also_in_an_index_that_never_had_any(
+    results: ResultStore,
+) -> None:
+    remember(results, "c1", "first")
+    assert results.usage() == {("extract", "m"): ONE_CALL}
+    kept = Usage(calls=1, prompt_tokens=80, completion_tokens=5, cached_tokens=64)
+
+    for request in ("second", "third"):
+        results.remember("extract", "c1", request, "{}", model="m", usage=kept)
+    results.save("extract", "c1", "f", 1, model="m")
+
+    assert results.usage() == {("extract", "m"): ONE_CALL + kept + kept}
+
+
 def test_prune_keeps_the_named_items_and_the_other_stages(results: ResultStore) -> None:
     for item in ("c1", "c2"):
         save(results, item)

@@ -58,5 +58,8 @@ def usage_headings(with_tokens: bool) -> str:
 
 
 def usage_cells(usage: "Usage", with_tokens: bool) -> tuple[str, ...]:
-    tokens = (compact(usage.prompt_tokens), compact(usage.completion_tokens)) if with_tokens else ()
-    return f"{usage.calls:,}", *tokens
+    """Calls, tokens in, with those that servers had kept, and tokens out."""
+    if not with_tokens:
+        return (f"{usage.calls:,}",)
+    kept = f" ({compact(usage.cached_tokens)} kept)" if usage.cached_tokens else ""
+    return f"{usage.calls:,}", compact(usage.prompt_tokens) + kept, compact(usage.completion_tokens)

@@ -328,4 +328,5 @@ def _usage(request: Request, response: Response) -> Usage:
         calls=1,
         prompt_tokens=_estimated_tokens(request) if prompt is None else prompt,
         completion_tokens=len(response.message.text or "") // 4 if completion is None else completion,
+        cached_tokens=response.usage.cache_read_tokens or 0,
     )

@@ -68,6 +68,21 @@ def test_usage_is_counted_by_stage_and_model(scripted: Any, quick: Backoff, aske
     }
 
 
+def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
+    scripted: Any, reply: Any, quick: Backoff, asked: Any
+) -> None:
+    meter = Meter()
+    answer = json.loads(reply().payload())
+    answer["usage"]["prompt_tokens_details"] = {"cached_tokens": 8}
+    scripted.replies = [reply(), reply(body=json.dumps(answer).encode())]
+    lm = model(scripted.url, quick, meter)
+
+    asked(lm, "Where?")
+    asked(lm, "When?")
+
+    assert meter.total() == Usage(2, 20, 10, cached_tokens=8)
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_fault_is_asked_again(scripted: Any, reply: Any, quick: Backoff, asked: Any, status: int) -> None:
     meter = Meter()
