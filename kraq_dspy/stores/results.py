@@ -149,7 +149,10 @@ class ResultStore:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (KEPT_PROMPTS,)).fetchone():
                 entries = connection.execute(f"SELECT stage, model, tokens FROM {KEPT_PROMPTS}")
                 kept = {(stage, model): tokens for stage, model, tokens in entries}
-        return {(stage, model): Usage(*counts, kept.get((stage, model), 0)) for stage, model, *counts in rows}
+        return {
+            (stage, model): Usage(calls, prompt, completion, kept.get((stage, model), 0))
+            for stage, model, calls, prompt, completion in rows
+        }
 
     def calls(self, *stages: str) -> int:
         """How many calls these stages ever took, over all models."""
