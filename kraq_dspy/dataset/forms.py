@@ -41,22 +41,20 @@ def write_parquet(index: Index, rows: Rows, out: Path) -> list[Path]:
 
 
 def write_ragas(index: Index, rows: Rows, out: Path) -> list[Path]:
-    """`ragas/SPLIT.jsonl` in the columns of its single-turn samples; rows with an answer alone."""
-    return [
-        _write_lines(
-            out / "ragas" / f"{split}.jsonl",
-            (
-                {
-                    "user_input": row.question,
-                    "reference": row.answer,
-                    "reference_contexts": [chunk.passage for chunk in row.evidence],
-                }
-                for row in some
-                if row.answer is not None
-            ),
-        )
+    """`ragas/SPLIT.jsonl` in the columns of its single-turn samples; rows with an answer alone, and no empty file."""
+    samples = {
+        split: [
+            {
+                "user_input": row.question,
+                "reference": row.answer,
+                "reference_contexts": [chunk.passage for chunk in row.evidence],
+            }
+            for row in some
+            if row.answer is not None
+        ]
         for split, some in rows.items()
-    ]
+    }
+    return [_write_lines(out / "ragas" / f"{split}.jsonl", some) for split, some in samples.items() if some]
 
 
 def write_beir(index: Index, rows: Rows, out: Path) -> list[Path]:
