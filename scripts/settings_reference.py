@@ -17,6 +17,9 @@ BEGINNING = """# Settings
 
 `kraq.toml` of the current folder, or the file after `--config`, is read once. Every section and key may be left out;
 unknown ones are refused by name. Options of the command line go before the file.
+
+`preset = "thrifty"`, before the first section, takes the place of some defaults: an index for six times the corpus's
+tokens in prompts instead of nine and a half ([what it costs](../results/indexing.md#the-price)).
 """
 
 

@@ -18,6 +18,7 @@ from kraq_dspy.config import (
     RoleSettings,
     RunSettings,
     Settings,
+    SummarySettings,
     read_settings,
     settings_from_dict,
 )
@@ -89,6 +90,20 @@ def test_what_is_left_out_keeps_its_default_and_a_role_falls_back_to_the_default
     assert settings.chunks == ChunkSettings(tokens=200, overlap=50)
     assert settings.role("judge") == RoleSettings(model="openai/x", timeout_s=5.0)
     assert settings.role("answerer") == RoleSettings()
+
+
+def test_a_preset_takes_the_place_of_defaults_and_the_file_goes_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "kraq.toml"
+    file.write_text('preset = "thrifty"\n[summaries]\nmin_entities = 5\n[chunks]\ntokens = 200\n')
+
+    settings = read_settings(file)
+
+    assert settings.extract.gleanings == 0
+    assert settings.summaries == SummarySettings(input_tokens=400, min_entities=5)
+    assert settings.chunks.tokens == 200
+    file.write_text('preset = "thrify"\n')
+    with pytest.raises(ConfigError, match=r"kraq\.toml: preset is 'thrify'.*thrifty"):
+        read_settings(file)
 
 
 def test_a_file_that_is_absent_or_not_toml_is_named(tmp_path: Path) -> None:

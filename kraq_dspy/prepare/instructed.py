@@ -41,7 +41,7 @@ class PrecomputeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class PrecomputeReport:
-    """What a run did. `failures` are (question id, reason)."""
+    """What a run did. `failures` are (question id, reason), `questions_left` those that its budget did not reach."""
 
     questions: int
     pairs_embedded: int
@@ -50,11 +50,12 @@ class PrecomputeReport:
     seconds: float
     n_bytes: int
     failures: tuple[tuple[str, str], ...] = ()
+    questions_left: int = 0
 
 
 @dataclass(frozen=True)
 class Precomputation:
-    """The work of `kraq precompute`. `top_n` None means all passages.
+    """The work of `kraq precompute`, question by question in the order given. `top_n` None means all passages.
 
     It may be killed and run again: what is stored is kept. Questions and passages that came since are added; a
     passage that left a question's top N goes when its row is written next, a question that left the index at once.
@@ -79,12 +80,13 @@ class Precomputation:
         precision: Precision = "float16",
         source: str | None = None,
     ) -> "Precomputation":
-        """For the questions of an index that is open for writing (`source` "kraq" or "random"; None for both).
+        """For the questions of an index that is open for writing (`source` "kraq" or "random"; None for both), those
+        about the most passages first: they stand in for more of the questions that may come.
 
         Raises IndexStateError for an index without questions or without chunks, EncoderMismatchError when another
         encoder or precision has begun.
         """
-        questions = index.questions(source=source)
+        questions = sorted(index.questions(source=source), key=lambda question: -len(question.chunk_ids))
         if not questions:
             raise IndexStateError(
                 f"{str(index.path)!r} has no questions to pre-compute for. Finish the build: "
@@ -113,10 +115,11 @@ class Precomputation:
             pairs_stored=len(stored) * per_question - again,
         )
 
-    def run(self, progress: Progress | None = None) -> PrecomputeReport:
+    def run(self, progress: Progress | None = None, *, budget_s: float | None = None) -> PrecomputeReport:
         """Embed and store what is missing, a transaction for every batch of questions.
 
-        A question that the encoder refuses is counted and left out; it is embedded online later.
+        After `budget_s` seconds no further question is begun; the next run goes on from there. A question that the
+        encoder refuses is counted and left out; it is embedded online later.
         """
         progress = progress or SilentProgress()
         started = perf_counter()
@@ -127,6 +130,8 @@ class Precomputation:
         rows: list[InstructedRow] = []
         try:
             for question, chunk_ids, missing in self._work(self.questions):
+                if budget_s is not None and perf_counter() - started >= budget_s:
+                    break
                 try:
                     row = self._row(question, chunk_ids, missing) if missing.any() else None
                 except (ModelError, ValueError) as error:
@@ -156,6 +161,7 @@ class Precomputation:
             seconds=perf_counter() - started,
             n_bytes=self.store.n_bytes,
             failures=tuple(failures),
+            questions_left=len(self.questions) - done - len(failures),
         )
 
     def _k(self) -> int:

@@ -11,6 +11,7 @@ import pytest
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.ports import Vectors
+from kraq_dspy.prepare import instructed
 from kraq_dspy.prepare.instructed import Precomputation, parse_top_n
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.stores.index import Index
@@ -161,6 +162,23 @@ def test_an_interrupted_run_keeps_what_it_did_and_goes_on_from_there(index: Inde
     report = Precomputation.of(index, encoder, top_n=2).run()
     assert (report.pairs_embedded, report.pairs_kept) == (2, 4)
     assert {asked for asked, _ in encoder.passes} == {"what is a tax?"}
+
+
+def test_a_budget_ends_the_run_and_questions_about_the_most_passages_go_first(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = replace(question("what is a rocket tax?"), chunk_ids=("a", "b"))
+    index.add([wide])
+    index.question_vectors.upsert([wide.id], index.question_vectors.vectors([QUESTIONS[1].id]))
+    encoder = CountingEncoder()
+    monkeypatch.setattr(instructed, "perf_counter", lambda: float(len(encoder.passes)))  # a pass takes a second
+
+    report = Precomputation.of(index, encoder, top_n=2).run(budget_s=3)
+
+    assert [asked for asked, _ in encoder.passes[::2]] == ["what is a rocket tax?", "what is an apple?"]
+    assert (report.questions, report.questions_left) == (2, 2)
+    report = Precomputation.of(index, encoder, top_n=2).run()
+    assert (report.pairs_embedded, report.pairs_kept, report.questions_left) == (4, 4, 0)
 
 
 def test_a_question_that_the_encoder_refuses_is_counted_and_left_out(index: Index) -> None:

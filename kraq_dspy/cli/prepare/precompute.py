@@ -35,6 +35,10 @@ def precompute(
             "--source", help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"
         ),
     ] = None,
+    budget_minutes: Annotated[
+        float | None,
+        typer.Option("--budget-minutes", min=0, metavar="X", help="Stop then; questions about most passages go first."),
+    ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will take, and stop.")] = False,
     qa_pairs: Annotated[
         bool, typer.Option("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
@@ -57,7 +61,8 @@ def precompute(
     """
     chosen = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
     if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
-        _refuse({"top-n": top_n, "int8": int8, "source": source}, f"goes with the embeddings, not with --{kinds[0]}")
+        of_embeddings = {"top-n": top_n, "int8": int8, "source": source, "budget-minutes": budget_minutes}
+        _refuse(of_embeddings, f"goes with the embeddings, not with --{kinds[0]}")
         if estimate:
             _estimate(index_dir, kinds, calls, json=json)
         else:
@@ -65,7 +70,8 @@ def precompute(
         return
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-    _embed(index_dir, calls, top_n or "100", int8, source or "kraq", estimate=estimate, json=json)
+    how = Embedding(top_n or "100", int8, source or "kraq", budget_minutes)
+    _embed(index_dir, calls, how, estimate=estimate, json=json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -74,21 +80,31 @@ def _refuse(options: dict[str, Any], why: str) -> None:
             raise ConfigError(f"--{name.replace('_', '-')} {why}.")
 
 
-def _embed(index_dir: Path, calls: Calls, top_n: str, int8: bool, source: str, *, estimate: bool, json: bool) -> None:
+@dataclasses.dataclass(frozen=True)
+class Embedding:
+    """The options of the embeddings, as they were given."""
+
+    top_n: str
+    int8: bool
+    source: str
+    budget_minutes: float | None
+
+
+def _embed(index_dir: Path, calls: Calls, how: Embedding, *, estimate: bool, json: bool) -> None:
     from kraq_dspy.prepare.instructed import parse_top_n
     from kraq_dspy.stores.index import Index
     from kraq_dspy.workspace.speculative import make_precomputation
 
-    if source not in SOURCES:
-        raise ConfigError(f"--source is {source!r}; it must be kraq, random or all.")
-    passages = parse_top_n(top_n)
+    if how.source not in SOURCES:
+        raise ConfigError(f"--source is {how.source!r}; it must be kraq, random or all.")
+    passages = parse_top_n(how.top_n)
     with Index.open(index_dir, write=True) as index:
         job = make_precomputation(
             index,
             calls.settings(index.manifest.settings),
             top_n=passages,
-            precision="int8" if int8 else "float16",
-            source=None if source == "all" else source,
+            precision="int8" if how.int8 else "float16",
+            source=None if how.source == "all" else how.source,
         )
         kept = "What was embedded is kept; the same command goes on from there."
         try:
@@ -98,7 +114,8 @@ def _embed(index_dir: Path, calls: Calls, top_n: str, int8: bool, source: str, *
                     print_json(expected) if json else output.print(_in_words(expected))
                     return
                 errors.print(_in_words(expected))
-                report = job.run(bars)
+                budget_s = None if how.budget_minutes is None else 60 * how.budget_minutes
+                report = job.run(bars, budget_s=budget_s)
         finally:
             job.store.close()
     if json:
@@ -111,6 +128,7 @@ def _embed(index_dir: Path, calls: Calls, top_n: str, int8: bool, source: str, *
         "questions removed": report.questions_removed,
         "size": in_bytes(report.n_bytes),
         "failed": len(report.failures),
+        **({"left for another run": report.questions_left} if report.questions_left else {}),
     }
     output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
     for question_id, reason in report.failures[:10]:
