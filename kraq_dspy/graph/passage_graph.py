@@ -17,6 +17,8 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.files import replaced
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
+_LARGE = 250_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
+_FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +77,8 @@ class PassageGraph(SharedByCopies):
     def visits(self, start: dict[str, float], damping: float) -> Visits:
         """Personalised PageRank: a walker returns to `start`, by its weights, with probability 1 - `damping`.
 
-        With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
-        passes over the edges. Raises KeyError for a passage that the graph does not know.
+        In a large graph the walk is followed where it is not faint (`_nearby`), in others to the end (`_exact`). Raises
+        KeyError for a passage that the graph does not know.
         """
         reset = np.zeros(len(self.degrees))
         places = find_ids(self.ids, list(start))
@@ -84,7 +86,33 @@ class PassageGraph(SharedByCopies):
             if place < 0:
                 raise KeyError(chunk_id)
         reset[places] = list(start.values())
-        right = (1 - damping) * reset / reset.sum() / self._roots
+        reset /= reset.sum()
+        solved = self._exact(reset, damping) if len(self.neighbours) <= _LARGE else self._nearby(places, reset, damping)
+        return Visits(self.ids, solved[: len(self.ids)])
+
+    def _nearby(self, places: Sequence[int], reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
+        """Pushes the walker on from vertex to vertex (Andersen, Chung and Lang, FOCS 2006), all at once in each round:
+        the work hangs on `_FAINT` and not on the size of the graph. A vertex's share errs by `_FAINT` times its degree
+        at most."""
+        shares, here = np.zeros_like(reset), reset
+        active = np.asarray(places, np.int64)
+        while len(active):
+            leaving = here[active]
+            here[active] = 0
+            shares[active] += (1 - damping) * leaving
+            first, counts = self.bounds[active], self.bounds[active + 1] - self.bounds[active]
+            edges = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            reached = self.neighbours[edges]
+            out = damping * leaving / np.sqrt(np.maximum(self.degrees[active], _FAINT))
+            np.add.at(here, reached, np.repeat(out, counts) * self.weights[edges] * np.sqrt(self.degrees[reached]))
+            reached = np.unique(reached)
+            active = reached[here[reached] > _FAINT * self.degrees[reached]]
+        return shares + (1 - damping) * here
+
+    def _exact(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
+        """With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
+        passes over the edges."""
+        right = (1 - damping) * reset / self._roots
         solution, residual = np.zeros_like(right), right
         direction, left = residual, float(residual @ residual)
         enough = left * _PRECISE**2
@@ -95,8 +123,8 @@ class PassageGraph(SharedByCopies):
             residual = residual - length * step
             before, left = left, float(residual @ residual)
             direction = residual + left / before * direction
-        shares = np.maximum(solution[: len(self.ids)] * self._roots[: len(self.ids)], 0)
-        return Visits(self.ids, shares)
+        shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
+        return shares
 
     def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """To each vertex the weighted sum of its neighbours' values."""

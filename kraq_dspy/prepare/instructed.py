@@ -110,7 +110,7 @@ class Precomputation:
         return PrecomputeEstimate(
             questions=fresh + (len(stored) if again else 0),
             pairs=pairs,
-            seconds=pairs * self._seconds_per_pair() if pairs else 0.0,
+            seconds=self._seconds(pairs) if pairs else 0.0,
             n_bytes=pairs * self.store.bytes_per_pair(),
             pairs_stored=len(stored) * per_question - again,
         )
@@ -188,11 +188,17 @@ class Precomputation:
         vectors[missing] = self.embedder.encode(question.text, passages)
         return InstructedRow(question.id, tuple(chunk_ids), vectors)
 
-    def _seconds_per_pair(self) -> float:
-        question = self.questions[0]
-        [hits] = self.chunk_vectors.search(self.question_vectors.vectors([question.id]), min(self._k(), _SAMPLE_PAIRS))
+    def _seconds(self, pairs: int) -> float:
+        """Of an encoder that remembers what it read of a passage, each passage is met anew once."""
+        first, other = self.questions[0], self.questions[-1]
+        [hits] = self.chunk_vectors.search(self.question_vectors.vectors([first.id]), min(self._k(), _SAMPLE_PAIRS))
         passages = [chunk.passage for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in hits])]
-        self.embedder.encode(question.text, passages[:2])  # the first pass of a process is slow
+        self.embedder.encode(first.text, passages[:1])  # the first pass of a process is slow
+        fresh = passages[1:] or passages
+        anew, again = (self._seconds_per_pair(question, fresh) for question in (first, other))
+        return pairs * again + min(pairs, self.chunk_vectors.count()) * max(0.0, anew - again)
+
+    def _seconds_per_pair(self, question: Question, passages: list[str]) -> float:
         started = perf_counter()
         self.embedder.encode(question.text, passages)
         return (perf_counter() - started) / len(passages)

@@ -5,6 +5,7 @@ import igraph
 import numpy as np
 import pytest
 
+from kraq_dspy.graph import passage_graph as of_passages
 from kraq_dspy.graph.passage_graph import PassageGraph, passage_graph
 
 CHUNKS = [f"c{number:03}" for number in range(60)]
@@ -60,6 +61,21 @@ def test_a_passage_that_names_nothing_is_visited_by_who_starts_there() -> None:
     assert share == pytest.approx(0.2)
     with pytest.raises(KeyError, match="elsewhere"):
         graph.visits({"elsewhere": 1.0}, 0.8)
+
+
+def test_in_a_large_graph_the_walk_is_followed_until_it_is_faint(
+    graph: PassageGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = {"c001": 1.0, "c059": 0.3}  # the second names nothing
+    exact = graph.visits(start, 0.8)
+
+    monkeypatch.setattr(of_passages, "_LARGE", 0)
+    nearby = graph.visits(start, 0.8)
+
+    assert np.abs(nearby.shares - exact.shares).max() <= of_passages._FAINT * graph.degrees.max()
+    assert [chunk_id for chunk_id, _ in nearby.best(10)] == [chunk_id for chunk_id, _ in exact.best(10)]
+    monkeypatch.setattr(of_passages, "_FAINT", 1e-2)
+    assert 0 < np.count_nonzero(graph.visits(start, 0.8).shares) < np.count_nonzero(exact.shares)
 
 
 @pytest.mark.parametrize("empty", [False, True])

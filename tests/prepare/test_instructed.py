@@ -115,6 +115,23 @@ def test_the_estimate_comes_before_the_work_and_is_what_the_work_takes(index: In
     assert (again.questions, again.pairs, again.seconds, again.pairs_stored) == (0, 0, 0.0, 12)
 
 
+def test_the_estimate_knows_an_encoder_that_reads_a_passage_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+
+    class Remembering(CountingEncoder):
+        def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+            nonlocal clock
+            known = {passage for _, passage in self.passes}
+            clock += sum(0.01 if passage in known else 1.0 for passage in passages)
+            return super().encode(question, passages)
+
+    monkeypatch.setattr(instructed, "perf_counter", lambda: clock)
+
+    estimate = Precomputation.of(index, Remembering(), top_n=4).estimate()
+
+    assert estimate.seconds == pytest.approx(12 * 0.01 + len(TEXTS) * 0.99)
+
+
 def test_all_means_every_passage(index: Index) -> None:
     report = Precomputation.of(index, CountingEncoder(), top_n=None).run()
     assert report.pairs_embedded == 3 * len(TEXTS)
