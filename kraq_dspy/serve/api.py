@@ -62,11 +62,8 @@ class Api:
         listed = self.served[query.index].atlas.questions
         if query.level is not None:
             listed = [each for each in listed if each.level == query.level]
-        if query.q:
-            words = query.q.casefold().split()
-            listed = [each for each in listed if all(word in each.text.casefold() for word in words)]
-        page = listing.page_of(listed, query.offset, query.limit)
-        return {**page, "items": [listing.question_json(each) for each in page["items"]]}
+        listed = listing.with_words(listed, query.q, lambda each: each.text.casefold())
+        return listing.page_of(listed, query, listing.question_json)
 
     def communities(self, query: CommunitiesQuery) -> Json:
         atlas = self.served[query.index].atlas
@@ -75,8 +72,7 @@ class Api:
             listed = [each for each in listed if each.level == query.level]
         if query.telling:
             listed = [each for each in listed if each.question or each.child_ids]
-        page = listing.page_of(listed, query.offset, query.limit)
-        return {**page, "items": [listing.community_brief(each) for each in page["items"]]}
+        return listing.page_of(listed, query, listing.community_brief)
 
     def community(self, query: Query, id: str) -> Json:
         served = self.served[query.index]
@@ -95,11 +91,8 @@ class Api:
         listed = list(self.served[query.index].atlas.entities.values())
         if query.type is not None:
             listed = [each for each in listed if each.type == query.type]
-        if query.q:
-            words = query.q.casefold().split()
-            listed = [each for each in listed if all(word in each.folded for word in words)]
-        page = listing.page_of(listed, query.offset, query.limit)
-        return {**page, "items": [listing.entity_brief(each) for each in page["items"]]}
+        listed = listing.with_words(listed, query.q, lambda each: each.folded)
+        return listing.page_of(listed, query, listing.entity_brief)
 
     def entity(self, query: Query, id: str) -> Json:
         served = self.served[query.index]
@@ -115,13 +108,9 @@ class Api:
         return listing.entity_graph(served.index, served.atlas, id, limit=query.limit)
 
     def documents(self, query: DocumentsQuery) -> Json:
-        words = query.q.casefold().split()
-        listed = [
-            {"id": each, "title": title}
-            for each, title in self.served[query.index].atlas.titles.items()
-            if all(word in f"{title} {each}".casefold() for word in words)
-        ]
-        return listing.page_of(listed, query.offset, query.limit)
+        titles = list(self.served[query.index].atlas.titles.items())
+        listed = listing.with_words(titles, query.q, lambda each: f"{each[1]} {each[0]}".casefold())
+        return listing.page_of(listed, query, lambda each: {"id": each[0], "title": each[1]})
 
     def document(self, query: Query, id: str) -> Json:
         served = self.served[query.index]

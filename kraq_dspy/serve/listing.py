@@ -1,7 +1,7 @@
 """Turns records into the JSON of the API: communities, entities, documents, passages, and the graph around one."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
@@ -13,12 +13,23 @@ PAGE, MOST = 50, 200
 NODES = 1000
 """A picture of more has no use."""
 
+if TYPE_CHECKING:
+    from kraq_dspy.serve.requests import PageQuery
+
+T = TypeVar("T")
 Json = dict[str, Any]
 
 
-def page_of(items: Sequence[Any], offset: int, limit: int) -> Json:
-    """Some of a list, with how many there are in all."""
-    return {"total": len(items), "offset": offset, "items": list(items[offset : offset + limit])}
+def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
+    """Those whose `text`, in small letters, has every word of `q`."""
+    words = q.casefold().split()
+    return [each for each in items if all(word in text(each) for word in words)]
+
+
+def page_of(items: Sequence[T], query: "PageQuery", shown: Callable[[T], Json]) -> Json:
+    """The part of a list that the query asks for, each item as `shown`, with how many there are in all."""
+    some = items[query.offset : query.offset + query.limit]
+    return {"total": len(items), "offset": query.offset, "items": list(map(shown, some))}
 
 
 def question_json(question: Question) -> Json:

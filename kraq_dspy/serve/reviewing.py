@@ -22,9 +22,7 @@ def entries(served: ServedIndex, query: CatalogueQuery) -> dict[str, Any]:
     if catalogue is None:
         return {"exists": False, "counts": {}, "total": 0, "offset": 0, "items": []}
     listed = waiting(catalogue) if query.status == "waiting" else catalogue.entries(query.status)
-    page = page_of(listed, query.offset, query.limit)
-    page["items"] = [_brief(each) for each in page["items"]]
-    return {"exists": True, "counts": catalogue.counts(), **page}
+    return {"exists": True, "counts": catalogue.counts(), **page_of(listed, query, _brief)}
 
 
 def entry(served: ServedIndex, number: int) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ import pytest
 from dspy.utils import DummyLM
 from starlette.testclient import TestClient
 
-from kraq_dspy.errors import ModelError
-from kraq_dspy.serve import asking
+from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.serve import asking, listing
 from kraq_dspy.serve.app import make_app
 from kraq_dspy.serve.asking import Places
 from kraq_dspy.serve.errors import RequestError
+from kraq_dspy.serve.served import served
 from kraq_dspy.serve.settings import ServeSettings
-from tests.serve.conftest import open_all
+from kraq_dspy.workspace import Workspace
+from tests.serve.conftest import EMBEDDER, open_all
 
 SECRET = "sk-0123456789abcdef"
 
@@ -191,6 +195,64 @@ def test_an_error_that_nobody_expected_is_no_traceback(poets: Path, client_of: C
     answer = client.get("/api/entities")
     assert answer.status_code == 503
     assert str(poets) not in answer.text
+    assert client.get("/ready").json()["error"]["code"] == "not_ready"
+    assert client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ConfigError])
+def test_a_fault_of_ours_is_told_to_the_log_alone(
+    client_of: Callable[..., TestClient],
+    error: type[Exception],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def torn(*_: Any) -> Any:
+        raise error(f"{SECRET} at /home/ada/secret.py")
+
+    monkeypatch.setattr(listing, "question_json", torn)
+    with caplog.at_level(logging.ERROR, "kraq_dspy.serve"):
+        answer = client_of().get("/api/questions")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert "ada" not in answer.text
+    assert SECRET not in answer.text
+    assert SECRET in caplog.text
+
+
+@pytest.fixture
+def written(poets: Path, stand_in: Any) -> Iterator[TestClient]:
+    """A client of an application whose model writes its answers piece by piece."""
+    with stand_in() as model, ExitStack() as stack:
+        settings = Settings(roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=model.url)})
+
+        def opened(path: Path, within: ExitStack) -> Workspace:
+            return within.enter_context(Workspace.open(path, embedder=EMBEDDER, settings=settings))
+
+        indexes = stack.enter_context(served([poets], opened))
+        yield stack.enter_context(TestClient(make_app(indexes, ServeSettings()), "http://localhost"))
+
+
+def test_text_comes_piece_by_piece_between_the_stages_and_the_answer(written: TestClient) -> None:
+    body = {"question": "Who wrote Don Juan?", "program": "traditional", "stream": True}
+    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", written.post("/api/ask", json=body).text)
+    names = [name for name, _ in events]
+    pieces = [json.loads(data)["text"] for name, data in events if name == "text"]
+    assert len(pieces) > 1
+    assert names == ["stage", "stage", *["text"] * len(pieces), "answer"]
+    assert "".join(pieces).strip() == json.loads(events[-1][1])["answer"]
+
+
+def test_openais_stream_has_each_piece_once_and_ends_as_theirs_does(written: TestClient) -> None:
+    body = {"model": "traditional", "messages": [{"role": "user", "content": "Who wrote Don Juan?"}]}
+    whole = written.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    *lines, done, nothing = written.post("/v1/chat/completions", json={**body, **options}).text.split("\n\n")
+    assert (done, nothing) == ("data: [DONE]", "")
+    *chunks, usage = [json.loads(line.removeprefix("data: ")) for line in lines]
+    pieces = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+    assert sum(map(bool, pieces)) > 1
+    assert "".join(pieces).strip() == whole
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
+    assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
 
 
 def api_of(app: Any) -> Any:

@@ -14,8 +14,13 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
+from starlette.testclient import TestClient
+
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.serve.app import make_app
 from kraq_dspy.serve.settings import ServeSettings
+from kraq_dspy.serve.shared import shared_by
+from tests.serve.conftest import open_all
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes in /proc")
 
@@ -130,6 +135,15 @@ def test_workers_that_cannot_start_end_the_server_with_the_reason(way: str, mess
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert message in errors
+
+
+def test_workers_share_what_a_client_may_ask(poets: Path) -> None:
+    settings = ServeSettings(rate=0.1)  # a burst of one
+    with open_all(poets) as indexes, shared_by(2, 1) as shared:
+        one, other = (TestClient(make_app(indexes, settings, shared), "http://localhost") for _ in range(2))
+        assert one.get("/api/status").status_code == 200
+        assert other.get("/api/status").status_code == 429
+        assert other.get("/health").status_code == 200
 
 
 def test_what_may_be_under_way_is_divided() -> None:
