@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import dspy
 import pyarrow.parquet
 import pytest
 
+from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 from kraq_dspy.dataset.export import DatasetPlan, export_dataset
 from kraq_dspy.dataset.rows import difficulty_of
 from kraq_dspy.errors import ConfigError, IndexStateError
@@ -58,6 +60,27 @@ def test_pending_answers_and_questions_without_one_are_taken_on_request(index_di
     answers = {row["question"]: row["answer"] for some in rows_in(tmp_path / "out").values() for row in some}
     assert answers["What about women?"] == "Two pioneers."
     assert answers["What about black?"] is None
+
+
+def test_an_answer_whose_documents_have_changed_never_goes_in(index_dir: Path, tmp_path: Path) -> None:
+    with closing(Catalogue(index_dir / CATALOGUE)) as catalogue:
+        [north] = [entry for entry in catalogue.entries("approved") if entry.question == "What about north?"]
+        catalogue.change(north.number, by="test", status="stale")
+    exported(index_dir, tmp_path / "out", DatasetPlan(unanswered=True, pending=True, shares=(1.0, 0.0, 0.0)))
+    answers = {row["question"]: row["answer"] for some in rows_in(tmp_path / "out").values() for row in some}
+    assert answers["What about north?"] is None
+    assert answers["What about women?"] == "Two pioneers."
+
+
+def test_evidence_is_no_more_than_was_asked_for_and_in_reading_order(index_dir: Path, tmp_path: Path) -> None:
+    exported(index_dir, tmp_path / "out", DatasetPlan(unanswered=True, passages=1, shares=(1.0, 0.0, 0.0)))
+    evidence = {
+        row["question"]: [passage["id"] for passage in row["evidence"]]
+        for some in rows_in(tmp_path / "out").values()
+        for row in some
+    }
+    assert {len(ids) for ids in evidence.values()} == {1}
+    assert evidence["What about north?"] == ["c-rhine"]
 
 
 def test_no_document_of_a_row_is_behind_a_row_of_another_split(index_dir: Path, tmp_path: Path) -> None:
