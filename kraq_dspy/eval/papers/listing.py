@@ -156,6 +156,8 @@ def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
     n_asked = ours["made_with"].get("asked")
     if n_asked:
         few = ", too few to say more than that the command works" if n_asked < FEW else ""
-        reasons.append(f"{n_asked} questions a data set{few}")
+        documents = ours["made_with"].get("documents")
+        over = f" over {documents:,} documents" if documents else ""
+        reasons.append(f"{n_asked} questions a data set{over}{few}")
     text = "; ".join(reasons)
     return f"{text}. {' '.join(ours['notes'])}".strip() if ours["notes"] else f"{text}."

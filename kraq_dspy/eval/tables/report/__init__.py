@@ -21,7 +21,7 @@ def write_report(summary: Summary, folder: Path) -> list[Path]:
     figures = figures_of(summary)
     made_with = {
         **summary.runs[0].header.made_with,
-        "asked": max(run.header.extra.get("asked", 0) for run in summary.runs),
+        **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
     }
     write_figures(figures, folder, made_with)
     files = [folder / "report.md", folder / "report.html"]
