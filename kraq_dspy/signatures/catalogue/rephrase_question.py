@@ -6,8 +6,9 @@ import dspy
 class RephraseQuestion(dspy.Signature):
     """Ask the question in other words, in its own language, so that it means the same and has the same answer.
 
-    Each rephrasing is one that somebody might type, and differs from the question and from the others. With
-    `most_characters` above 0, none is longer than that: keep the words that tell what is asked, leave out the rest.
+    Do not answer it. Each rephrasing is one that somebody might type, and differs from the question and from the
+    others. With `most_characters` above 0, none is longer than that: keep the words that tell what is asked, leave out
+    the rest.
     """
 
     question: str = dspy.InputField()

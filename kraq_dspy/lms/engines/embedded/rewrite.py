@@ -58,12 +58,12 @@ def varied(question: str, count: int) -> list[str]:
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
     """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
     plain = clearer(question).strip(" ?")
-    wordings = [
-        f"Do you know {plain[:1].lower()}{plain[1:]}?", " ".join(keywords(question)), core(question),
-        statement(question), f"{plain}, please",
-    ]  # fmt: skip
+    told = statement(question).rstrip(".")
     if most_characters:
-        wordings = [_cut(text, most_characters) for text in (core(question), *wordings[1:], plain)]
+        wordings = [_cut(text, most_characters) for text in (core(question), " ".join(keywords(question)), told, plain)]
+    else:
+        lowered = f"{plain[:1].lower()}{plain[1:]}"
+        wordings = [f"Do you know {lowered}?", f"{' '.join(keywords(question))}?", f"{told}?", f"{plain}, please?"]
     return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
 
 
