@@ -175,16 +175,17 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    return _of_edges(np.array(passages, "S"), n_vertices, *map(np.asarray, (sources, targets, weights)))
+    return of_edges(np.array(passages, "S"), n_vertices, *map(np.asarray, (sources, targets, weights)))
 
 
-def _of_edges(
+def of_edges(
     ids: NDArray[np.bytes_],
     n_vertices: int,
     sources: NDArray[np.int64],
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> PassageGraph:
+    """`ids` sorted; passages are the vertices 0 to `len(ids)`. Edges may be there more than once, in one direction."""
     keys, which = np.unique(sources * n_vertices + targets, return_inverse=True)
     summed = np.bincount(which, weights, len(keys))
     one, other = keys // max(n_vertices, 1), keys % max(n_vertices, 1)
