@@ -27,6 +27,7 @@ def test_hits_are_documents_in_their_order_in_both_forms(source: Any) -> None:
         "year": 2001, "chunk_id": "c-Danube", "document_id": "Danube.txt", "title": "Danube", "start": 0, "end": 28,
         "score": 5.0, "why": "words", "query": QUESTION,
     }  # fmt: skip
+    assert KraqRetriever(retrieve=source, k=1).invoke(QUESTION) == documents[:1]
     assert asyncio.run(retriever.ainvoke(QUESTION)) == documents
     assert asyncio.run(retriever.abatch([QUESTION])) == retriever.batch([QUESTION]) == [documents]
 
