@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.ask.serving import PORT, opened_all, require_server, run_server
+from kraq_dspy.cli.ask.serving import PORT, one_thread_a_question, opened_all, require_server, run_server
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.options import IndexDir, Limits, Models
 from kraq_dspy.cli.shared.terminal import in_bytes, say
@@ -30,6 +30,7 @@ def explore(
 ) -> None:
     """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
     require_server("kraq explore")
+    one_thread_a_question()
     from kraq_dspy.serve.one_file import write_page
     from kraq_dspy.serve.settings import ServeSettings
 

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.ask.serving import PORT, opened_all, require_server, run_server, serve_with_workers
+from kraq_dspy.cli.ask.serving import (
+    PORT,
+    one_thread_a_question,
+    opened_all,
+    require_server,
+    run_server,
+    serve_with_workers,
+)
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.options import Limits, Models
 
@@ -56,6 +63,7 @@ def serve(
     /page/api.html lists the addresses; /health, /ready and /metrics are for machines.
     """
     require_server("kraq serve")
+    one_thread_a_question()
     from kraq_dspy.serve.settings import ServeSettings
 
     settings = ServeSettings(

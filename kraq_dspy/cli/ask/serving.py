@@ -32,6 +32,12 @@ def require_server(purpose: str) -> None:
         import uvicorn  # noqa: F401
 
 
+def one_thread_a_question() -> None:
+    """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's,
+    which wait for each other busily, made a crowded server four times slower."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def opened_all(
     index_dirs: Sequence[Path], models: Models, limits: Limits | None = None, *, edit: bool = False
 ) -> "AbstractContextManager[Served]":
@@ -80,6 +86,7 @@ class ServeIndexes:
         self.logs.set_up()
         tell_what_is_cut_off()
         self.shared.count_together()
+        one_thread_a_question()
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.settings.workers)))
         from kraq_dspy.serve.app import make_app
         from kraq_dspy.serve.served import served
