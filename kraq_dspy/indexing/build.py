@@ -206,7 +206,9 @@ class Builder:
         extracting = asyncio.ensure_future(self.extract())
 
         async def compute() -> None:
-            await asyncio.wait([extracting], timeout=HEAD_START)
+            done, _ = await asyncio.wait([extracting], timeout=HEAD_START)
+            for extracted in done:
+                extracted.result()  # where that stopped, nothing else is begun
             await asyncio.gather(self.embed_chunks(), asyncio.to_thread(prepare))
 
         await asyncio.gather(extracting, compute())

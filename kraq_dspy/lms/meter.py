@@ -61,12 +61,12 @@ class Meter(SharedByCopies):
     exceed the limit on tokens or cost: it is expected to need its prompt's estimate and as many completion tokens as
     the calls before needed on average. So tokens and cost are exceeded by no more than that estimate is wrong.
 
-    With `shared`, the limits, `total` and `cost` are those of all processes that share it.
+    Once `shared` is set, the limits, `total` and `cost` are those of all processes that share it.
     """
 
-    def __init__(self, limits: Limits | None = None, shared: SharedSpending | None = None) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.shared = shared
+        self.shared: SharedSpending | None = None
         self.replays = 0
         self.retries = 0
         self._usage: dict[tuple[str, str], Usage] = {}

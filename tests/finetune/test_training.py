@@ -10,7 +10,6 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, UnsupportedModelError, Usage
-from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError, TrainingError
@@ -86,8 +85,8 @@ def test_base_and_adapter_share_the_weights_and_answer_differently(trained: Trai
     ask = dspy.Predict(GenerateQuestion)
     with dspy.context(lm=tuned, adapter=KraqAdapter(second_try=False)):
         assert re.fullmatch(r"What did \w+ do\?", ask(summary="Ada is a cook.").question)
-    with dspy.context(lm=plain, adapter=KraqAdapter(second_try=False)), pytest.raises(AdapterParseError):
-        ask(summary="Ada is a cook.")
+    with dspy.context(lm=plain, adapter=KraqAdapter(second_try=False)):
+        assert not re.match(r"What did", ask(summary="Ada is a cook.").question)
 
 
 def test_an_interrupted_training_goes_on_and_ends_with_the_same_weights(

@@ -83,7 +83,10 @@ def test_a_second_run_asks_nothing_and_makes_the_same_tree(index: Index, embedde
 
 
 def test_a_cluster_that_fails_is_left_out_and_tried_again(index: Index, embedder: KeywordEmbedder) -> None:
-    partly = DummyLM({"castle": {"summary": "all about a castle"}, "river": {"nothing": "of use"}})
+    unreadable = {"nothing": "of use"}
+    partly = DummyLM(
+        {"castle": {"summary": "all about a castle"}, "That cannot be read": unreadable, "river": unreadable}
+    )
     report = build_tree(index, embedder, Models(partly), SMALL)
     tree, _ = open_tree(index, embedder)
     assert report.failures >= 1

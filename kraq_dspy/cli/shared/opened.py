@@ -29,7 +29,8 @@ def opened(
 
     settings = options.settings_of(index_dir)
     embedder = load_embedder(settings.encoder)
-    meter = Meter(limits.of(settings) if limits else None, shared)
+    meter = Meter(limits.of(settings) if limits else None)
+    meter.shared = shared
     models = LanguageModels(settings, embedder=embedder, meter=meter)
     with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
         yield space

@@ -86,10 +86,10 @@ class CombinedRetriever(Retrieving):
         strict: bool = False,
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
-        if not isinstance(alpha, str):
+        if alpha != "auto":
             require_numbers(alpha=alpha)
-        if alpha != "auto" and (isinstance(alpha, str) or not 0 <= alpha <= 1):
-            raise ValueError(f"alpha is {alpha!r}; expected the main query's share, from 0 to 1, or 'auto'.")
+            if not 0 <= alpha <= 1:
+                raise ValueError(f"alpha is {alpha}; expected the main query's share, from 0 to 1, or 'auto'.")
         self.retrieve = as_retriever(retrieve)
         self.questions = as_question_finder(questions)
         self.n = n
