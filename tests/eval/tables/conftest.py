@@ -1,6 +1,7 @@
 """The tables of the project at toy size: twenty bundled passages, the embedded model, MiniLM."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ class Toy:
         )
         [folder] = run_table(table, [data.name], settings or Settings(), chosen)
         return folder
+
+    def index_of(self, run: Path) -> Path:
+        """The index that a run asked: the tables of a session make several."""
+        fingerprint = json.loads((run / "run.json").read_text("utf-8"))["index_fingerprint"]
+        return self.folder / "indexes" / f"{EXAMPLE.name}-{fingerprint[:12]}.kraq"
 
 
 @pytest.fixture(scope="session")

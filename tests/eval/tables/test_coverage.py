@@ -13,9 +13,8 @@ from kraq_dspy.workspace import Workspace
 
 @pytest.fixture(scope="module")
 def space(toy: Any) -> Any:
-    toy.run(toy.table("retrievers"), limit=1, ablations=False)
-    [path] = (toy.folder / "indexes").glob("hotpotqa-mini-*.kraq")
-    with Workspace.open(path) as opened:
+    run = toy.run(toy.table("retrievers"), limit=1, ablations=False)
+    with Workspace.open(toy.index_of(run)) as opened:
         yield opened
 
 

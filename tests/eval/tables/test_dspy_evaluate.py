@@ -17,14 +17,13 @@ from kraq_dspy.workspace import Workspace
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
 
-def test_dspy_evaluate_and_the_benchmark_agree(toy: Any, tmp_path: Path) -> None:
-    toy = type(toy)(tmp_path)  # with an index of its own: the tables of a session make several
+def test_dspy_evaluate_and_the_benchmark_agree(toy: Any) -> None:
     systems = (System("combined", "combined", {"k": 4}),)
     table = Table("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
-    _, rows = read_run(toy.run(table))
-    [path] = (toy.folder / "indexes").glob("hotpotqa-mini-*.kraq")
+    run = toy.run(table)
+    _, rows = read_run(run)
     devset = [example.to_dspy() for example in load(EXAMPLE, "hotpotqa-mini", tokens=2500).examples]
-    with Workspace.open(path) as space, dspy.context(adapter=KraqAdapter()):
+    with Workspace.open(toy.index_of(run)) as space, dspy.context(adapter=KraqAdapter()):
         program = space.program("combined", "dense", k=4)
         for metric, name in ((exact_match, "exact_match"), (ranking_metric("recall", recall_at_k, 4), "recall")):
             result = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
