@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.embedders.bert_folder import is_plain_bert, mapped_weights
+from kraq_dspy.embedders.one_blas_thread import ONE_BLAS_THREAD
 from kraq_dspy.ports import Vectors
 
 _BLOCK = 128  # tokens: what a layer widens of them stays in the processor's cache
@@ -40,6 +41,10 @@ class NumpyBert:
 
     def __call__(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """Rows L2-normalised. All tokens stand one after the other, without padding; each text sees its own."""
+        with ONE_BLAS_THREAD:
+            return self._encoded(texts)
+
+    def _encoded(self, texts: Sequence[Sequence[int]]) -> Vectors:
         ends = np.cumsum([len(tokens) for tokens in texts])
         bounds = [slice(end - len(tokens), end) for tokens, end in zip(texts, ends.tolist(), strict=True)]
         hidden = self._embedded(texts)
