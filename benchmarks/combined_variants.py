@@ -76,11 +76,11 @@ def with_asked(corpus: Corpus, query: Vectors, k: int, asked: Sequence[int], alp
     """The share `alpha` for the question, the rest for the stored questions in the rows `asked`."""
     budget = share_budget(k, max(1, len(asked)), alpha)
     scores = corpus.passages @ query
-    found = top(scores, budget.main)
+    ranking = top(scores, budget.main)
     for row in asked:
         if budget.each:
-            found += top(corpus.passages @ corpus.questions[row], budget.each, found)
-    return found + top(scores, k - len(found), found)
+            ranking += top(corpus.passages @ corpus.questions[row], budget.each, ranking)
+    return ranking + top(scores, k - len(ranking), ranking)
 
 
 def auto(corpus: Corpus, query: Vectors, k: int) -> Ranking:
@@ -230,8 +230,8 @@ def recalls(corpus: Corpus, queries: Vectors, supporting: Sequence[set[str]]) ->
     for query, gold in zip(queries, supporting, strict=True):
         for name, rank in VARIANTS.items():
             for k in BUDGETS:
-                found = {corpus.documents[row] for row in rank(corpus, query, k)}
-                measured[name][k].append(len(gold & found) / len(gold))
+                found_documents = {corpus.documents[row] for row in rank(corpus, query, k)}
+                measured[name][k].append(len(gold & found_documents) / len(gold))
     return measured
 
 

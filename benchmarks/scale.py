@@ -216,8 +216,8 @@ def main() -> None:
             "add": lambda: add(options.index, file),
             "status": lambda: status(options.index),
         }
-        made = steps[options.step]() if options.step in steps else ask(options.index, options.step)
-        print(json.dumps(made))
+        figures_of_step = steps[options.step]() if options.step in steps else ask(options.index, options.step)
+        print(json.dumps(figures_of_step))
         return
     options.out.mkdir(parents=True, exist_ok=True)
     figures = {size: measure(size, options.out) for size in options.sizes}

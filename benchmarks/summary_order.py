@@ -1,4 +1,4 @@
-"""How long the summaries of an index take when a parent waits for its own parts, and when it waits for the whole level.
+"""Compares how long summaries take when a parent waits for its own parts alone, and when it waits for the whole level.
 
     python benchmarks/summary_order.py corpus.kraq [--slots 32] [--runs 20]
 
@@ -26,24 +26,23 @@ REFUSED, UNREADABLE, HANGS = 0.15, 0.07, 0.03
 
 def attempts(chance: random.Random, *, faults: bool) -> list[tuple[float, float]]:
     """Of one call: how long each attempt holds a slot, and the wait after it."""
-    made = []
+    tried = []
     while faults and (draw := chance.random()) < REFUSED + UNREADABLE + HANGS:
         if draw < REFUSED:
-            made.append((0.0, WAIT_S))
+            tried.append((0.0, WAIT_S))
         elif draw < REFUSED + UNREADABLE:
-            made.append((CALL_S, 0.0))
+            tried.append((CALL_S, 0.0))
         else:
-            made.append((PATIENCE_S, WAIT_S))
-    return [*made, (CALL_S, 0.0)]
+            tried.append((PATIENCE_S, WAIT_S))
+    return [*tried, (CALL_S, 0.0)]
 
 
 def seconds(items: OrderedItems, slots: int, calls: dict[str, list[tuple[float, float]]]) -> float:
     """From the first call to the end of the last."""
     now, free = 0.0, slots
     waiting: list[tuple[str, int]] = []  # calls that may be made: (id, attempt)
-    events: list[
-        tuple[float, int, str, int]
-    ] = []  # (when, 0 a slot becomes free or 1 a wait is over, id, next attempt)
+    # (when, 0 a slot becomes free or 1 a wait is over, id, next attempt)
+    events: list[tuple[float, int, str, int]] = []
     while True:
         waiting += [(item.id, 0) for item in items]
         while free and waiting:

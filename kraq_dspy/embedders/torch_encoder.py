@@ -82,10 +82,10 @@ class _PlainEncoder:
             for start in range(0, len(members), self._batch_size):
                 batch = members[start : start + self._batch_size]
                 with self._lock, torch.inference_mode():
-                    made = self._pooled([ids[row] for row in batch], length)
+                    encoded = self._pooled([ids[row] for row in batch], length)
                 if vectors is None:
-                    vectors = np.empty((len(ids), made.shape[1]), np.float32)
-                vectors[batch] = made.numpy()
+                    vectors = np.empty((len(ids), encoded.shape[1]), np.float32)
+                vectors[batch] = encoded.numpy()
         assert vectors is not None
         return vectors
 
@@ -157,10 +157,10 @@ def _through_library(
     def encode(texts: Sequence[str], prefix: str) -> Vectors:
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         with lock, torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
-            made: Any = model.encode(
+            output: Any = model.encode(
                 clean, prompt=prefix, batch_size=batch_size, convert_to_tensor=True, show_progress_bar=False
             )
-        vectors: Vectors = torch.nn.functional.normalize(made.float(), dim=1).cpu().numpy()
+        vectors: Vectors = torch.nn.functional.normalize(output.float(), dim=1).cpu().numpy()
         return vectors
 
     return encode

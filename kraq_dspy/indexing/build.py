@@ -45,7 +45,7 @@ from kraq_dspy.records import (
 )
 from kraq_dspy.steps.bounded import ItemStream, abatches
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passages import keep_passage_graph
+from kraq_dspy.stores.passage_graph_file import keep_passage_graph
 from kraq_dspy.stores.sync import Point, batches, chunk_point, sync_vectors
 
 logger = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from kraq_dspy.serve.metrics import Metrics
 from kraq_dspy.serve.openapi import openapi
 from kraq_dspy.serve.served import Served
 from kraq_dspy.serve.settings import ServeSettings
-from kraq_dspy.serve.shared import Shared
+from kraq_dspy.serve.worker_memory import Shared
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""

@@ -97,8 +97,8 @@ class ServedIndex:
             choice = choose_retriever(name)
         except ConfigError as error:
             raise RequestError(422, "invalid_retriever", str(error)) from error
-        made: Retriever = self.kept(("retriever", name), lambda: self.space.make_retriever(choice))
-        return made
+        kept_retriever: Retriever = self.kept(("retriever", name), lambda: self.space.make_retriever(choice))
+        return kept_retriever
 
     def model_of(self, choice: ProgramChoice) -> str:
         return shown_model(self.space.models.name(choice.role))

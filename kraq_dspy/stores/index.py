@@ -24,7 +24,7 @@ from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
 from kraq_dspy.stores import manifest as manifests
-from kraq_dspy.stores import passages, states, tables
+from kraq_dspy.stores import passage_graph_file, states, tables
 from kraq_dspy.stores.codec import loads, restored, storable
 from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.lock import FileLock
@@ -167,7 +167,7 @@ class Index(SharedByCopies):
             return
         for name in self._unsealed():
             self._store(name).seal()
-        passages.complete_passage_graph(self)
+        passage_graph_file.complete_passage_graph(self)
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -198,7 +198,7 @@ class Index(SharedByCopies):
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
             if changes.get("complete") is False:
-                passages.forget_passage_graph(self.home)
+                passage_graph_file.forget_passage_graph(self.home)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed

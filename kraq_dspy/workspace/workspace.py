@@ -29,7 +29,7 @@ from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, Quest
 from kraq_dspy.programs.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passages import open_passage_graph
+from kraq_dspy.stores.passage_graph_file import open_passage_graph
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
 from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice

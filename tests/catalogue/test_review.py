@@ -1,4 +1,4 @@
-"""What waits for review: in which order, judged by what, and answered by which model."""
+"""Entries wait for review in an order, are judged by their evidence, and are answered by a model."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -105,13 +105,13 @@ def test_entries_whose_documents_changed_or_went_become_stale(catalogue: Catalog
 
 
 def test_who_decides_about_a_version_that_is_no_more_is_told(catalogue: Catalogue) -> None:
-    seen = catalogue.add(NewEntry("Who?", "Ada."), by="a")
-    catalogue.change(seen.number, by="b", version=seen.version, answer="Byron.")
+    entry = catalogue.add(NewEntry("Who?", "Ada."), by="a")
+    catalogue.change(entry.number, by="b", version=entry.version, answer="Byron.")
     with pytest.raises(CatalogueConflictError, match="changed meanwhile"):
-        catalogue.change(seen.number, by="a", version=seen.version, answer="Babbage.")
+        catalogue.change(entry.number, by="a", version=entry.version, answer="Babbage.")
     with pytest.raises(CatalogueConflictError, match="changed meanwhile"):
-        catalogue.remove(seen.number, by="a", version=seen.version)
-    assert catalogue.get(seen.number).answer == "Byron."
+        catalogue.remove(entry.number, by="a", version=entry.version)
+    assert catalogue.get(entry.number).answer == "Byron."
 
 
 def test_unknown_numbers_and_statuses_are_refused(catalogue: Catalogue) -> None:

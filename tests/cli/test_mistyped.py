@@ -1,4 +1,4 @@
-"""What one types wrong is said in the words that one types, with what is near to it, before anything is done."""
+"""Mistyped names, columns and places are refused before anything is done, with a name that is near."""
 
 import json
 from pathlib import Path

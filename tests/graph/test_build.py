@@ -92,12 +92,12 @@ def test_claims_attach_to_what_their_subject_means_each_said_once_in_a_chunk() -
 
 
 def test_a_claim_may_be_about_what_links_two_entities_by_any_of_their_names() -> None:
-    told = (
+    extraction = (
         ExtractedClaim("Ebenezer Scrooge", "Scrooge underpays Bob.", "Bob Cratchit's"),
         ExtractedClaim("Ebenezer Scrooge", "Scrooge talks to himself.", "The Ebenezer Scrooge"),
         ExtractedClaim("Ebenezer Scrooge", "Scrooge knows a Nobody.", "Nobody"),
     )
-    graph = build_graph([FIRST, SECOND, Extraction("chunk-3", claims=told)])
+    graph = build_graph([FIRST, SECOND, Extraction("chunk-3", claims=extraction)])
     assert [(c.entity_id, c.object_id, c.pair) for c in graph.claims if c.chunk_id == "chunk-3"] == [
         (SCROOGE, BOB, frozenset((BOB, SCROOGE))),
         (SCROOGE, None, None),  # of itself

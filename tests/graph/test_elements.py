@@ -65,11 +65,11 @@ def test_a_sentence_is_not_shown_twice() -> None:
 
 
 def test_a_description_that_says_little_new_is_left_out() -> None:
-    told = "A met B at the station in Rome on Monday."
-    entities = [entity("A", 1, told), entity("B", 1, "B is a painter.")]
-    graph = GraphView.of(entities, [link("A", "B", f"It is said that {told}")])
+    statement = "A met B at the station in Rome on Monday."
+    entities = [entity("A", 1, statement), entity("B", 1, "B is a painter.")]
+    graph = GraphView.of(entities, [link("A", "B", f"It is said that {statement}")])
     lines = community_elements(community("pair", 0, "AB", ["A-B"]), graph, 1000)
-    assert lines == [f"A: {told}", "B: B is a painter.", "A | knows | B"]
+    assert lines == [f"A: {statement}", "B: B is a painter.", "A | knows | B"]
 
 
 def test_what_does_not_fit_is_replaced_by_the_summary_of_the_largest_part() -> None:

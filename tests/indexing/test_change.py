@@ -18,9 +18,9 @@ from kraq_dspy.indexing.check import check_index
 from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.stores import passages
+from kraq_dspy.stores import passage_graph_file
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passages import open_passage_graph
+from kraq_dspy.stores.passage_graph_file import open_passage_graph
 from tests.conftest import KeywordEmbedder
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
@@ -194,15 +194,15 @@ def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder:
     add_documents(path, [document(4)], embedder=embedder)
 
     with Index.open(path) as index:
-        kept = open_passage_graph(index)
-        (index.home / passages.FILE).unlink()  # as in an index that an older version made
-        made = open_passage_graph(index)
+        from_file = open_passage_graph(index)
+        (index.home / passage_graph_file.FILE).unlink()  # as in an index that an older version made
+        made_anew = open_passage_graph(index)
         chunk_ids = sorted(index.ids(Chunk))
-        of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (kept, made)]
+        of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (from_file, made_anew)]
         np.testing.assert_allclose(of_both[0], of_both[1])
 
-    assert kept.knows(chunk_ids) == [True] * 5
-    assert isinstance(kept.weights, np.memmap)
+    assert from_file.knows(chunk_ids) == [True] * 5
+    assert isinstance(from_file.weights, np.memmap)
 
 
 def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
@@ -212,7 +212,7 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
 
     with Index.open(path, write=True) as index:
-        assert (index.home / passages.FILE).exists()
+        assert (index.home / passage_graph_file.FILE).exists()
         index.update_manifest(complete=False)
         index.replace(Relationship, [])
         index.update_manifest(complete=True)

@@ -94,8 +94,8 @@ def test_an_index_that_was_never_complete_is_served_and_says_so(
         assert client.get("/api/questions").json()["items"] == []
         assert client.post("/api/ask", json=ASK).json()["hits"] == []
         note_unfinished(indexes)
-    told = "".join(capsys.readouterr().err.split())  # the terminal's lines end anywhere in a long path
-    assert f"new is unfinished; go on: kraq resume {new}".replace(" ", "") in told
+    printed = "".join(capsys.readouterr().err.split())  # the terminal's lines end anywhere in a long path
+    assert f"new is unfinished; go on: kraq resume {new}".replace(" ", "") in printed
 
 
 @pytest.mark.parametrize("words", [["serve"], ["explore", "--no-browser"], ["mcp"], ["explore", "--out", "page.html"]])

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.serve.app import make_app
 from kraq_dspy.serve.settings import ServeSettings
-from kraq_dspy.serve.shared import shared_by
+from kraq_dspy.serve.worker_memory import shared_by
 from tests.serve.conftest import open_all
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at processes in /proc")

@@ -19,7 +19,7 @@ from kraq_dspy.errors import needs
 if TYPE_CHECKING:
     from kraq_dspy.serve.served import Served
     from kraq_dspy.serve.settings import ServeSettings
-    from kraq_dspy.serve.shared import Shared
+    from kraq_dspy.serve.worker_memory import Shared
 
 PORT = 8377
 
@@ -107,7 +107,7 @@ class ServeIndexes:
 def serve_with_workers(index_dirs: Sequence[Path], models: Models, limits: Limits, settings: "ServeSettings") -> None:
     """As `run_server`, in `settings.workers` processes besides this one."""
     from kraq_dspy.serve.server import address_of, bound
-    from kraq_dspy.serve.shared import shared_by
+    from kraq_dspy.serve.worker_memory import shared_by
     from kraq_dspy.serve.workers import run_workers
 
     with bound(settings, next_free=False) as listening, shared_by(settings.workers, len(index_dirs)) as shared:

@@ -52,12 +52,12 @@ def write_figures(figures: Iterable[Figures], folder: Path, made_with: Mapping[s
 
 def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
     """All tables, or those of the papers whose names begin so, with what is found under `runs`; the newest counts."""
-    found: dict[str, Mapping[str, Any]] = {}
+    latest_runs: dict[str, Mapping[str, Any]] = {}
     for file in sorted(runs.glob(f"*/{FIGURES}"), key=lambda path: (path.stat().st_mtime_ns, str(path))):
         try:
             content = json.loads(file.read_text("utf-8"))
             for table_id, figures in content["tables"].items():
-                found[table_id] = {
+                latest_runs[table_id] = {
                     **figures,
                     "made_with": content["made_with"],
                     "report": str(file.parent / "report.md"),
@@ -66,7 +66,7 @@ def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
             raise EvaluationError(f"{str(file)!r} holds no figures of a run: {error}.") from error
     prefixes = [name.lower().replace("_", " ").replace("-", " ") for name in papers]
     return [
-        Listed(table, found.get(table.id))
+        Listed(table, latest_runs.get(table.id))
         for table in papers_tables().values()
         if not prefixes or any(table.paper.lower().replace("-", " ").startswith(name) for name in prefixes)
     ]

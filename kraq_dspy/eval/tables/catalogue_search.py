@@ -229,12 +229,12 @@ class _Look:
                 example.id, self.system.name, failure=reason_of(error), extra={**facts, "usage": spent.to_dict()}
             )
         right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
-        found = prediction.search
+        result = prediction.search
         return Row(
             example.id,
             self.system.name,
             answer=prediction.answer,
             metrics={RIGHT: float(right)},
-            timings={"catalogue": found.seconds, "total": found.seconds},
-            extra={**facts, "usage": spent.to_dict(), "blocks": found.blocks},
+            timings={"catalogue": result.seconds, "total": result.seconds},
+            extra={**facts, "usage": spent.to_dict(), "blocks": result.blocks},
         )

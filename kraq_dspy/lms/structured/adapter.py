@@ -25,8 +25,9 @@ from kraq_dspy.dspy_internals import (
 )
 from kraq_dspy.lms.structured.enforcement import enforces_schema, known_enforcement, needs_bounds
 from kraq_dspy.lms.structured.forms import JSON_OBJECT, SECTIONS, Form, is_typed
-from kraq_dspy.lms.structured.repair import ends_in_blanks, read_reply, repeats_itself
+from kraq_dspy.lms.structured.repair import ends_in_blanks, read_reply
 from kraq_dspy.lms.structured.schemas import about, kind, reply_schema
+from kraq_dspy.lms.structured.unmarked import repeats_itself
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTAL
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
-BLANKS, REPEATED = 200, 40
+BLANKS = 200
 TORN = "torn"
 PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*", re.IGNORECASE)
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
@@ -293,12 +293,6 @@ def _signs(body: str) -> Iterator[tuple[int, str]]:
 def ends_in_blanks(reply: str) -> bool:
     """Whether the reply's end is nothing but white space: a model held to a schema may write blanks until it is cut."""
     return len(reply) - len(reply.rstrip()) > BLANKS
-
-
-def repeats_itself(reply: str) -> bool:
-    """Whether the reply's last words stand in it three times or more."""
-    last = reply.rstrip()[-REPEATED:]
-    return len(last) == REPEATED and reply.count(last) > 2
 
 
 def _fitted(value: Any, annotation: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _FENCE = re.compile(r"\s*```(\w+)[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
+_REPEATED = 40
 _TYPES = ("str", "string", "text", "output")
 _COMPLETED = re.compile(r"\[\[ ?##? ?completed ?##? ?\]\]\s*$", re.IGNORECASE)
 _FORM = re.compile(r"\s*[\[{<`]|.*(?:\[\[|##|```)", re.DOTALL)
@@ -30,11 +31,18 @@ def unmarked(reply: str, fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _alone(reply: str, name: str) -> str:
-    """The reply as the one text that was asked for, without an introduction that ends in a colon; "" for chatter, the
-    field's bare name, and what is a broken form rather than prose."""
+    """The reply as the one text that was asked for, without an introduction that ends in a colon; "" for chatter, a
+    loop, the field's bare name, and what is a broken form rather than prose."""
     text = _OFFERED.sub("", _COMPLETED.sub("", reply), count=1).strip()
     is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
-    return "" if is_name or _FORM.match(text) or _CHATTER.match(text) else text
+    is_other = is_name or _FORM.match(text) or _CHATTER.match(text) or repeats_itself(text)
+    return "" if is_other else text
+
+
+def repeats_itself(reply: str) -> bool:
+    """Whether the reply's last words stand in it three times or more."""
+    last = reply.rstrip()[-_REPEATED:]
+    return len(last) == _REPEATED and reply.count(last) > 2
 
 
 def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:

@@ -28,23 +28,25 @@ def run(
 
 
 def test_shares_become_percent_where_the_paper_prints_percent() -> None:
-    made = lay_out(papers_tables()["kraq-2"], [run({"traditional": [1, 0], "combined": [1, 1]})])
-    assert made.rows == ("hotpotqa", "triviaqa", "pubhealth", "bioasq")
-    assert made.ours[0] == (50.0, 100.0, None, None)
-    assert made.ours[1] == (None, None, None, None)
+    figures = lay_out(papers_tables()["kraq-2"], [run({"traditional": [1, 0], "combined": [1, 1]})])
+    assert figures.rows == ("hotpotqa", "triviaqa", "pubhealth", "bioasq")
+    assert figures.ours[0] == (50.0, 100.0, None, None)
+    assert figures.ours[1] == (None, None, None, None)
 
 
 def test_a_part_of_a_data_set_stands_in_its_row_and_another_one_below() -> None:
     runs = [run({"traditional": [1]}, dataset="hotpotqa-mini"), run({"traditional": [0]}, dataset="musique")]
-    made = lay_out(papers_tables()["kraq-2"], runs)
-    assert made.ours[0][0] == 100.0
-    assert (made.rows[-1], made.ours[-1][0]) == ("musique", 0.0)
-    assert made.datasets == ("hotpotqa-mini", "musique")
+    figures = lay_out(papers_tables()["kraq-2"], runs)
+    assert figures.ours[0][0] == 100.0
+    assert (figures.rows[-1], figures.ours[-1][0]) == ("musique", 0.0)
+    assert figures.datasets == ("hotpotqa-mini", "musique")
 
 
 def test_an_ablation_is_taken_from_the_papers_data_set() -> None:
-    made = lay_out(papers_tables()["kraq-3"], [run({"combined, n=1": [1]}, dataset="musique"), run({"combined": [0]})])
-    assert [row[0] for row in made.ours[:2]] == [None, 0.0]
+    figures = lay_out(
+        papers_tables()["kraq-3"], [run({"combined, n=1": [1]}, dataset="musique"), run({"combined": [0]})]
+    )
+    assert [row[0] for row in figures.ours[:2]] == [None, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,20 @@ def space(toy: Any) -> Any:
 
 
 def test_curves_rise_to_the_share_that_all_questions_cover(space: Any) -> None:
-    found = index_coverage(space.index, k=3, budget=1000)
-    assert 0 < found.share <= 1
-    for curve in found.curves.values():
+    coverage = index_coverage(space.index, k=3, budget=1000)
+    assert 0 < coverage.share <= 1
+    for curve in coverage.curves.values():
         assert list(curve) == sorted(curve)
-        assert curve[-1] == pytest.approx(found.share)
-    assert len(found.curves["by chance"]) == found.n_questions
+        assert curve[-1] == pytest.approx(coverage.share)
+    assert len(coverage.curves["by chance"]) == coverage.n_questions
 
 
 def test_greedy_choice_covers_no_less_than_any_other_order(space: Any) -> None:
-    found = index_coverage(space.index, k=3, budget=5)
-    greedy, chance, broadest = (found.curves[name][4] for name in ("greedy", "by chance", "broadest first"))
+    coverage = index_coverage(space.index, k=3, budget=5)
+    greedy, chance, broadest = (coverage.curves[name][4] for name in ("greedy", "by chance", "broadest first"))
     assert greedy >= max(chance, broadest)
-    assert len(found.chosen) == 5
-    assert len({question.id for question in found.chosen}) == 5
+    assert len(coverage.chosen) == 5
+    assert len({question.id for question in coverage.chosen}) == 5
 
 
 def test_how_well_coverage_foretells_relevance_is_a_correlation_over_subsets(space: Any) -> None:

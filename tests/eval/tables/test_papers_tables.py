@@ -41,16 +41,16 @@ def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns
         table = table.with_state(Path(f"prompt tuning={tmp_path / 'extraction.json'}"))
     summary = summarise([toy.run(table, settings=SETTINGS, limit=2)])
     write_report(summary, tmp_path)
-    made = json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]
+    figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))["tables"]
     declared = {table_id: paper for table_id, paper in papers_tables().items() if paper.definition == name}
     report = (tmp_path / "report.md").read_text("utf-8")
-    assert set(made) == set(declared)
+    assert set(figures) == set(declared)
     for table_id, paper in declared.items():
         assert f"{paper.paper}, {paper.number}: " in report
-        assert made[table_id]["columns"] == [column.label for column in paper.columns]
-        assert made[table_id]["rows"] == expected_rows(paper)
-        run = [label for label in made[table_id]["rows"] if not paper.rows[0].dataset or "hotpotqa" in label]
-        for label, values in zip(made[table_id]["rows"], made[table_id]["ours"], strict=True):
+        assert figures[table_id]["columns"] == [column.label for column in paper.columns]
+        assert figures[table_id]["rows"] == expected_rows(paper)
+        run = [label for label in figures[table_id]["rows"] if not paper.rows[0].dataset or "hotpotqa" in label]
+        for label, values in zip(figures[table_id]["rows"], figures[table_id]["ours"], strict=True):
             for column, value in zip(paper.columns, values, strict=True):
                 assert (value is None) == (label not in run or column.metric in NOT_HERE), (
                     table_id,

@@ -1,4 +1,4 @@
-"""What every model engine keeps to: the embedded one, and a server over HTTP."""
+"""Every model engine keeps one contract: the embedded one, and a server over HTTP."""
 
 import asyncio
 from collections.abc import Iterator

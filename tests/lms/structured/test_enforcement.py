@@ -1,4 +1,4 @@
-"""Whether a server can hold replies to a schema is found out once, and a typed step uses it."""
+"""A server is asked once whether it can hold replies to a schema, and typed steps use it."""
 
 import asyncio
 import json

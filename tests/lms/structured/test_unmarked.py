@@ -77,9 +77,10 @@ def test_the_one_text_that_is_wanted_may_come_alone(reply: str) -> None:
         "[[ ## question ## ]]\nWho was Ada?",
         "{'question': 'Who was Ada?'}",
         "<answer>Who was Ada?",
+        "Who was Ada Lovelace, the first programmer of the world? " * 5,
     ],
 )
-def test_chatter_a_bare_name_and_broken_forms_are_not_that_text(reply: str) -> None:
+def test_chatter_loops_a_bare_name_and_broken_forms_are_not_that_text(reply: str) -> None:
     with pytest.raises(UnreadableReplyError):
         KraqAdapter().parse(RewriteQuestion, reply)
 

@@ -1,4 +1,4 @@
-"""What a small model names is described by the passage's own sentences."""
+"""A small model names and links; the passage's own sentences describe."""
 
 import json
 

@@ -175,9 +175,9 @@ def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_al
     assert [hit.query for hit in hits] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
     assert corpus.asked == [("q", 30), ("auxiliary 0", 2), ("auxiliary 1", 2)]
     all_alike = CombinedRetriever(Ranked(40, [0.7] * 40), Numbered(), n=2, alpha="auto")
-    found = all_alike.search(RetrievalRequest("q", 10))
-    assert [hit.query for hit in found.hits] == ["q"] * 10
-    assert found.auxiliary_questions == []
+    combined_hits = all_alike.search(RetrievalRequest("q", 10))
+    assert [hit.query for hit in combined_hits.hits] == ["q"] * 10
+    assert combined_hits.auxiliary_questions == []
     assert [hit.query for hit in CombinedRetriever(Ranked(40), Numbered(), alpha="auto", strict=True)("q", 5)] == [
         "q", "q", "auxiliary 0", "auxiliary 1"
     ]  # fmt: skip

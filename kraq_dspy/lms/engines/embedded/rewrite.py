@@ -58,12 +58,19 @@ def varied(question: str, count: int) -> list[str]:
 def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
     """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
     plain = clearer(question).strip(" ?")
-    told = statement(question).rstrip(".")
+    as_statement = statement(question).rstrip(".")
     if most_characters:
-        wordings = [_cut(text, most_characters) for text in (core(question), " ".join(keywords(question)), told, plain)]
+        wordings = [
+            _cut(text, most_characters) for text in (core(question), " ".join(keywords(question)), as_statement, plain)
+        ]
     else:
         lowered = f"{plain[:1].lower()}{plain[1:]}"
-        wordings = [f"Do you know {lowered}?", f"{' '.join(keywords(question))}?", f"{told}?", f"{plain}, please?"]
+        wordings = [
+            f"Do you know {lowered}?",
+            f"{' '.join(keywords(question))}?",
+            f"{as_statement}?",
+            f"{plain}, please?",
+        ]
     return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
 
 
