@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,22 @@ def test_ties_come_in_the_order_of_the_ids_also_at_the_cut(store: VectorStore) -
 
     assert [one for one, _ in hits] == twins[:7]
     assert [one for one, _ in store.search_text("quokka", 7)] == twins[:7]
+
+
+def test_points_are_merged_into_a_file_of_many_blocks_wherever_they_fall(tmp_path: Path) -> None:
+    chance = np.random.default_rng(0)
+    ids = sorted(content_id(str(number)) for number in range(10_000))
+    vectors = unit(*chance.standard_normal((10_000, 3)))
+    last = ids.pop()
+    with closing(LocalVectorStore(tmp_path / "many", 3)) as store:
+        store.upsert(ids, vectors[:-1], ["word"] * len(ids))
+        assert store.search(vectors[:1], 1)[0][0][0] == ids[0]
+        store.upsert([last, ids[5]], vectors[-1:].repeat(2, axis=0), ["word"] * 2)
+
+        found_ids = [hit[0] for hit in store.search(vectors[-1:], 2)[0]]
+
+        assert found_ids == [ids[5], last]
+        np.testing.assert_allclose(store.vectors([ids[4], ids[6], last]), vectors[[4, 6, -1]], atol=2e-3)
 
 
 def test_a_point_that_is_written_again_is_replaced(store: VectorStore) -> None:

@@ -1,5 +1,6 @@
 """Keeps vectors and words in the index folder: one file for search, and beside it what was written since."""
 
+import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -267,9 +268,8 @@ def _dense(packed: Packed, merged: _Order, connection: Any, dimension: int) -> I
         block = np.empty((len(old), dimension), np.float32)
         block[old >= 0] = packed.dense[old[old >= 0]]
         n_fresh = int(np.count_nonzero(old < 0))
-        block[old < 0] = np.frombuffer(b"".join(row for (row,) in fresh.fetchmany(n_fresh)), np.float32).reshape(
-            n_fresh, dimension
-        )
+        rows = itertools.islice(fresh, n_fresh)  # not fetchmany, which takes 0 for all
+        block[old < 0] = np.frombuffer(b"".join(row for (row,) in rows), np.float32).reshape(n_fresh, dimension)
         yield block
 
 
