@@ -6,6 +6,7 @@ from collections import Counter
 from rapidfuzz import fuzz
 
 from kraq_dspy.lms.engines.embedded.clause import (
+    MONTH,
     ONE,
     ask_about_act,
     ask_about_thing,
@@ -13,6 +14,7 @@ from kraq_dspy.lms.engines.embedded.clause import (
     ask_for_statement,
     ask_for_subject,
 )
+from kraq_dspy.lms.engines.embedded.definition import ask_for_defined
 from kraq_dspy.lms.engines.embedded.names import (
     DEFINITION,
     frequent_terms,
@@ -42,6 +44,7 @@ GOES_ON = re.compile(
 """What comes after a name that a sentence is about, rather than after one that describes the next noun."""
 ACTS_AS_PERSON = re.compile(f"{ONE}{ACTS}|{RANK}{ONE}")
 CALLED_PERSON = re.compile(rf"{ONE}[^.]*\b(?:he|she|his|her)\b")
+LIVED = re.compile(rf"{ONE} \((?:[^()]*[;,] )?(?:born\b|(?:{MONTH} )?\d{{1,2}},? (?:{MONTH} )?\d{{4}} ?[–-] ?)")
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
 CENTRAL = 4  # names that a question may be about
@@ -82,7 +85,7 @@ def _question(names: list[str], parts: list[str], dice: int, *, single: bool = T
         return told
     if single and (cue := _cue(first, parts)):
         return _filled(cue, called[first])
-    if told := _told_clause(names, parts, called, least=0):
+    if told := _told_clause(names, parts, called, least=0) or _defined(names, parts) or _told_of_any(names, parts):
         return told
     kinds = {name: _known_kind(name, parts) for name in (first, *partners[:2])}
     for partner in partners[:2]:
@@ -140,6 +143,27 @@ def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, 
     return min(questions)[2] if questions else ""
 
 
+def _defined(names: list[str], parts: list[str]) -> str:
+    """The question for what a sentence defines, for the weightiest of the names if it can; "" where none does."""
+    questions = []
+    for part in parts:
+        subject, question = ask_for_defined(part)
+        if 0 < len(question) <= LONGEST:
+            place = next((n for n, name in enumerate(names) if name in subject or subject in name), len(names))
+            questions.append((place, question))
+    return min(questions, key=lambda one: one[0])[1] if questions else ""
+
+
+def _told_of_any(names: list[str], parts: list[str]) -> str:
+    """What the first sentence that can be turned round tells of any name; "" where none can."""
+    for part in parts:
+        for name in names_in(part):
+            question = ask_about_act(part, name, name) or ask_for_subject(part, name, _question_word(name, parts))
+            if 0 < len(question) <= LONGEST and any(other in question for other in names[: 2 * CENTRAL]):
+                return question
+    return ""
+
+
 def _form_between(part: str, source: str, target: str) -> str:
     """The form that fits what the sentence says between the two, when `source` comes first; "" where none does."""
     start = part.find(source)
@@ -187,7 +211,7 @@ def _known_kind(name: str, parts: list[str]) -> str:
     """What kind of thing it is, where a sentence shows it; "" where the name alone would have to say it."""
     about = [part for part in parts if name in part]
     marked = [part.replace(name, ONE) for part in about]
-    if any(ACTS_AS_PERSON.search(part) for part in marked):
+    if any(ACTS_AS_PERSON.search(part) or LIVED.search(part) for part in marked):
         return "person"
     kind = next((kind_of(name, part) for part in about if part.startswith((name, f"The {name}"))), "")
     kind = kind or next((kind_of(name, part) for part in about), "")

@@ -53,10 +53,10 @@ PARTICIPLE = re.compile(
     r"shot|drawn|seen|given|taken|found|born|chosen|become|begun|run|put|cut|hit|likely to|unlikely to|able to)\b"
 )
 """What makes a verb with "is" or "has"."""
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATED = re.compile(
     r",? (?:in|on|since|by|from|around|during) (?:early |late |mid-)?"
-    rf"(?:(?:{_MONTH},? )?(?:\d{{1,2}},? )?(?:1[5-9]|20)\d\d|(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}})?)\b"
+    rf"(?:(?:{MONTH},? )?(?:\d{{1,2}},? )?(?:1[5-9]|20)\d\d|(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?)\b"
     r"(?! [A-Za-z]*(?:season|Cup|Olympics|Games|campaign))"
 )
 REASON = re.compile(r",? (?:because|due to|thanks to|in order to)\b")
@@ -103,7 +103,7 @@ def ask_for_subject(part: str, subject: str, question_word: str) -> str:
     """Who or what does as the sentence tells of `subject`; "" where no clause begins with it, or what is told of it
     cannot stand alone."""
     for verb, rest, _ in _clauses(part, subject):
-        if ended := _ended(rest):
+        if ended := clause_end(rest):
             is_role = verb in BE and ended.split()[0] in ROLES
             return f"{'Who' if is_role else question_word} {verb} {ended}?"
     return ""
@@ -119,7 +119,7 @@ def ask_about_act(part: str, subject: str, called: str) -> str:
 def ask_about_thing(part: str) -> str:
     """As `ask_about_act`, of a sentence that begins with anything else that has no comma in it: "The first flight of
     the Wright Flyer was made in 1903."; "" where its subject cannot be told from the rest."""
-    plain = _plain(part)
+    plain = without_asides(part)
     parts = plain[len(str(re.match(ADVERBIAL, plain)[0])) :].split(" ")  # type: ignore[index]
     thing: list[str] = []
     for word, following in pairwise(parts):
@@ -148,18 +148,18 @@ def _inverted(subject: str, verb: str, rest: str) -> str:
     else:
         auxiliary, base = "does", _base(verb)
     question_word, kept = _asked_by(verb, rest)
-    kept = _ended(kept, least=1 if base else 0)
+    kept = clause_end(kept, least=1 if base else 0)
     return " ".join(filter(None, (question_word, auxiliary, subject, base, kept))) + "?" if kept else ""
 
 
-def _plain(part: str) -> str:
+def without_asides(part: str) -> str:
     """Without references and what stands in brackets."""
     return REFERENCE.sub("", re.sub(r"\s*[\(\[][^)\]]*[\)\]]", "", part)).replace(" ,", ",").replace("  ", " ")
 
 
 def _clauses(part: str, subject: str) -> Iterator[tuple[str, str, str]]:
     """(verb, rest, other subjects) of each clause that begins with the name."""
-    plain = _plain(part)
+    plain = without_asides(part)
     for place in re.finditer(re.escape(subject) + r"\b", plain):
         clause = CLAUSE.match(plain, place.end())
         if clause and START.search(plain[: place.start()]) and _is_verb(clause["verb"], clause["rest"]):
@@ -214,7 +214,7 @@ def _base(verb: str) -> str:
     return ""
 
 
-def _ended(rest: str, least: int = 2) -> str:
+def clause_end(rest: str, least: int = 2) -> str:
     """What follows the verb, up to the end of its clause, without times that only its day knows; "" where that is
     long, or hangs on what is not in it."""
     rest = rest.rstrip(" .!?\"”'’")

@@ -19,6 +19,14 @@ from kraq_dspy.lms.engines.embedded.clause import ask_about_act, ask_about_thing
         ('Ann Lee and Acme\n"Acme will win," Ann Lee said.', "What did Ann Lee say about Acme?"),
         ("Saints and Giants\nThe Saints beat the Giants.", "How did the Saints beat the Giants?"),
         ("Bert Jones and Oldtown\nBert Jones was mayor of Oldtown.", "Who was mayor of Oldtown?"),
+        (
+            "Bowl, Tigers and Wolfpack\nThe Bowl is a football game played annually by the Tigers and the Wolfpack.",
+            "Which football game is played annually by the Tigers and the Wolfpack?",
+        ),
+        (
+            "Oslo and Rome\nOslo (like Rome) sold it. Bob Ray met Jo Fox in 1990.",
+            "When did Bob Ray meet Jo Fox?",
+        ),
     ],
 )
 def test_a_question_asks_about_what_the_text_states(summary: str, question: str) -> None:
