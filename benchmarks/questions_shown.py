@@ -10,6 +10,7 @@ of minutes: names are merged by spelling alone, and questions that only mean the
 
 import argparse
 import random
+import re
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -21,11 +22,13 @@ import numpy as np
 from kraq_dspy.config import ResolveSettings, Settings
 from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.indexing.build import build_index
+from kraq_dspy.lms.engines.embedded.question_forms import OF_PAIR, OF_THREE
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Document
 from kraq_dspy.stores.index import Index
 
 CORPORA = ("multihop_rag", "hotpotqa", "qasper", "graphrag_christmas_carol")
+LOOSE = re.compile("|".join(re.sub(r"\\{[abc]\\}", ".+", re.escape(form)) for form in OF_PAIR + OF_THREE))
 
 
 class HashedWords:
@@ -60,8 +63,9 @@ def main() -> None:
             build_index(documents, Path(folder) / "index", settings=settings, embedder=HashedWords())
             with Index.open(Path(folder) / "index") as index:
                 texts = sorted(question.text for question in index.questions(source="kraq"))
+        loose = sum(bool(LOOSE.fullmatch(text)) for text in texts)
         drawn = random.Random(options.seed).sample(texts, min(options.questions, len(texts)))
-        print(f"\n## {name}: {len(drawn)} of {len(texts):,}\n")
+        print(f"\n## {name}: {len(drawn)} of {len(texts):,}, {loose} of which ask no more than what links names\n")
         print("\n".join(f"{number}. {text}" for number, text in enumerate(drawn, start=1)), flush=True)
 
 

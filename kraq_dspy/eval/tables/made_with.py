@@ -57,9 +57,8 @@ def machine() -> dict[str, str]:
 def memory_mb() -> dict[str, float]:
     """Megabytes that this process holds now, and the most that it had on an accelerator; servers' are not in it."""
     held = {"memory_mb": _resident() / 1e6}
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        held["gpu_mb"] = torch.cuda.max_memory_allocated() / 1e6
+    if (cuda := _cuda()) is not None:
+        held["gpu_mb"] = cuda.max_memory_allocated() / 1e6
     return held
 
 
@@ -71,10 +70,15 @@ def _resident() -> int:
 
 
 def _device() -> str:
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    return "cpu"
+    cuda = _cuda()
+    return "cpu" if cuda is None else str(cuda.get_device_name())
+
+
+def _cuda() -> Any | None:
+    """torch's module for the GPU, where torch is loaded and has one; another thread may be loading it just now."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    is_available = getattr(cuda, "is_available", None)
+    return cuda if is_available is not None and is_available() else None
 
 
 @functools.cache

@@ -75,7 +75,7 @@ def rows(
 
     Raises EvaluationError when there are no generated questions.
     """
-    taus = {metric: _threshold(metric) for metric in metrics}
+    taus = {metric: threshold_of(metric) for metric in metrics}
     known = _KnownVectors(embedder, generated)
     for start in range(0, len(examples), _BLOCK):
         block = examples[start : start + _BLOCK]
@@ -110,7 +110,8 @@ class _KnownVectors:
         return self._embedder.encode_passages(texts)
 
 
-def _threshold(metric: str) -> float | None:
+def threshold_of(metric: str) -> float | None:
+    """Of "relevance@0.70"; None for "relevance". Raises ConfigError for another metric."""
     name, _, tau = metric.partition("@")
     try:
         if name == RELEVANCE:

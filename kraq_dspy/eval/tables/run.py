@@ -17,7 +17,7 @@ from kraq_dspy.eval.tables.data import Asked, load
 from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
 from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
 from kraq_dspy.eval.tables.references import with_model_references
-from kraq_dspy.eval.tables.scoring import Scorer, is_judged
+from kraq_dspy.eval.tables.scoring import Scorer, is_judged, require_metric
 from kraq_dspy.eval.tables.table import Table
 from kraq_dspy.files import replaced
 from kraq_dspy.lms.roles import LanguageModels
@@ -37,6 +37,12 @@ MEASURES: Mapping[str, Callable[["Run", Path], None]] = {
     "index": index_measures.measure,
 }
 """What writes the rows of a table, by its kind."""
+METRIC_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "questions": question_quality.threshold_of,
+    "answers": require_metric,
+    "retrievers": require_metric,
+}
+"""What raises ConfigError for a metric that a kind of table does not have; the other kinds have one each."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +72,12 @@ def run_table(
 ) -> list[Path]:
     """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
 
-    Raises EvaluationError for a data set that is absent, or when a folder holds another run; ModelError when a system
-    does nothing but fail; what was done is kept.
+    Raises ConfigError for a metric that there is not, before anything is done; EvaluationError for a data set that is
+    absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
+    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
+        METRIC_CHECKS[table.kind](metric)
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept, ablations=())

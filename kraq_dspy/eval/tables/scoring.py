@@ -50,13 +50,18 @@ class Scores:
     undefined: list[str] = field(default_factory=list)
 
 
+def require_metric(name: str) -> None:
+    """Raises ConfigError for a name that is not known."""
+    if name.partition("@")[0] not in NAMES:
+        raise ConfigError(f"There is no metric {name!r}; there are: {', '.join(NAMES)}; most rankings take @k.")
+
+
 class Scorer:
     """Scores predictions by the metrics named. Raises ConfigError for a name that is not known. Safe for threads."""
 
     def __init__(self, names: Sequence[str], embedder: Embedder, judge_lm: dspy.LM | None = None) -> None:
         for name in names:
-            if name.partition("@")[0] not in NAMES:
-                raise ConfigError(f"There is no metric {name!r}; there are: {', '.join(NAMES)}; most rankings take @k.")
+            require_metric(name)
         self.names = tuple(names)
         self._embedder = embedder
         self._judges: dict[str, Judge] = {}

@@ -1,6 +1,10 @@
 """The manifest of a run: what changes with the data and with the weights, and what does not."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.eval.datasets import Dataset, Example
@@ -31,3 +35,9 @@ def test_weights_on_this_disk_are_hashed_and_servers_are_not(tmp_path: Path) -> 
 def test_the_machine_is_described_and_its_memory_is_measured() -> None:
     assert {"commit", "python", "processor", "memory", "device"} <= set(machine())
     assert 10 < memory_mb()["memory_mb"] < 1e6
+
+
+def test_memory_is_measured_while_another_thread_is_loading_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # begun, with nothing in it yet
+    assert "gpu_mb" not in memory_mb()
+    assert machine()["device"] == "cpu"

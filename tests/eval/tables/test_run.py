@@ -14,6 +14,7 @@ from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_rows, read_run
 from kraq_dspy.eval.tables.run import forget_failed
 from kraq_dspy.eval.tables.table import System, Table
 from kraq_dspy.records import Document
+from tests.eval.tables.conftest import Toy
 
 CONCISE = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 
@@ -168,6 +169,15 @@ def test_a_system_that_cannot_be_made_ends_the_run(toy: Any, system: System, say
 def test_a_metric_that_is_not_known_is_refused(toy: Any) -> None:
     with pytest.raises(ConfigError, match=r"there are: exact_match, .* accepted; most rankings take @k"):
         toy.run(answers_table(metrics=("exactness",)))
+
+
+def test_a_metric_that_is_not_known_is_refused_before_anything_is_indexed(tmp_path: Path) -> None:
+    toy = Toy(tmp_path)
+    questions = toy.table("questions", metrics=("relevance", "relevnce@0.70"))
+    for table in (answers_table(metrics=("exactness",)), questions):
+        with pytest.raises(ConfigError, match="There is no metric"):
+            toy.run(table)
+    assert not list(tmp_path.rglob("*.kraq"))
 
 
 def test_rows_are_json_lines_that_anyone_can_read(toy: Any) -> None:

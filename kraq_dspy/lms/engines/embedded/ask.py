@@ -6,13 +6,16 @@ from collections import Counter
 from rapidfuzz import fuzz
 
 from kraq_dspy.lms.engines.embedded.clause import (
+    LOOSE,
     MONTH,
+    MOST_WORDS,
     ONE,
     ask_about_act,
     ask_about_thing,
     ask_for_role,
     ask_for_statement,
     ask_for_subject,
+    ask_the_authors,
 )
 from kraq_dspy.lms.engines.embedded.definition import ask_for_defined
 from kraq_dspy.lms.engines.embedded.names import (
@@ -44,6 +47,9 @@ GOES_ON = re.compile(
 """What comes after a name that a sentence is about, rather than after one that describes the next noun."""
 ACTS_AS_PERSON = re.compile(f"{ONE}{ACTS}|{RANK}{ONE}")
 CALLED_PERSON = re.compile(rf"{ONE}[^.]*\b(?:he|she|his|her)\b")
+ASKS = re.compile(
+    r"(?:Who|What|Which|Where|When|Why|How|Is|Are|Was|Were|Do|Does|Did|Can|Could|Will|Would|Should|Has|Have)\b"
+)
 LIVED = re.compile(rf"{ONE} \((?:[^()]*[;,] )?(?:born\b|(?:{MONTH} )?\d{{1,2}},? (?:{MONTH} )?\d{{4}} ?[–-] ?)")
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
@@ -135,12 +141,19 @@ def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, 
             about, subject = ask_about_act(part, name, called[name]), ask_for_subject(part, name, question_word)
             candidates += [(0, 2 * place, about), (1, 2 * place + 1, subject)]
     candidates += [(1, CENTRAL, ask_about_thing(part)) for part in parts]
+    candidates += [(0, CENTRAL, ask_the_authors(part) or _asked(part)) for part in parts]
     questions = []
     for hidden, place, question in candidates:
         there = sum(name in question for name in called)
         if 0 < len(question) <= LONGEST and there >= max(1, least + 1 - hidden):
             questions.append((-min(2, there + hidden), place, question))
     return min(questions)[2] if questions else ""
+
+
+def _asked(part: str) -> str:
+    """The sentence itself, where it is a question that can stand alone."""
+    alone = part.endswith("?") and ASKS.match(part) and not LOOSE.search(part.partition(" ")[2])
+    return part if alone and 4 <= len(part.split()) <= MOST_WORDS and names_in(part) else ""
 
 
 def _defined(names: list[str], parts: list[str]) -> str:

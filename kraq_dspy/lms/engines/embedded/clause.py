@@ -26,6 +26,14 @@ CLAUSE = re.compile(
     r"(?P<verb>[a-z]+(?: up| over)?) (?P<rest>.+)$"
 )
 """What follows the name: perhaps others that do the same, a verb, and the rest."""
+WE = re.compile(
+    rf"^{ADVERBIAL}(?:Here,? |Then,? |Thus,? |To [^,]{{3,60}}, )?[Ww]e(?: then| also| first| further| \w+ly)? "
+    r"(?P<verb>[a-z-]+) (?P<rest>.+)$"
+)
+FINDS = _set("find see show observe note believe think hope know hypothesize")
+MEASURES = _set("measure train evaluate compute calculate estimate test compare construct build collect create extract")
+WHO = re.compile(rf",? (?:who|which){ADVERB} (?P<verb>[a-z]+) (?P<rest>[^,]+)")
+"""A clause that tells something of the name before it."""
 BE = _set("is was are were")
 HAVE = _set("has have")
 AUXILIARIES = BE | HAVE | _set("will would can could did does should must")
@@ -116,6 +124,21 @@ def ask_about_act(part: str, subject: str, called: str) -> str:
     return next(filter(None, alone), "")
 
 
+def ask_the_authors(part: str) -> str:
+    """Why or how the authors of the text did what they tell of themselves, as papers do: "We trained on X."; "" for
+    anything else."""
+    told = WE.match(without_asides(part))
+    if not told or re.search(r"[“”\"?!]|\b(?:our|us|you|your)\b", part):
+        return ""
+    verb = told["verb"]
+    if verb in BASE_OF_PAST:
+        auxiliary, base = "did", BASE_OF_PAST[verb]
+    else:
+        auxiliary, base = "do", verb if verb in BASES else ""
+    rest = clause_end(told["rest"]) if base and base not in FINDS else ""
+    return f"{'How' if base in MEASURES else 'Why'} {auxiliary} the authors {base} {rest}?" if rest else ""
+
+
 def ask_about_thing(part: str) -> str:
     """As `ask_about_act`, of a sentence that begins with anything else that has no comma in it: "The first flight of
     the Wright Flyer was made in 1903."; "" where its subject cannot be told from the rest."""
@@ -158,12 +181,15 @@ def without_asides(part: str) -> str:
 
 
 def _clauses(part: str, subject: str) -> Iterator[tuple[str, str, str]]:
-    """(verb, rest, other subjects) of each clause that begins with the name."""
+    """(verb, rest, other subjects) of each clause that begins with the name, or with "who" after it."""
     plain = without_asides(part)
     for place in re.finditer(re.escape(subject) + r"\b", plain):
         clause = CLAUSE.match(plain, place.end())
         if clause and START.search(plain[: place.start()]) and _is_verb(clause["verb"], clause["rest"]):
             yield clause["verb"], clause["rest"], clause["others"]
+        relative = WHO.match(plain, place.end())
+        if relative and _is_verb(relative["verb"], relative["rest"]):
+            yield relative["verb"], relative["rest"], ""
 
 
 def _asked_by(verb: str, rest: str) -> tuple[str, str]:

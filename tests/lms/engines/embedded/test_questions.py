@@ -48,6 +48,8 @@ def test_a_question_asks_about_what_the_text_states(summary: str, question: str)
         ("Acme models outperform others.", ""),
         ("Acme bought it.", ""),
         ("Acme, bought by Globex, left.", ""),
+        ("Few knew Acme, which bought the mills of Rome, and left.", "How did Acme buy the mills of Rome?"),
+        ("Acme, who is a cat, left.", ""),
     ],
 )
 def test_a_sentence_is_turned_round_where_it_tells_what_a_name_does(part: str, question: str) -> None:
