@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.engines.embedded.vocabulary import STOP
@@ -33,7 +34,7 @@ def _joined(block: str) -> list[str]:
     is_wrapped = len(lines) > 2 and width in WRAPPED
     joined: list[str] = []
     goes_on = False
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*lines, ""]):
         joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
         full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
         goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())

@@ -41,6 +41,10 @@ def blind(question: str, texts: Any) -> list[float]:
         ("كيف حالك؟ بخير.", ["كيف حالك؟", "بخير."]),
         ("One line\nand another", ["One line", "and another"]),
         ("# Oldtown\n\nIt is old.\n## Its river\nIt flows.", ["It is old.", "It flows."]),
+        (
+            "A line that is longer than forty characters are.\n\n## Its river",
+            ["A line that is longer than forty characters are."],
+        ),
         ("", []),
     ],
 )
