@@ -1,7 +1,7 @@
 """`kraq calibrate`: how near a stored question must be to stand in for the user's."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Config, IndexDir, Json
 from kraq_dspy.cli.shared.terminal import note, output, print_json, two_columns
 from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.prepare.calibrate import Calibration
 
 FAR = 0.5
 """A cosine below which two questions of the packaged encoder ask about different things."""
@@ -49,20 +52,38 @@ def calibrate(
     if json:
         print_json(result.to_dict())
         return
-    rows = {
+    output.print(two_columns(f"{index_dir}: proxy questions", rows_of(result)))
+    if text := advice(result):
+        note(text)
+
+
+def rows_of(result: "Calibration") -> dict[str, str]:
+    """What the table shows; an agreement is told of cosines that were tried alone."""
+    nearest = max(cosine for cosine, _ in result.points)
+    shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < nearest] + [nearest]
+    return {
         "threshold": f"cosine {result.threshold:.3f}, for an agreement of {result.wanted:.2f}",
         "noise floor": f"{result.noise_floor:.2f} (two seeds of KMeans on the same vectors)",
-        "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.1f}" for x in (0.5, 0.6, 0.7, 0.8, 0.9)),
-        "pairs tried": len(result.points),
+        "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.2g}" for x in shown),
+        "pairs tried": f"{len(result.points)}, of cosines up to {nearest:.2f}",
         "encoder": result.encoder_name,
     }
-    output.print(two_columns(f"{index_dir}: proxy questions", rows))
+
+
+def advice(result: "Calibration") -> str:
+    """What to do about a threshold that lets everything or nothing pass; "" for one between."""
+    if result.threshold >= 1:
+        return (
+            f"of the pairs tried none agrees by {result.wanted:.2f}, so only the same question would be looked up. "
+            "A larger corpus has nearer questions; or ask for a lower --agreement."
+        )
     if result.threshold < FAR:
-        note(
+        return (
             f"a question with a cosine of {result.threshold:.2f} has little to do with yours, and would stand in for "
             "it. Here the clusters are alike whatever question the passages are seen from. Guard with "
             f"-P min_similarity={FAR:g} (kraq ask), or ask for a higher --agreement."
         )
+    return ""
 
 
 def _lines(file: Path) -> list[str]:
