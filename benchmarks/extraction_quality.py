@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.config import EncoderSettings, RoleSettings
+from kraq_dspy.config import EncoderSettings, ExtractSettings, RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
 from kraq_dspy.eval.metrics.triples import Triple, link_matches, name_matches
@@ -41,7 +41,7 @@ from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.programs.kraq.extractor import extractor
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS = ("kg_mine", "musique")
@@ -81,6 +81,8 @@ def main() -> None:
     parser.add_argument("--api-base")
     parser.add_argument("--name", help="of the row; the model's where not given")
     parser.add_argument("--free", action="store_true", help="hold no reply to a schema")
+    parser.add_argument("--preset", choices=("auto", "full", "small"), default="auto", help="[extract] preset")
+    parser.add_argument("--threads", type=int, help="of a model in this process")
     parser.add_argument("--gleanings", type=int, default=0)
     parser.add_argument("--max-tokens", type=int, default=1500)
     parser.add_argument("--concurrency", type=int, default=4)
@@ -108,10 +110,12 @@ def extract_all(name: str, passages: Sequence[Row], options: Any, embedder: Embe
         max_tokens=None if options.lm == "embedded" else options.max_tokens,
         temperature=0.0,
         structured=form,
+        threads=options.threads,
     )
     lm = make_lm(role, embedder=embedder)
     system = options.name or options.lm + (" free" if options.free else "")
-    program = ExtractGraph(gleanings=options.gleanings)
+    extract_settings = ExtractSettings(preset=options.preset, gleanings=options.gleanings)
+    program = extractor(Settings(extract=extract_settings, roles={"default": role}))
 
     def extract(passage: Row) -> None:
         row: Row = {"set": name, "system": system, "passage_id": passage["id"]}
