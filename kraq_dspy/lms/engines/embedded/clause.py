@@ -30,6 +30,8 @@ WE = re.compile(
     rf"^{ADVERBIAL}(?:Here,? |Then,? |Thus,? |To [^,]{{3,60}}, )?[Ww]e(?: then| also| first| further| \w+ly)? "
     r"(?P<verb>[a-z-]+) (?P<rest>.+)$"
 )
+MAKES = _set("write direct found invent discover design create compose paint produce develop publish establish coin")
+"""Verbs of which one asks who did it."""
 FINDS = _set("find see show observe note believe think hope know hypothesize")
 MEASURES = _set("measure train evaluate compute calculate estimate test compare construct build collect create extract")
 WHO = re.compile(rf",? (?:who|which){ADVERB} (?P<verb>[a-z]+) (?P<rest>[^,]+)")
@@ -171,6 +173,8 @@ def _inverted(subject: str, verb: str, rest: str) -> str:
     else:
         auxiliary, base = "does", _base(verb)
     question_word, kept = _asked_by(verb, rest)
+    if question_word == "Why" and base in MAKES:
+        return ""
     kept = clause_end(kept, least=1 if base else 0)
     return " ".join(filter(None, (question_word, auxiliary, subject, base, kept))) + "?" if kept else ""
 
