@@ -63,14 +63,14 @@ def _question(verb: str, article: str, thing: str) -> str:
 
 
 def _continuation(thing: str) -> re.Match[str] | None:
-    """Where that begins which tells the thing apart; None where a list comes before."""
+    """From where the thing is told apart from others; None where a list comes before."""
     for place in re.finditer(r",? (?=[a-z])", thing):
         before = thing[: place.start()]
         told = CONTINUATION.match(thing, place.start())
         if "," in before and _head(before.partition(",")[0]) not in PEOPLE:
             return None
-        last = before.split()[-1].lower()
-        if told and last not in STOP and not last.endswith("ly"):
+        last = _last_word(before)
+        if told and last and last not in STOP and not last.endswith("ly"):
             following = told["rest"].split()[0]
             if told["clause"] or following in STOP or not following[0].islower():
                 return told  # else an adjective before its noun
@@ -120,7 +120,11 @@ THIRD = {_third_person(base) for base in BASES if base}
 
 
 def _head(kind: str) -> str:
-    return re.split(r" (?:of|in|on|at|for|by|from|between|to|with)\b", kind)[0].split()[-1].lower()
+    return _last_word(re.split(r" (?:of|in|on|at|for|by|from|between|to|with)\b", kind)[0])
+
+
+def _last_word(text: str) -> str:
+    return next(reversed(text.lower().split()), "")
 
 
 def _is_kind(kind: str) -> bool:

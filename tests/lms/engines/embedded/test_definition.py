@@ -58,6 +58,8 @@ def test_the_name_is_asked_for_by_what_tells_it_apart(sentence: str, question: s
         "Doctor Strange is a 2016 film based on the character of the same name.",
         "The election was a poll held from Tuesday, when it rained.",  # half a date
         "Peter is a part of the set in Leeds.",
+        "Massy is a , odd town in France.",
+        "Massy is the of known for it.",
         "Ada met Bob in London.",
     ],
 )
