@@ -53,6 +53,9 @@ class Workspace:
         self.models = models
         self._programs: dict[str, dspy.Module] = {}  # those that `ask` made, by name
 
+    def __repr__(self) -> str:
+        return f"Workspace({str(self.index.path)!r})"
+
     @classmethod
     def open(
         cls,

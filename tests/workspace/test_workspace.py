@@ -38,6 +38,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_a_workspace_says_which_index_it_has(built: Path) -> None:
+    with Workspace.open(built) as space:
+        pass
+    assert repr(space) == f"Workspace({str(built)!r})"
+
+
 @pytest.mark.parametrize("name", sorted(set(RETRIEVERS.own) - {"cross-encoder"}))
 def test_every_named_retriever_finds_passages(built: Path, name: str) -> None:
     with Workspace.open(built) as space:
