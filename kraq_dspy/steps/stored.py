@@ -57,12 +57,15 @@ class StageResults:
         self._model = model
         self._lm = lm
         self._key = stage, program_key(program), model
+        self._form: tuple[str, ...] = ()  # once it is known
 
     def fingerprints(self, item: Item) -> dict[str, str]:
         """By the form in which the model may be asked: one, where that is known, as it is once it was asked. They
         change with whatever the item's result depends on."""
         inputs = json.dumps(item.inputs, sort_keys=True, ensure_ascii=False, default=str)
-        forms = possible_forms(self._program, self._lm)
+        forms = self._form or possible_forms(self._program, self._lm)
+        if len(forms) == 1:
+            self._form = forms
         return {form: content_id(content_id(*self._key, form), inputs) for form in forms}
 
     def find(self, item: Item) -> Done | None:
