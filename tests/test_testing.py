@@ -14,6 +14,7 @@ from kraq_dspy.programs.retrievers.in_memory import Corpus
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.testing import BrokenContractError, check_engine, check_program, check_retriever
+from tests.conftest import KeywordEmbedder
 
 TEXTS = ["The Rhine is a river.", "The bridge is old.", "A castle stands on the hill."]
 
@@ -41,7 +42,7 @@ def test_a_function_that_returns_texts_keeps_the_contract_once_it_is_adapted() -
     check_retriever(lambda question: TEXTS, ["Which river?", "Which castle?"], k=2)
 
 
-def test_a_corpus_in_memory_keeps_the_contract(keyword_embedder: Any) -> None:
+def test_a_corpus_in_memory_keeps_the_contract(keyword_embedder: type[KeywordEmbedder]) -> None:
     corpus = Corpus.from_texts(TEXTS, embedder=keyword_embedder("river", "bridge", "castle"))
     check_retriever(corpus.retriever, ["Which river?", "Which castle?"], k=2)
 
@@ -62,7 +63,7 @@ def test_a_retriever_that_breaks_it_is_told_how(reply: Any, says: str) -> None:
         check_retriever(Promising(reply), ["Which river?"])
 
 
-def test_a_retriever_that_takes_everything_is_refused(keyword_embedder: Any) -> None:
+def test_a_retriever_that_takes_everything_is_refused(keyword_embedder: type[KeywordEmbedder]) -> None:
     whole = Corpus.from_texts(TEXTS, embedder=keyword_embedder("river")).retriever
 
     class Lenient:
@@ -84,7 +85,7 @@ def test_a_model_that_changes_its_mind_is_refused() -> None:
         check_engine(DummyLM([{"answer": str(number)} for number in range(99)]))
 
 
-def test_programs_of_this_library_keep_the_contract_of_programs(keyword_embedder: Any) -> None:
+def test_programs_of_this_library_keep_the_contract_of_programs(keyword_embedder: type[KeywordEmbedder]) -> None:
     corpus = Corpus.from_texts(TEXTS, embedder=keyword_embedder("river", "bridge", "castle"))
     questions = corpus.question_finder(["Which bridges are there?", "Which castles are there?"])
     with dspy.context(lm=make_lm(RoleSettings())):

@@ -15,6 +15,7 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import Limits, Meter
 from kraq_dspy.lms.roles import LanguageModels, make_lm
 from kraq_dspy.records import Usage as Paid
+from tests.lms.conftest import MemoryJournal, ScriptedServer
 
 
 class Counting:
@@ -72,7 +73,9 @@ def test_a_limit_refuses_the_call_before_it_is_made(lm: dspy.LM, engine: Countin
     assert len(engine.requests) == 1
 
 
-def test_an_interrupted_item_gets_its_answers_from_the_journal(lm: dspy.LM, engine: Counting, journal: Any) -> None:
+def test_an_interrupted_item_gets_its_answers_from_the_journal(
+    lm: dspy.LM, engine: Counting, journal: MemoryJournal
+) -> None:
     for _ in range(2):
         with working_on("extract", "item", journal):
             assert ask(adopted(lm, Meter())) == "1"
@@ -127,7 +130,7 @@ def test_what_is_no_model_or_no_role_is_named() -> None:
         LanguageModels(given={"reader": DummyLM([])})
 
 
-def test_a_model_behind_a_server_keeps_its_address_and_its_key(scripted: Any) -> None:
+def test_a_model_behind_a_server_keeps_its_address_and_its_key(scripted: ScriptedServer) -> None:
     meter = Meter()
     lm = dspy.LM("openai/m", api_base=scripted.url, api_key="k3y", temperature=0.5, cache=False)
     ours = adopted(lm, meter)

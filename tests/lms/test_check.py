@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from kraq_dspy import signatures
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.check import MAIN_JOB, check_model, inputs_of
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.signatures import ConfirmSameEntity, GenerateQuestion
+from tests.lms.conftest import Reply, ScriptedServer
 
 EVERY = [getattr(signatures, name) for name in signatures.__all__]
 MARKED = "[[ ## same ## ]]\n{}\n\n[[ ## completed ## ]]"
@@ -41,7 +43,7 @@ def test_there_are_two_different_inputs_for_every_step(signature: Any) -> None:
     ],
 )
 def test_what_became_of_a_reply_is_told_apart(
-    scripted: Any, reply: Any, quick: Any, replies: list[str], outcome: tuple[int, ...]
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, replies: list[str], outcome: tuple[int, ...]
 ) -> None:
     scripted.replies = [reply(text) for text in replies]
     lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="none"), backoff=quick)
@@ -50,7 +52,9 @@ def test_what_became_of_a_reply_is_told_apart(
     assert bool(step.reason) is bool(step.unreadable)
 
 
-def test_a_model_that_cannot_do_the_main_job_is_not_fit(scripted: Any, reply: Any, quick: Any) -> None:
+def test_a_model_that_cannot_do_the_main_job_is_not_fit(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply("I am sorry, I am a teapot.")]
     lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="none"), backoff=quick)
     report = check_model(lm, [GenerateQuestion, ConfirmSameEntity])

@@ -14,6 +14,8 @@ import dspy
 import httpx
 import pytest
 
+from tests.conftest import KeywordEmbedder
+
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from mcp import Client
@@ -71,7 +73,7 @@ def test_tools_describe_themselves_and_every_argument(server: Any) -> None:
     assert "'people': 3 documents" in instructions
 
 
-def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: Any) -> None:
+def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
     embedder = keyword_embedder("sea")
     Index.create(tmp_path / "new.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=2).close()
 

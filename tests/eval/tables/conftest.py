@@ -85,8 +85,12 @@ class ScriptedEngine:
         return Response(id=None, model="scripted", message=message, finish_reason="stop", usage=usage)
 
 
+Scripted = Callable[[Callable[[str], str]], tuple[ScriptedEngine, Any]]
+"""Takes what replies to a prompt; gives the engine, and models for `Toy.run`."""
+
+
 @pytest.fixture
-def scripted() -> Callable[[Callable[[str], str]], tuple[ScriptedEngine, Any]]:
+def scripted() -> Scripted:
     """The engine of a model that answers in every role, and what `RunOptions.models` wants to make it."""
 
     def make(reply: Callable[[str], str]) -> tuple[ScriptedEngine, Any]:

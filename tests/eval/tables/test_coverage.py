@@ -9,10 +9,11 @@ from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.tables.coverage import SubsetPlan, foretell_relevance, index_coverage
 from kraq_dspy.eval.tables.report import coverage_page
 from kraq_dspy.workspace import Workspace
+from tests.eval.tables.conftest import Toy
 
 
 @pytest.fixture(scope="module")
-def space(toy: Any) -> Any:
+def space(toy: Toy) -> Any:
     run = toy.run(toy.table("retrievers"), limit=1, ablations=False)
     with Workspace.open(toy.index_of(run)) as opened:
         yield opened

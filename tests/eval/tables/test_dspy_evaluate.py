@@ -1,7 +1,6 @@
 """Our programs and metrics under DSPy's own Evaluate."""
 
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
@@ -13,11 +12,12 @@ from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.table import System, Table
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.workspace import Workspace
+from tests.eval.tables.conftest import Toy
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
 
-def test_dspy_evaluate_and_the_benchmark_agree(toy: Any) -> None:
+def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
     systems = (System("combined", "combined", {"k": 4}),)
     table = Table("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
     run = toy.run(table)

@@ -13,6 +13,7 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion
 from kraq_dspy.eval.rows import RunHeader, read_run
 from kraq_dspy.eval.tables.data import Asked
 from kraq_dspy.eval.tables.judge_calibration import LabelledAnswer, calibrate_judge, made_from, read_labelled
+from tests.eval.tables.conftest import Scripted
 
 HEADER = RunHeader("judges", "d", {}, {"seed": 0}, {})
 
@@ -28,7 +29,7 @@ def verdict(word: str) -> str:
     return f"[[ ## correct ## ]]\n{word}\n\n[[ ## completed ## ]]"
 
 
-def test_agreement_counts_each_kind_of_verdict(tmp_path: Path, scripted: Any) -> None:
+def test_agreement_counts_each_kind_of_verdict(tmp_path: Path, scripted: Scripted) -> None:
     def reply(prompt: str) -> str:
         said = {"answer 0": "True", "answer 1": "False", "answer 2": "True", "answer 3": "maybe"}
         return verdict(next(word for answer, word in said.items() if answer in prompt))

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
 from kraq_dspy.eval.tables.report import write_report
 from kraq_dspy.eval.tables.summary import summarise
 from kraq_dspy.programs.kraq.pipeline import KRAQ
+from tests.eval.tables.conftest import Toy
 
 OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role
 SETTINGS = Settings(roles={"default": RoleSettings(), "generator": OTHER, "drafter": OTHER})
@@ -33,7 +33,7 @@ def expected_rows(table: PaperTable) -> list[str]:
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in DEFINITIONS]
 )
 def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns(
-    toy: Any, tmp_path: Path, name: str
+    toy: Toy, tmp_path: Path, name: str
 ) -> None:
     table = toy.table(name)
     if name == "prompt_tuning":

@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_rows, read_run
 from kraq_dspy.eval.tables.run import forget_failed
 from kraq_dspy.eval.tables.table import System, Table
 from kraq_dspy.records import Document
-from tests.eval.tables.conftest import Toy
+from tests.eval.tables.conftest import Scripted, Toy
 
 CONCISE = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 
@@ -28,7 +27,7 @@ def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: in
 
 
 @pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
-def test_each_table_has_a_row_for_each_question_and_system(toy: Any, name: str) -> None:
+def test_each_table_has_a_row_for_each_question_and_system(toy: Toy, name: str) -> None:
     table = toy.table(name)
     varied = name != "speculative"  # six drafts for each question and system take their time
     if not varied:
@@ -48,7 +47,7 @@ def test_each_table_has_a_row_for_each_question_and_system(toy: Any, name: str) 
     assert all(0 <= value <= 15 for row in rows for value in row.metrics.values())
 
 
-def test_what_a_table_looks_up_is_made_first(toy: Any) -> None:
+def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
     table = toy.table("qa_rag", metrics=("token_f1", "accepted"), references="gold", baseline="v over dense")
     by_name = {system.name: system for system in table.systems}
     local = System("graph", "graph-local", {"k": 4})
@@ -62,7 +61,7 @@ def test_what_a_table_looks_up_is_made_first(toy: Any) -> None:
     assert {row.system for row in rows if "accepted" in row.metrics} == {"type2 over dense", "search"}
 
 
-def test_the_header_says_what_made_the_rows(toy: Any) -> None:
+def test_the_header_says_what_made_the_rows(toy: Toy) -> None:
     header, _ = read_run(toy.run(answers_table()))
     assert header.dataset == "hotpotqa-mini"
     assert header.models["answerer"] == "embedded"
@@ -74,7 +73,7 @@ def test_the_header_says_what_made_the_rows(toy: Any) -> None:
     assert header.extra["table"]["systems"]["combined"] == {"use": "combined", "k": 4, "n": 2, "alpha": 0.5}
 
 
-def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Any, tmp_path: Path, scripted: Any) -> None:
+def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
     lm, models = scripted(lambda prompt: CONCISE)
     folder = toy.run(answers_table(), out=tmp_path, models=models)
     first = len(lm.prompts)
@@ -87,14 +86,14 @@ def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Any, tmp_path
     assert len({(row.system, row.question_id) for row in again}) == len(again) == len(rows)
 
 
-def test_another_table_in_the_same_folder_is_refused(toy: Any, tmp_path: Path) -> None:
+def test_another_table_in_the_same_folder_is_refused(toy: Toy, tmp_path: Path) -> None:
     toy.run(answers_table(), out=tmp_path)
     with pytest.raises(EvaluationError, match="another extra"):
         toy.run(answers_table(k=3), out=tmp_path)
 
 
 def test_a_question_that_fails_is_a_row_with_its_reason_and_is_tried_again_on_request(
-    toy: Any, tmp_path: Path, scripted: Any
+    toy: Toy, tmp_path: Path, scripted: Scripted
 ) -> None:
     def stumbling(prompt: str) -> str:
         if "Tysons Galleria is located" in prompt:
@@ -115,7 +114,7 @@ def test_a_question_that_fails_is_a_row_with_its_reason_and_is_tried_again_on_re
     assert [row.failure for row in rows] == [None] * (2 * asked)
 
 
-def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Any, tmp_path: Path, scripted: Any) -> None:
+def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
     def broken(prompt: str) -> str:
         raise ValueError("no such model")
 
@@ -131,7 +130,7 @@ def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Any, tmp_
     assert {row.system for row in rows} == {"traditional"}
 
 
-def test_a_judge_that_says_maybe_is_a_failed_metric_not_a_lower_mean(toy: Any, scripted: Any) -> None:
+def test_a_judge_that_says_maybe_is_a_failed_metric_not_a_lower_mean(toy: Toy, scripted: Scripted) -> None:
     def reply(prompt: str) -> str:
         return "[[ ## correct ## ]]\nmaybe\n\n[[ ## completed ## ]]" if "reference_answers" in prompt else CONCISE
 
@@ -141,13 +140,13 @@ def test_a_judge_that_says_maybe_is_a_failed_metric_not_a_lower_mean(toy: Any, s
     assert all("exact_match" in row.metrics for row in rows)
 
 
-def test_calls_and_tokens_of_each_question_are_counted(toy: Any) -> None:
+def test_calls_and_tokens_of_each_question_are_counted(toy: Toy) -> None:
     _, rows = read_run(toy.run(answers_table()))
     assert all(row.extra["usage"]["calls"] == 1 for row in rows)
     assert all(row.extra["usage"]["prompt_tokens"] > 100 for row in rows)
 
 
-def test_time_is_kept_by_stage(toy: Any) -> None:
+def test_time_is_kept_by_stage(toy: Toy) -> None:
     _, rows = read_run(toy.run(answers_table()))
     assert all(set(row.timings) == {"retrieve", "answer", "total"} for row in rows)
 
@@ -160,13 +159,13 @@ def test_time_is_kept_by_stage(toy: Any) -> None:
         (System("x", "traditional", {"questions": "random"}), "no option 'questions'"),
     ],
 )
-def test_a_system_that_cannot_be_made_ends_the_run(toy: Any, system: System, says: str) -> None:
+def test_a_system_that_cannot_be_made_ends_the_run(toy: Toy, system: System, says: str) -> None:
     table = Table("bad", "Bad", "answers", (), "x", ("exact_match",), (system,))
     with pytest.raises(ConfigError, match=says):
         toy.run(table)
 
 
-def test_a_metric_that_is_not_known_is_refused(toy: Any) -> None:
+def test_a_metric_that_is_not_known_is_refused(toy: Toy) -> None:
     with pytest.raises(ConfigError, match=r"there are: exact_match, .* accepted; most rankings take @k"):
         toy.run(answers_table(metrics=("exactness",)))
 
@@ -180,7 +179,7 @@ def test_a_metric_that_is_not_known_is_refused_before_anything_is_indexed(tmp_pa
     assert not list(tmp_path.rglob("*.kraq"))
 
 
-def test_rows_are_json_lines_that_anyone_can_read(toy: Any) -> None:
+def test_rows_are_json_lines_that_anyone_can_read(toy: Toy) -> None:
     folder = toy.run(answers_table())
     first = json.loads((folder / "rows.jsonl").read_text("utf-8").splitlines()[0])
     assert {"question_id", "system", "answer", "metrics", "failure", "timings", "hit_ids", "extra"} <= set(first)

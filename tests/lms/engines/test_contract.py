@@ -15,6 +15,7 @@ from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
+from tests.lms.conftest import MemoryJournal
 
 TEXT = (
     "Marie Curie\nMarie Curie was a physicist who worked in Paris. She won the Nobel Prize in 1903 with Pierre Curie. "
@@ -118,7 +119,9 @@ def test_sixteen_threads_get_their_own_answers(lm: KraqLM, meter: Meter) -> None
     assert meter.total().calls == 64
 
 
-def test_a_replay_pays_nothing(lm: KraqLM, meter: Meter, journal: Any, request: pytest.FixtureRequest) -> None:
+def test_a_replay_pays_nothing(
+    lm: KraqLM, meter: Meter, journal: MemoryJournal, request: pytest.FixtureRequest
+) -> None:
     step = dspy.Predict(signatures.ExtractElements)
     http = lm.model != "embedded"
     before = request.getfixturevalue("server").stats()["requests"] if http else 0

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,6 +30,7 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
 from kraq_dspy.steps.bounded import CallSlots
+from tests.lms.conftest import MemoryJournal, Reply, ScriptedServer
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
 
@@ -47,15 +49,18 @@ async def ask_async(lm: KraqLM, question: str = "Where?") -> str:
         return str((await dspy.Predict("question -> answer").acall(question=question)).answer)
 
 
+Asked = Callable[..., str]
+
+
 @pytest.fixture(params=["sync", "async"])
-def asked(request: pytest.FixtureRequest) -> Any:
+def asked(request: pytest.FixtureRequest) -> Asked:
     """The same call through `__call__` and through `acall`."""
     if request.param == "sync":
         return ask
     return lambda lm, question="Where?": asyncio.run(ask_async(lm, question))
 
 
-def test_usage_is_counted_by_stage_and_model(scripted: Any, quick: Backoff, asked: Any) -> None:
+def test_usage_is_counted_by_stage_and_model(scripted: ScriptedServer, quick: Backoff, asked: Asked) -> None:
     meter = Meter()
     lm = model(scripted.url, quick, meter)
     with working_on("extract", "item"):
@@ -69,7 +74,7 @@ def test_usage_is_counted_by_stage_and_model(scripted: Any, quick: Backoff, aske
 
 
 def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
-    scripted: Any, reply: Any, quick: Backoff, asked: Any
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
 ) -> None:
     meter = Meter()
     answer = json.loads(reply().payload())
@@ -84,14 +89,18 @@ def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_fault_is_asked_again(scripted: Any, reply: Any, quick: Backoff, asked: Any, status: int) -> None:
+def test_a_passing_fault_is_asked_again(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, status: int
+) -> None:
     meter = Meter()
     scripted.replies = [reply("busy", status), reply("busy", status), reply()]
     assert asked(model(scripted.url, quick, meter)) == "Paris"
     assert (len(scripted.requests), meter.total().calls, meter.retries) == (3, 1, 2)
 
 
-def test_a_lasting_fault_ends_after_the_bound(scripted: Any, reply: Any, quick: Backoff, asked: Any) -> None:
+def test_a_lasting_fault_ends_after_the_bound(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+) -> None:
     scripted.replies = [reply("busy", 429)]
     with pytest.raises(LMRateLimitError):
         asked(model(scripted.url, quick))
@@ -101,14 +110,14 @@ def test_a_lasting_fault_ends_after_the_bound(scripted: Any, reply: Any, quick: 
         asked(model(scripted.url, quick))
 
 
-def test_retry_after_is_waited_for(scripted: Any, reply: Any, quick: Backoff, asked: Any) -> None:
+def test_retry_after_is_waited_for(scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked) -> None:
     scripted.replies = [reply("busy", 429, {"Retry-After": "1"}), reply()]
     assert asked(model(scripted.url, quick)) == "Paris"
     assert scripted.times[1] - scripted.times[0] >= 1
 
 
 def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
-    scripted: Any, reply: Any, quick: Backoff
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
     scripted.replies = [reply("busy", 429, {"Retry-After": "1"}), reply()]
     done: list[str] = []
@@ -126,21 +135,27 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
     assert done == ["next", "put off"]
 
 
-def test_a_retry_after_beyond_patience_ends_the_call(scripted: Any, reply: Any, quick: Backoff) -> None:
+def test_a_retry_after_beyond_patience_ends_the_call(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply("busy", 429, {"Retry-After": "3600"})]
     with pytest.raises(LMRateLimitError):
         ask(model(scripted.url, quick))
     assert len(scripted.requests) == 1
 
 
-def test_a_request_that_is_wrong_is_not_asked_again(scripted: Any, reply: Any, quick: Backoff, asked: Any) -> None:
+def test_a_request_that_is_wrong_is_not_asked_again(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+) -> None:
     scripted.replies = [reply("temperature must be a number", 400)]
     with pytest.raises(LMInvalidRequestError):
         asked(model(scripted.url, quick))
     assert len(scripted.requests) == 1
 
 
-def test_a_server_that_hangs_is_left_after_the_timeout(scripted: Any, reply: Any, quick: Backoff, asked: Any) -> None:
+def test_a_server_that_hangs_is_left_after_the_timeout(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+) -> None:
     scripted.replies = [reply(wait_s=1.0), reply()]
     assert asked(model(scripted.url, quick, timeout_s=0.2)) == "Paris"
     scripted.replies = [reply(wait_s=1.0)]
@@ -157,7 +172,7 @@ def test_a_server_that_hangs_is_left_after_the_timeout(scripted: Any, reply: Any
     ],
 )
 def test_a_prompt_that_is_too_long_is_named_so(
-    scripted: Any, reply: Any, quick: Backoff, asked: Any, text: str
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, text: str
 ) -> None:
     scripted.replies = [reply(text, 400)]
     with pytest.raises(ContextWindowExceededError):
@@ -166,7 +181,7 @@ def test_a_prompt_that_is_too_long_is_named_so(
 
 @pytest.mark.parametrize(("status", "hint"), [(401, "api_key_env"), (404, "/v1")])
 def test_what_every_call_would_fail_with_is_our_own_error(
-    scripted: Any, reply: Any, quick: Backoff, asked: Any, status: int, hint: str
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, status: int, hint: str
 ) -> None:
     scripted.replies = [reply("no", status)]
     with pytest.raises(ModelError, match=hint) as caught:
@@ -174,7 +189,9 @@ def test_what_every_call_would_fail_with_is_our_own_error(
     assert scripted.url in str(caught.value)
 
 
-def test_a_reply_that_is_no_json_fails_that_call_alone(scripted: Any, reply: Any, quick: Backoff, asked: Any) -> None:
+def test_a_reply_that_is_no_json_fails_that_call_alone(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+) -> None:
     scripted.replies = [reply(body=b"<html>proxy</html>"), reply()]
     lm = model(scripted.url, quick)
     with pytest.raises(LMProviderError, match="is not JSON"):
@@ -203,7 +220,9 @@ def test_callers_one_after_the_other_are_stopped_at_the_third(quick: Backoff) ->
         ask(lm)
 
 
-def test_the_budget_stops_before_the_call_that_would_exceed_it(scripted: Any, quick: Backoff, asked: Any) -> None:
+def test_the_budget_stops_before_the_call_that_would_exceed_it(
+    scripted: ScriptedServer, quick: Backoff, asked: Asked
+) -> None:
     lm = model(scripted.url, quick, Meter(Limits(max_calls=2)))
     asked(lm, "a")
     asked(lm, "b")
@@ -213,7 +232,9 @@ def test_the_budget_stops_before_the_call_that_would_exceed_it(scripted: Any, qu
     assert len(scripted.requests) == 2
 
 
-def test_concurrent_calls_cannot_outrun_the_budget(scripted: Any, reply: Any, quick: Backoff) -> None:
+def test_concurrent_calls_cannot_outrun_the_budget(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply(wait_s=0.05)]
     lm = model(scripted.url, quick, Meter(Limits(max_calls=5)))
 
@@ -225,7 +246,9 @@ def test_concurrent_calls_cannot_outrun_the_budget(scripted: Any, reply: Any, qu
     assert len(scripted.requests) == 5
 
 
-def test_an_answer_in_the_journal_is_not_paid_again(scripted: Any, quick: Backoff, asked: Any, journal: Any) -> None:
+def test_an_answer_in_the_journal_is_not_paid_again(
+    scripted: ScriptedServer, quick: Backoff, asked: Asked, journal: MemoryJournal
+) -> None:
     meter = Meter(Limits(max_calls=1))
     lm = model(scripted.url, quick, meter)
     for _ in range(3):
@@ -235,7 +258,9 @@ def test_an_answer_in_the_journal_is_not_paid_again(scripted: Any, quick: Backof
     assert journal.paid == [Usage(1, 10, 5)]
 
 
-def test_another_server_or_item_has_answers_of_its_own(scripted: Any, quick: Backoff, journal: Any) -> None:
+def test_another_server_or_item_has_answers_of_its_own(
+    scripted: ScriptedServer, quick: Backoff, journal: MemoryJournal
+) -> None:
     with working_on("extract", "item", journal):
         ask(model(scripted.url, quick))
     with working_on("extract", "item", journal):
@@ -246,7 +271,7 @@ def test_another_server_or_item_has_answers_of_its_own(scripted: Any, quick: Bac
 
 
 def test_equal_requests_within_an_item_are_replayed_in_their_order(
-    scripted: Any, reply: Any, quick: Backoff, journal: Any
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, journal: MemoryJournal
 ) -> None:
     scripted.replies = [reply(f"[[ ## answer ## ]]\n{city}\n") for city in ("Paris", "Rome", "Oslo")]
     lm = model(scripted.url, quick)
@@ -257,7 +282,9 @@ def test_equal_requests_within_an_item_are_replayed_in_their_order(
     assert first == again == ["Paris", "Rome"]
 
 
-def test_a_call_that_failed_is_not_in_the_journal(scripted: Any, reply: Any, quick: Backoff, journal: Any) -> None:
+def test_a_call_that_failed_is_not_in_the_journal(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, journal: MemoryJournal
+) -> None:
     scripted.replies = [reply("wrong", 400), reply()]
     lm = model(scripted.url, quick)
     with working_on("extract", "item", journal), pytest.raises(LMInvalidRequestError):
@@ -266,14 +293,14 @@ def test_a_call_that_failed_is_not_in_the_journal(scripted: Any, reply: Any, qui
         assert ask(lm) == "Paris"
 
 
-def test_event_loops_come_and_go(scripted: Any, quick: Backoff) -> None:
+def test_event_loops_come_and_go(scripted: ScriptedServer, quick: Backoff) -> None:
     lm = model(scripted.url, quick)
     assert [asyncio.run(ask_async(lm, str(i))) for i in range(3)] == ["Paris"] * 3
     clients: Any = lm.async_engine.inner
     assert len(clients._clients) == 1  # those of closed loops are let go
 
 
-def test_sixteen_threads_share_one_model(scripted: Any, quick: Backoff) -> None:
+def test_sixteen_threads_share_one_model(scripted: ScriptedServer, quick: Backoff) -> None:
     meter = Meter()
     lm = model(scripted.url, quick, meter)
     with ThreadPoolExecutor(16) as pool:
@@ -282,7 +309,7 @@ def test_sixteen_threads_share_one_model(scripted: Any, quick: Backoff) -> None:
     assert meter.total() == Usage(160, 1600, 800)
 
 
-def test_copies_of_a_program_share_connections_and_meter(scripted: Any, quick: Backoff) -> None:
+def test_copies_of_a_program_share_connections_and_meter(scripted: ScriptedServer, quick: Backoff) -> None:
     program = dspy.Predict("question -> answer")
     program.set_lm(model(scripted.url, quick))
     assert copy.deepcopy(program).lm.engine is program.lm.engine
@@ -290,7 +317,7 @@ def test_copies_of_a_program_share_connections_and_meter(scripted: Any, quick: B
 
 
 def test_a_saved_model_holds_its_settings_and_no_key(
-    scripted: Any, quick: Backoff, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedServer, quick: Backoff, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_KEY_OF_TEST", "s3cr3t")
     lm = model(scripted.url, quick, api_key_env="SECRET_KEY_OF_TEST")
@@ -302,13 +329,13 @@ def test_a_saved_model_holds_its_settings_and_no_key(
     assert scripted.keys == ["Bearer s3cr3t"]
 
 
-def test_the_settings_reach_the_server(scripted: Any, quick: Backoff) -> None:
+def test_the_settings_reach_the_server(scripted: ScriptedServer, quick: Backoff) -> None:
     ask(model(scripted.url, quick, temperature=0.3, max_tokens=77))
     sent = scripted.requests[0]
     assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("m", 0.3, 77)
 
 
-def test_an_answer_streams_from_its_server(scripted: Any, reply: Any, quick: Backoff) -> None:
+def test_an_answer_streams_from_its_server(scripted: ScriptedServer, reply: type[Reply], quick: Backoff) -> None:
     def line(delta: dict[str, str], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return f"data: {json.dumps({'id': '1', 'model': 'm', 'choices': [choice]})}\n\n"

@@ -10,6 +10,7 @@ import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
 from dspy.streaming import StatusMessage, StreamListener, StreamResponse
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.adopted import adopted
 from kraq_dspy.lms.engines.engine import AsyncEngine, CallLedger, Engine
@@ -24,6 +25,7 @@ from kraq_dspy.programs.speculative.scoring import Score, Scorer
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Usage as Paid
+from tests.lms.conftest import MemoryJournal
 
 PIECES = ["[[ ##", " answer", " ## ]]\n", "The Rhine", " flows", " to the", " sea."]
 END = ["\n\n[[ ## ", "completed ## ]]"]
@@ -62,7 +64,7 @@ class AsyncWriting(Writing):
             yield event
 
 
-def model(quick: Any, pieces: list[str] | None = None, **options: Any) -> KraqLM:
+def model(quick: Backoff, pieces: list[str] | None = None, **options: Any) -> KraqLM:
     pieces = [*PIECES, *END] if pieces is None else pieces
     ledger = CallLedger(RoleSettings(model="some/model"), "nowhere", Meter(), quick)
     return KraqLM(
@@ -93,7 +95,9 @@ def stages(values: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("adapter", [None, KraqAdapter(), dspy.ChatAdapter()])
-def test_the_answer_comes_in_pieces_after_a_message_for_each_stage(quick: Any, adapter: Any, is_async: bool) -> None:
+def test_the_answer_comes_in_pieces_after_a_message_for_each_stage(
+    quick: Backoff, adapter: Any, is_async: bool
+) -> None:
     values = streamed(TraditionalRAG(retrieve), model(quick), is_async=is_async, adapter=adapter)
     pieces = [value for value in values if isinstance(value, StreamResponse)]
     assert len(pieces) >= 3
@@ -102,7 +106,9 @@ def test_the_answer_comes_in_pieces_after_a_message_for_each_stage(quick: Any, a
     assert isinstance(values[0], StatusMessage)
 
 
-def test_a_streamed_answer_is_counted_once_under_the_name_that_was_asked_for(quick: Any, journal: Any) -> None:
+def test_a_streamed_answer_is_counted_once_under_the_name_that_was_asked_for(
+    quick: Backoff, journal: MemoryJournal
+) -> None:
     lm = model(quick)
     with working_on("ask", "item", journal):
         streamed(TraditionalRAG(retrieve), lm)
@@ -110,7 +116,9 @@ def test_a_streamed_answer_is_counted_once_under_the_name_that_was_asked_for(qui
     assert journal.paid == [Paid(1, 9, 5)]
 
 
-def test_an_answer_of_the_journal_comes_with_the_prediction_and_is_not_paid_again(quick: Any, journal: Any) -> None:
+def test_an_answer_of_the_journal_comes_with_the_prediction_and_is_not_paid_again(
+    quick: Backoff, journal: MemoryJournal
+) -> None:
     lm = model(quick)
     for _ in range(2):
         with working_on("ask", "item", journal):
@@ -119,25 +127,25 @@ def test_an_answer_of_the_journal_comes_with_the_prediction_and_is_not_paid_agai
     assert lm.engine.inner.streams == 1
 
 
-def test_a_reply_without_its_end_mark_streams_to_its_end(quick: Any) -> None:
+def test_a_reply_without_its_end_mark_streams_to_its_end(quick: Backoff) -> None:
     values = streamed(TraditionalRAG(retrieve), model(quick, PIECES))
     assert text(values) == values[-1].answer == ANSWER
 
 
-def test_a_busy_server_is_asked_again_before_anything_was_shown(quick: Any) -> None:
+def test_a_busy_server_is_asked_again_before_anything_was_shown(quick: Backoff) -> None:
     values = streamed(TraditionalRAG(retrieve), model(quick, faults=2))
     assert text(values) == ANSWER
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_streamed_reply_without_its_marker_is_the_answer_as_it_stands(quick: Any, is_async: bool) -> None:
+def test_a_streamed_reply_without_its_marker_is_the_answer_as_it_stands(quick: Backoff, is_async: bool) -> None:
     """SmolLM2 answers so."""
     lm = model(quick, ["To the ", "North ", "Sea."])
     values = streamed(TraditionalRAG(retrieve), lm, is_async=is_async, adapter=KraqAdapter())
     assert values[-1].answer == "To the North Sea."
 
 
-def test_two_streams_at_once_do_not_mix_and_a_listener_serves_a_second_call(quick: Any) -> None:
+def test_two_streams_at_once_do_not_mix_and_a_listener_serves_a_second_call(quick: Backoff) -> None:
     async def told(answer: str) -> list[str]:
         program = TraditionalRAG(retrieve)
         stream = dspy.streamify(program, stream_listeners=answer_listeners(program), is_async_program=True)
@@ -154,7 +162,7 @@ def test_two_streams_at_once_do_not_mix_and_a_listener_serves_a_second_call(quic
     assert asyncio.run(both()) == [["abcdefgh"] * 2, ["ijklmnop"] * 2]
 
 
-def test_a_model_of_somebody_else_streams_through_ours(quick: Any) -> None:
+def test_a_model_of_somebody_else_streams_through_ours(quick: Backoff) -> None:
     inner = Writing([*PIECES, *END])
     lm = adopted(dspy.LM("theirs/model", engine=inner, cache=False), Meter())
     program = TraditionalRAG(retrieve)
@@ -201,6 +209,6 @@ def test_of_two_steps_that_write_an_answer_the_last_is_listened_to() -> None:
         dspy.streamify(program, stream_listeners=[StreamListener(signature_field_name="answer")])
 
 
-def test_nothing_is_announced_where_nobody_listens(quick: Any) -> None:
+def test_nothing_is_announced_where_nobody_listens(quick: Backoff) -> None:
     with dspy.context(lm=dspy.utils.DummyLM([{"answer": "x"}])):
         assert TraditionalRAG(retrieve)(question="Where?").answer == "x"

@@ -9,6 +9,7 @@ import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.lms.engines.embedded.prompt import FIELD
@@ -17,6 +18,7 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter, harmless
 from kraq_dspy.lms.structured.schemas import compact_schema, requirement
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.signatures import AnswerQuestion, ExtractElements
+from tests.lms.conftest import Reply, ScriptedServer
 
 # cl100k tokens of system and user message around empty inputs.
 BUDGET = {
@@ -141,11 +143,13 @@ def test_fields_with_prompts_of_their_own_keep_them() -> None:
     assert "Your input fields are:" in KraqAdapter().format_system_message(Use)
 
 
-def local(url: str, quick: Any) -> Any:
+def local(url: str, quick: Backoff) -> Any:
     return make_lm(RoleSettings(model="hosted_vllm/m", api_base=url), backoff=quick)
 
 
-def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(scripted: Any, reply: Any, quick: Any) -> None:
+def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply("I am sorry."), reply()]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
@@ -160,7 +164,9 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(scripted: Any
 
 
 @pytest.mark.parametrize("text", ["I am sorry.", ""])
-def test_without_a_second_try_one_call_is_all(scripted: Any, reply: Any, quick: Any, text: str) -> None:
+def test_without_a_second_try_one_call_is_all(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, text: str
+) -> None:
     scripted.replies = [reply(text)]
     adapter = KraqAdapter(second_try=False)
     with dspy.context(lm=local(scripted.url, quick), adapter=adapter), pytest.raises(AdapterParseError):
@@ -168,7 +174,7 @@ def test_without_a_second_try_one_call_is_all(scripted: Any, reply: Any, quick: 
     assert len(scripted.requests) == 1
 
 
-def test_chain_of_thought_reasons_first(scripted: Any, reply: Any, quick: Any) -> None:
+def test_chain_of_thought_reasons_first(scripted: ScriptedServer, reply: type[Reply], quick: Backoff) -> None:
     scripted.replies = [reply("[[ ## reasoning ## ]]\nFrance.\n\n[[ ## answer ## ]]\nParis")]
     with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
         answer = dspy.ChainOfThought("question -> answer")(question="?")

@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import pytest
 
+from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import RoleSettings, settings_from_dict
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -16,6 +17,7 @@ from kraq_dspy.lms.structured import enforcement
 from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
 from kraq_dspy.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameEntity, ExtractElements
+from tests.lms.conftest import Reply, ScriptedServer
 
 EMPTY = json.dumps({"entities": [], "relationships": [], "claims": []})
 SECTIONS = "[[ ## same ## ]]\nTrue\n\n[[ ## completed ## ]]"
@@ -27,7 +29,7 @@ def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lm(scripted: Any, quick: Any) -> KraqLM:
+def lm(scripted: ScriptedServer, quick: Backoff) -> KraqLM:
     return make_lm(RoleSettings(model="hosted_vllm/m", api_base=scripted.url), backoff=quick)
 
 
@@ -37,7 +39,7 @@ def confirm(lm: dspy.BaseLM, **config: Any) -> Any:
 
 
 def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
-    scripted: Any, reply: Any, lm: KraqLM
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
 ) -> None:
     scripted.replies = [reply('{"number": 7}'), reply('{"same": false}')]
     assert confirm(lm) is False
@@ -58,7 +60,7 @@ def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
 
 @pytest.mark.parametrize("prose", ["The sea is blue.", "7", '{"text": "The sea is blue."}', ""])
 def test_a_server_that_answers_it_otherwise_is_asked_for_sections(
-    scripted: Any, reply: Any, lm: KraqLM, prose: str
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, prose: str
 ) -> None:
     scripted.replies = [reply(prose), reply(SECTIONS)]
     assert confirm(lm) is True
@@ -66,12 +68,14 @@ def test_a_server_that_answers_it_otherwise_is_asked_for_sections(
     assert "[[ ## same ## ]]" in scripted.requests[-1]["messages"][0]["content"]
 
 
-def test_a_server_that_refuses_schemas_is_asked_without(scripted: Any, reply: Any, lm: KraqLM) -> None:
+def test_a_server_that_refuses_schemas_is_asked_without(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
+) -> None:
     scripted.replies = [reply("response_format is not supported", status=400), reply(SECTIONS)]
     assert confirm(lm) is True
 
 
-def test_it_is_found_out_once_for_many_callers(scripted: Any, reply: Any, lm: KraqLM) -> None:
+def test_it_is_found_out_once_for_many_callers(scripted: ScriptedServer, reply: type[Reply], lm: KraqLM) -> None:
     scripted.replies = [reply('{"number": 7}'), reply('{"same": false}')]
 
     async def many() -> list[Any]:
@@ -83,7 +87,9 @@ def test_it_is_found_out_once_for_many_callers(scripted: Any, reply: Any, lm: Kr
     assert [request["messages"][-1]["content"] for request in scripted.requests].count(PROBE) == 1
 
 
-def test_a_probe_is_paid_for_and_no_part_of_an_item(scripted: Any, reply: Any, quick: Any) -> None:
+def test_a_probe_is_paid_for_and_no_part_of_an_item(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply('{"number": 7}')]
     meter = Meter()
     assert enforces_schema(
@@ -115,7 +121,9 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
         settings_from_dict({"roles": {"default": {"structured": "yes"}}})
 
 
-def test_log_probabilities_and_text_are_never_asked_for_under_a_schema(scripted: Any, reply: Any, quick: Any) -> None:
+def test_log_probabilities_and_text_are_never_asked_for_under_a_schema(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     role = RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="json_schema")
     lm = make_lm(role, backoff=quick)
     scripted.replies = [reply(SECTIONS)]
@@ -126,14 +134,14 @@ def test_log_probabilities_and_text_are_never_asked_for_under_a_schema(scripted:
     assert all("response_format" not in request for request in scripted.requests)
 
 
-def held(scripted: Any, quick: Any) -> KraqLM:
+def held(scripted: ScriptedServer, quick: Backoff) -> KraqLM:
     role = RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="json_schema")
     return make_lm(role, backoff=quick)
 
 
 @pytest.mark.parametrize("blanks", ['{"entities": [' + " \n" * 400, "", "Ich weiss es nicht."])
 def test_a_reply_that_a_schema_did_not_help_is_asked_for_without_one(
-    scripted: Any, reply: Any, quick: Any, blanks: str
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, blanks: str
 ) -> None:
     sections = "[[ ## entities ## ]]\n[]\n[[ ## relationships ## ]]\n[]\n[[ ## claims ## ]]\n[]\n[[ ## completed ## ]]"
     scripted.replies = [reply(blanks), reply(sections)]
@@ -145,7 +153,7 @@ def test_a_reply_that_a_schema_did_not_help_is_asked_for_without_one(
 
 
 def test_chatter_where_one_text_is_wanted_is_asked_for_again_under_a_schema(
-    scripted: Any, reply: Any, quick: Any
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
     scripted.replies = [reply("Sure, I know that!"), reply('{"answer": "Paris"}')]
     with dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()):
@@ -153,7 +161,9 @@ def test_chatter_where_one_text_is_wanted_is_asked_for_again_under_a_schema(
     assert "response_format" in scripted.requests[1]
 
 
-def test_a_reply_that_stays_unreadable_says_what_was_wrong(scripted: Any, reply: Any, quick: Any) -> None:
+def test_a_reply_that_stays_unreadable_says_what_was_wrong(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply("Das weiss ich nicht.")]
     with (
         dspy.context(lm=held(scripted, quick), adapter=KraqAdapter()),
@@ -163,7 +173,9 @@ def test_a_reply_that_stays_unreadable_says_what_was_wrong(scripted: Any, reply:
     assert caught.value.lm_response == "Das weiss ich nicht."
 
 
-def test_examples_are_written_in_the_form_that_is_asked_for(scripted: Any, reply: Any, quick: Any) -> None:
+def test_examples_are_written_in_the_form_that_is_asked_for(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
     scripted.replies = [reply('{"same": true}')]
     step = dspy.Predict(ConfirmSameEntity)
     step.demos = [{"first": "Bonn", "second": "BONN", "same": True}]
@@ -172,7 +184,7 @@ def test_examples_are_written_in_the_form_that_is_asked_for(scripted: Any, reply
     assert {"role": "assistant", "content": '{"same": true}'} in scripted.requests[0]["messages"]
 
 
-def test_what_was_enforced_is_part_of_what_a_result_depends_on(quick: Any) -> None:
+def test_what_was_enforced_is_part_of_what_a_result_depends_on(quick: Backoff) -> None:
     step = dspy.Predict(ConfirmSameEntity)
     by_setting = [
         possible_forms(

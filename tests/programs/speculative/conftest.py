@@ -81,7 +81,10 @@ def make_lm(script: Script, *, logprobs: bool = True, delay_s: float = 0.0) -> t
     return lm, engine
 
 
+ScriptedLM = Callable[..., tuple[dspy.LM, ScriptedEngine]]
+
+
 @pytest.fixture(scope="session")
-def scripted_lm() -> Callable[..., tuple[dspy.LM, ScriptedEngine]]:
+def scripted_lm() -> ScriptedLM:
     """`scripted_lm(script)` gives the model and its engine, which counts what it was asked."""
     return make_lm

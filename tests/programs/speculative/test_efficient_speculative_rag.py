@@ -16,6 +16,7 @@ from kraq_dspy.programs.speculative.scoring import VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit, content_id
 from kraq_dspy.stores.instructed import InstructedRow, InstructedStore
+from tests.programs.speculative.conftest import ScriptedLM
 
 TEXTS = ["apple pie", "rocket pie", "apple fuel", "rocket fuel"]
 CHUNKS = [Chunk(content_id("chunk", text), "doc", i, 0, len(text), text, 2) for i, text in enumerate(TEXTS)]
@@ -71,7 +72,7 @@ def stored_for(tmp_path: Path, chunks: Sequence[Chunk]) -> InstructedStore:
 
 
 @pytest.fixture
-def drafter(scripted_lm: Any) -> dspy.LM:
+def drafter(scripted_lm: ScriptedLM) -> dspy.LM:
     lm, _ = scripted_lm(lambda prompt: [("[[ ## rationale ## ]]\nr\n[[ ## response ## ]]\na", math.log(1 / 2))])
     return lm  # type: ignore[no-any-return]
 

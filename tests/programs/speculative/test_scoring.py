@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import dspy
 import pytest
@@ -23,6 +22,7 @@ from kraq_dspy.programs.speculative.scoring import (
     kraq_score,
     wang_score,
 )
+from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER, EIGHTH = math.log(1 / 2), math.log(1 / 4), math.log(1 / 8)
 
@@ -103,7 +103,7 @@ def verdicts(prompt: str) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("run", ["threads", "tasks"])
 def test_the_verifier_is_asked_about_all_drafts_at_once_and_what_it_does_not_judge_costs_that_draft(
-    run: str, scripted_lm: Any
+    run: str, scripted_lm: ScriptedLM
 ) -> None:
     lm, engine = scripted_lm(verdicts, delay_s=0.2)
     drafts = [draft("Paris", answer=[QUARTER]), draft("Lyon"), draft("Rome")]
@@ -121,14 +121,14 @@ def test_the_verifier_is_asked_about_all_drafts_at_once_and_what_it_does_not_jud
     assert all("passages" not in prompt for prompt in engine.asked)
 
 
-def test_a_sloppy_verdict_that_the_forgiving_adapter_reads_counts_by_its_word(scripted_lm: Any) -> None:
+def test_a_sloppy_verdict_that_the_forgiving_adapter_reads_counts_by_its_word(scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(lambda prompt: [("[[ ## verdict ## ]]\n", 0.0), ("yes", HALF), (", it does.", EIGHTH)])
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         [score] = KraqScore()(question="q", drafts=[draft("Paris")])
     assert score.parts["self_reflect"] == pytest.approx(HALF)
 
 
-def test_a_verifier_without_logprobs_is_an_error_that_names_the_way_out(scripted_lm: Any) -> None:
+def test_a_verifier_without_logprobs_is_an_error_that_names_the_way_out(scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(verdicts, logprobs=False)
     with dspy.context(lm=lm), pytest.raises(MissingLogprobsError, match=r"verifier .*logprobs=True.*'vote'"):
         KraqScore()(question="q", drafts=[draft("Paris"), draft("Lyon")])
@@ -160,7 +160,7 @@ def test_wang_asks_for_all_drafts_in_one_call_and_keeps_texts_and_labels_apart()
 
 
 @pytest.mark.parametrize("scorer", [KraqScore(), WangScore(OneBitPerCharacter()), DrafterScore(), VoteScore()])
-def test_every_scorer_gives_one_score_for_each_draft_in_order(scorer: Scorer, scripted_lm: Any) -> None:
+def test_every_scorer_gives_one_score_for_each_draft_in_order(scorer: Scorer, scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(verdicts)
     drafts = [draft("Paris", number=3), draft("Paris", answer=[EIGHTH], number=5)]
     with dspy.context(lm=lm):

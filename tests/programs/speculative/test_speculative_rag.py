@@ -20,6 +20,7 @@ from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Chunk, Hit
 from tests.conftest import KeywordEmbedder
+from tests.programs.speculative.conftest import ScriptedLM
 
 HALF, QUARTER = math.log(1 / 2), math.log(1 / 4)
 TEXTS = ["apple pie", "apple strudel", "rocket fuel", "rocket stage", "tax law", "apple juice"]
@@ -80,7 +81,7 @@ def run(program: SpeculativeRAG, how: str) -> dspy.Prediction:
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_the_best_draft_answers_with_its_evidence(how: str, embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_the_best_draft_answers_with_its_evidence(how: str, embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     lm, engine = scripted_lm(answers, delay_s=0.1)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=6)
     with dspy.context(lm=lm):
@@ -96,7 +97,7 @@ def test_the_best_draft_answers_with_its_evidence(how: str, embedder: QuestionIg
 
 
 def test_threads_and_tasks_agree_and_the_same_seed_draws_the_same_subsets(
-    embedder: QuestionIgnored, scripted_lm: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     lm, _ = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=4, seed=7)
@@ -109,7 +110,7 @@ def test_threads_and_tasks_agree_and_the_same_seed_draws_the_same_subsets(
 
 
 def test_the_evidence_is_the_last_of_the_prompt_so_that_drafts_share_what_comes_before(
-    embedder: QuestionIgnored, scripted_lm: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     lm, engine = scripted_lm(answers)
     with dspy.context(lm=lm):
@@ -121,7 +122,7 @@ def test_the_evidence_is_the_last_of_the_prompt_so_that_drafts_share_what_comes_
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_a_draft_that_fails_costs_that_draft_only(how: str, embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_a_draft_that_fails_costs_that_draft_only(how: str, embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     def flaky(prompt: str) -> list[tuple[str, float]]:
         if "strudel" in prompt:
             raise ServerError("out of memory")
@@ -138,7 +139,7 @@ def test_a_draft_that_fails_costs_that_draft_only(how: str, embedder: QuestionIg
     assert reasons == ["AdapterParseError", "AdapterParseError", "LMServerError", "LMServerError"]
 
 
-def test_an_empty_field_fails_the_draft(embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_an_empty_field_fails_the_draft(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     def terse(prompt: str) -> list[tuple[str, float]]:
         if "strudel" in prompt:
             return [("[[ ## rationale ## ]]\n\n[[ ## response ## ]]\ntart", HALF)]
@@ -152,14 +153,16 @@ def test_an_empty_field_fails_the_draft(embedder: QuestionIgnored, scripted_lm: 
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_all_drafts_failed_is_an_error_with_the_reasons(how: str, embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_all_drafts_failed_is_an_error_with_the_reasons(
+    how: str, embedder: QuestionIgnored, scripted_lm: ScriptedLM
+) -> None:
     lm, _ = scripted_lm(lambda prompt: [("no format at all", HALF)])
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)
     with dspy.context(lm=lm), pytest.raises(ModelError, match=r"None of 2 drafts .*draft 0: .*draft 1: Adapter"):
         run(program, how)
 
 
-def test_all_verdicts_failed_is_an_error_too(embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_all_verdicts_failed_is_an_error_too(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     drafter, _ = scripted_lm(answers)
     verifier, _ = scripted_lm(lambda prompt: [("[[ ## verdict ## ]]\nPerhaps", HALF)])
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)
@@ -170,7 +173,7 @@ def test_all_verdicts_failed_is_an_error_too(embedder: QuestionIgnored, scripted
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
 def test_a_spent_budget_ends_the_run_instead_of_failing_a_draft(
-    how: str, embedder: QuestionIgnored, scripted_lm: Any
+    how: str, embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     def spent(prompt: str) -> list[tuple[str, float]]:
         raise BudgetExceededError("100 calls were allowed")
@@ -181,7 +184,7 @@ def test_a_spent_budget_ends_the_run_instead_of_failing_a_draft(
 
 
 def test_a_drafter_without_logprobs_is_an_error_that_names_the_way_out(
-    embedder: QuestionIgnored, scripted_lm: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     lm, _ = scripted_lm(answers, logprobs=False)
     with dspy.context(lm=lm):
@@ -191,7 +194,7 @@ def test_a_drafter_without_logprobs_is_an_error_that_names_the_way_out(
     assert prediction.answer in {"pie", "strudel", "juice"}
 
 
-def test_drafter_and_verifier_can_be_different_models(embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_drafter_and_verifier_can_be_different_models(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     drafter, drafting = scripted_lm(answers)
     verifier, verifying = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=4)
@@ -202,7 +205,7 @@ def test_drafter_and_verifier_can_be_different_models(embedder: QuestionIgnored,
     assert len(drafting.asked) == len(verifying.asked) == 4
 
 
-def test_no_hits_make_one_draft_without_evidence(embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_no_hits_make_one_draft_without_evidence(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     lm, engine = scripted_lm(answers)
     with dspy.context(lm=lm):
         prediction = SpeculativeRAG(retrieve_nothing, embedder, scorer=DrafterScore())(question="q")
@@ -211,7 +214,7 @@ def test_no_hits_make_one_draft_without_evidence(embedder: QuestionIgnored, scri
 
 
 def test_more_clusters_than_passages_make_one_draft_from_all_of_them(
-    embedder: QuestionIgnored, scripted_lm: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     lm, _ = scripted_lm(answers)
     with dspy.context(lm=lm):
@@ -220,7 +223,7 @@ def test_more_clusters_than_passages_make_one_draft_from_all_of_them(
 
 
 def test_stages_are_timed_apart_and_the_papers_model_is_their_sum_without_the_wall_clock(
-    embedder: QuestionIgnored, scripted_lm: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM
 ) -> None:
     lm, _ = scripted_lm(answers, delay_s=0.05)
     with dspy.context(lm=lm):
@@ -234,7 +237,7 @@ def test_stages_are_timed_apart_and_the_papers_model_is_their_sum_without_the_wa
 
 
 def test_no_logprobs_are_left_for_demos_and_a_saved_program_is_restored(
-    embedder: QuestionIgnored, scripted_lm: Any, tmp_path: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM, tmp_path: Any
 ) -> None:
     lm, _ = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)
@@ -250,7 +253,7 @@ def test_no_logprobs_are_left_for_demos_and_a_saved_program_is_restored(
     assert {name for name, _ in fresh.named_predictors()} == {"draft", "scorer.verify"}
 
 
-def test_two_threads_may_share_a_program(embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_two_threads_may_share_a_program(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=6)
     examples = [(program, {"question": f"question {i}"}) for i in range(8)]
@@ -260,7 +263,7 @@ def test_two_threads_may_share_a_program(embedder: QuestionIgnored, scripted_lm:
 
 
 @pytest.mark.parametrize("scorer", [KraqScore(), DrafterScore(), VoteScore()])
-def test_scorers_are_interchangeable(scorer: Scorer, embedder: QuestionIgnored, scripted_lm: Any) -> None:
+def test_scorers_are_interchangeable(scorer: Scorer, embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
     lm, _ = scripted_lm(answers)
     with dspy.context(lm=lm):
         prediction = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=6, scorer=scorer)(question="q")

@@ -19,6 +19,7 @@ from kraq_dspy.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import AnswerQuestion, VerifyDraft
+from tests.conftest import KeywordEmbedder
 
 FILM = (
     "Ed Wood (film)\nEd Wood is a 1994 American comedy film directed and produced by Tim Burton, and starring Johnny "
@@ -256,7 +257,7 @@ def test_a_question_with_another_word_in_it_is_another_question(stored: str, sam
     assert is_same_question("Who sells the red boat?", stored, lambda _, texts: [1.0] * len(texts)) is same
 
 
-def test_the_encoder_breaks_the_tie(keyword_embedder: Any) -> None:
+def test_the_encoder_breaks_the_tie(keyword_embedder: type[KeywordEmbedder]) -> None:
     passages = ["Anna sells a red boat.", "Anna sells a red automobile."]
     lm = make_lm(RoleSettings(), embedder=keyword_embedder("boat", "automobile"))
     similar = lm.engine.inner.similar
