@@ -141,7 +141,7 @@ def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, 
             about, subject = ask_about_act(part, name, called[name]), ask_for_subject(part, name, question_word)
             candidates += [(0, 2 * place, about), (1, 2 * place + 1, subject)]
     candidates += [(1, CENTRAL, ask_about_thing(part)) for part in parts]
-    candidates += [(0, CENTRAL, ask_the_authors(part) or _asked(part)) for part in parts]
+    candidates += [(0, CENTRAL, ask_the_authors(part) or _own_question(part)) for part in parts]
     questions = []
     for hidden, place, question in candidates:
         there = sum(name in question for name in called)
@@ -150,7 +150,7 @@ def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, 
     return min(questions)[2] if questions else ""
 
 
-def _asked(part: str) -> str:
+def _own_question(part: str) -> str:
     """The sentence itself, where it is a question that can stand alone."""
     alone = part.endswith("?") and ASKS.match(part) and not LOOSE.search(part.partition(" ")[2])
     return part if alone and 4 <= len(part.split()) <= MOST_WORDS and names_in(part) else ""

@@ -129,15 +129,15 @@ def ask_about_act(part: str, subject: str, called: str) -> str:
 def ask_the_authors(part: str) -> str:
     """Why or how the authors of the text did what they tell of themselves, as papers do: "We trained on X."; "" for
     anything else."""
-    told = WE.match(without_asides(part))
-    if not told or re.search(r"[“”\"?!]|\b(?:our|us|you|your)\b", part):
+    statement = WE.match(without_asides(part))
+    if not statement or re.search(r"[“”\"?!]|\b(?:our|us|you|your)\b", part):
         return ""
-    verb = told["verb"]
+    verb = statement["verb"]
     if verb in BASE_OF_PAST:
         auxiliary, base = "did", BASE_OF_PAST[verb]
     else:
         auxiliary, base = "do", verb if verb in BASES else ""
-    rest = clause_end(told["rest"]) if base and base not in FINDS else ""
+    rest = clause_end(statement["rest"]) if base and base not in FINDS else ""
     return f"{'How' if base in MEASURES else 'Why'} {auxiliary} the authors {base} {rest}?" if rest else ""
 
 

@@ -48,15 +48,15 @@ def ask_for_defined(part: str) -> tuple[str, str]:
 
 
 def _question(verb: str, article: str, thing: str) -> str:
-    told = _continuation(thing)
-    kind = thing[: told.start()].partition(", ")[0] if told else clause_end(thing.partition(", ")[0])
+    more = _continuation(thing)
+    kind = thing[: more.start()].partition(", ")[0] if more else clause_end(thing.partition(", ")[0])
     if not _is_kind(kind):
         return ""
     if article == "the":
-        more = _told(told) if told else ""
-        return f"{'Who' if _head(kind) in PEOPLE else 'What'} {verb} the {kind}{more}?" if more or not told else ""
-    if told:
-        predicate = _predicate(verb, told)
+        stated = _as_stated(more) if more else ""
+        return f"{'Who' if _head(kind) in PEOPLE else 'What'} {verb} the {kind}{stated}?" if stated or not more else ""
+    if more:
+        predicate = _predicate(verb, more)
         return f"Which {kind} {predicate}?" if predicate else ""
     placed = PLACED.match(kind)
     return f"Which {placed['kind']} {verb} {placed['place']}?" if placed else ""
@@ -66,47 +66,47 @@ def _continuation(thing: str) -> re.Match[str] | None:
     """From where the thing is told apart from others; None where a list comes before."""
     for place in re.finditer(r",? (?=[a-z])", thing):
         before = thing[: place.start()]
-        told = CONTINUATION.match(thing, place.start())
+        more = CONTINUATION.match(thing, place.start())
         if "," in before and _head(before.partition(",")[0]) not in PEOPLE:
             return None
         last = _last_word(before)
-        if told and last and last not in STOP and not last.endswith("ly"):
-            following = told["rest"].split()[0]
-            if told["clause"] or following in STOP or not following[0].islower():
-                return told  # else an adjective before its noun
+        if more and last and last not in STOP and not last.endswith("ly"):
+            following = more["rest"].split()[0]
+            if more["clause"] or following in STOP or not following[0].islower():
+                return more  # else an adjective before its noun
     return None
 
 
-def _told(told: re.Match[str]) -> str:
+def _as_stated(more: re.Match[str]) -> str:
     """As the sentence has it, up to the end of the clause; "" for nothing that can stand alone."""
-    rest = _rest(told)
-    lead = told["clause"] or f"{told['adverb']}{told['participle']}{told['how'] or ''}"
+    rest = _rest(more)
+    lead = more["clause"] or f"{more['adverb']}{more['participle']}{more['how'] or ''}"
     return f" {lead} {rest}" if rest else ""
 
 
-def _predicate(verb: str, told: re.Match[str]) -> str:
+def _predicate(verb: str, more: re.Match[str]) -> str:
     """What the question says of the thing, with its verb; "" where the verb cannot be told."""
-    rest = _rest(told)
+    rest = _rest(more)
     if not rest:
         return ""
-    if told["clause"]:
+    if more["clause"]:
         word = rest.split()[0]
         return rest if word in BASE_OF_PAST or word in {"is", "was", "are", "were", "has", "had"} | THIRD else ""
-    adverb, participle = told["adverb"], told["participle"]
+    adverb, participle = more["adverb"], more["participle"]
     if participle.endswith("ing"):
         base = BASE_OF_ING.get(participle, "")
         form = base if verb in ("are", "were") else _third_person(base)
         return f"{adverb}{form} {rest}" if base else ""
     if participle not in LASTING:
         verb = {"is": "was", "are": "were"}.get(verb, verb)
-    return f"{verb} {adverb}{participle}{told['how'] or ''} {rest}"
+    return f"{verb} {adverb}{participle}{more['how'] or ''} {rest}"
 
 
-def _rest(told: re.Match[str]) -> str:
+def _rest(more: re.Match[str]) -> str:
     """The first of what is told, without the years of a span; "" where a date would be cut in two."""
-    rest = clause_end(YEARS.sub("", ALSO.sub("", told["rest"])))
-    first, _, more = rest.partition(", ")
-    rest = rest if not more or more[0].isdigit() or len(first.split()) < 2 else first
+    rest = clause_end(YEARS.sub("", ALSO.sub("", more["rest"])))
+    first, _, others = rest.partition(", ")
+    rest = rest if not others or others[0].isdigit() or len(first.split()) < 2 else first
     return "" if CUT_DATE.search(rest) else rest
 
 
