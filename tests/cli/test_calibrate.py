@@ -1,4 +1,4 @@
-"""What `kraq calibrate` says of a threshold."""
+"""`kraq calibrate` explains the threshold that it found, and shows agreements only for cosines that it tried."""
 
 import pytest
 

@@ -58,7 +58,7 @@ def calibrate(
 
 
 def rows_of(result: "Calibration") -> dict[str, str]:
-    """What the table shows; an agreement is told of cosines that were tried alone."""
+    """What the table shows; agreements are shown only for cosines that were tried."""
     nearest = max(cosine for cosine, _ in result.points)
     shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < nearest] + [nearest]
     return {

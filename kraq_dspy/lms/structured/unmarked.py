@@ -35,8 +35,8 @@ def _alone(reply: str, name: str) -> str:
     loop, the field's bare name, and what is a broken form rather than prose."""
     text = _OFFERED.sub("", _COMPLETED.sub("", reply), count=1).strip()
     is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
-    is_other = is_name or _FORM.match(text) or _CHATTER.match(text) or repeats_itself(text)
-    return "" if is_other else text
+    is_unusable = is_name or _FORM.match(text) or _CHATTER.match(text) or repeats_itself(text)
+    return "" if is_unusable else text
 
 
 def repeats_itself(reply: str) -> bool:

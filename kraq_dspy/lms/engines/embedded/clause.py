@@ -39,9 +39,7 @@ WHO = re.compile(rf",? (?:who|which){ADVERB} (?P<verb>[a-z]+) (?P<rest>[^,]+)")
 BE = _set("is was are were")
 HAVE = _set("has have")
 AUXILIARIES = BE | HAVE | _set("will would can could did does should must")
-SAYING = _set(
-    "said says told added asked replied wrote tweeted cried exclaimed noted explained need used claimed argued"
-)
+SAYING = _set("said says told added asked replied tweeted cried exclaimed noted explained need used claimed argued")
 SAYS = f"(?:{'|'.join(sorted(SAYING - _set('need used')))})"
 LOOSE = re.compile(
     r"\b(?:I|me|my|we|us|our|you|your|he|she|him|they|them|it|this|these|those|here|there|who|which|what|"

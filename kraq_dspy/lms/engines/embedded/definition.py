@@ -28,7 +28,7 @@ CUT_DATE = re.compile(rf"(?:\b[A-Z][a-z]+day|{MONTH} \d{{1,2}})$")
 YEARS = re.compile(rf",? (?:from|between) (?:{MONTH} )?\d{{4}} (?:to|until|and|through) (?:{MONTH} )?\d{{4}}\b")
 NO_SUBJECT = STOP | _set("another others results people")
 NO_HEAD = _set("part name result member one type kind form number pair series same first only second third last list")
-MOST_WORDS = 9
+MOST_KIND_WORDS = 9
 PEOPLE = ROLES | NOUNS["person"] | _set("man woman boy girl person people member members politician")
 BASE_OF_ING = {f"{base.removesuffix('e')}ing": base for base in BASES} | {"starring": "star", "featuring": "feature"}
 
@@ -130,5 +130,8 @@ def _last_word(text: str) -> str:
 def _is_kind(kind: str) -> bool:
     """Whether it is one kind of thing, such as can be asked for."""
     return (
-        0 < len(kind.split()) <= MOST_WORDS and "," not in kind and _head(kind) not in NO_HEAD and _head(kind).isalpha()
+        0 < len(kind.split()) <= MOST_KIND_WORDS
+        and "," not in kind
+        and _head(kind) not in NO_HEAD
+        and _head(kind).isalpha()
     )

@@ -56,7 +56,8 @@ def test_the_name_is_asked_for_by_what_tells_it_apart(sentence: str, question: s
         "Mehmet Tillem (born 1974) is a former Australian politician.",  # as are many
         "The Rush Medical College is the college of Rush Medical in Chicago.",  # would give itself away
         "Doctor Strange is a 2016 film based on the character of the same name.",
-        "The election was a poll held from Tuesday, when it rained.",  # half a date
+        "The United States presidential election of 1824 was the tenth quadrennial presidential election, held from "
+        "Tuesday, October 26, to Thursday, December 2, 1824.",  # half a date
         "Peter is a part of the set in Leeds.",
         "Massy is a , odd town in France.",
         "Massy is the of known for it.",

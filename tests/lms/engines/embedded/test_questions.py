@@ -3,7 +3,13 @@
 import pytest
 
 from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
-from kraq_dspy.lms.engines.embedded.clause import ask_about_act, ask_about_thing, ask_for_role, ask_for_subject
+from kraq_dspy.lms.engines.embedded.clause import (
+    ask_about_act,
+    ask_about_thing,
+    ask_for_role,
+    ask_for_subject,
+    ask_the_authors,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,21 @@ from kraq_dspy.lms.engines.embedded.clause import ask_about_act, ask_about_thing
         (
             "Bowl, Tigers and Wolfpack\nThe Bowl is a football game played annually by the Tigers and the Wolfpack.",
             "Which football game is played annually by the Tigers and the Wolfpack?",
+        ),
+        ("Peter W. Smith\nPeter W. Smith (May 4, 1936 – May 14, 2017) was a banker.", "Who is Peter W. Smith?"),
+        (
+            "Ann Lee, Bob Ray, Cy Fox and Di Poe\nAnn Lee and Bob Ray and Cy Fox and Di Poe (of Rome) sat. "
+            "Ed Wu met Cy Fox in May.",
+            "When did Ed Wu meet Cy Fox?",
+        ),
+        ("HIV and CRISPR\nThe trial (of HIV) began. Could CRISPR cure HIV someday?", "Could CRISPR cure HIV someday?"),
+        (
+            "Snips\nHere we use the Snips dataset, which is small.",
+            "Why do the authors use the Snips dataset?",
+        ),
+        (
+            "Ada Lovelace and Acme\nAda Lovelace wrote the first program for Acme.",
+            "Who wrote the first program for Acme?",
         ),
         (
             "Oslo and Rome\nOslo (like Rome) sold it. Bob Ray met Jo Fox in 1990.",
@@ -54,6 +75,20 @@ def test_a_question_asks_about_what_the_text_states(summary: str, question: str)
 )
 def test_a_sentence_is_turned_round_where_it_tells_what_a_name_does(part: str, question: str) -> None:
     assert ask_about_act(part, "Acme", "Acme") == question
+
+
+@pytest.mark.parametrize(
+    ("part", "question"),
+    [
+        ("We then trained the model on Snips.", "How did the authors train the model on Snips?"),
+        ("To save time, we use the data of IWSLT.", "Why do the authors use the data of IWSLT?"),
+        ("We find that Acme is larger.", ""),
+        ("We bought our shop in Rome.", ""),
+        ("Acme trained the model on Snips.", ""),
+    ],
+)
+def test_what_authors_tell_of_themselves_is_asked_of_the_authors(part: str, question: str) -> None:
+    assert ask_the_authors(part) == question
 
 
 @pytest.mark.parametrize(
