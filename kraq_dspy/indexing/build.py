@@ -4,9 +4,11 @@ import asyncio
 import dataclasses
 import logging
 import shutil
+import threading
 import time
 from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
 
@@ -263,10 +265,14 @@ class Builder:
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:
-        """Vectors of all chunks; runs in a thread, so that it can go on while models are asked."""
+        """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
         points, encode = map(chunk_point, self.index.all(Chunk)), self.embedder.encode_passages
-        store, ids = self.index.chunk_vectors, self.index.ids(Chunk)
-        await asyncio.to_thread(sync_vectors, store, ids, points, encode, "embed", self.progress)
+        store, ids, stop = self.index.chunk_vectors, self.index.ids(Chunk), threading.Event()
+        sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress, is_stopped=stop.is_set)
+        try:
+            await asyncio.to_thread(sync)
+        finally:
+            stop.set()
 
     async def extract(self) -> None:
         with closing(self.index.all(Chunk)) as chunks:  # a run that stops early leaves no reader behind

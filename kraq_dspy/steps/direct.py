@@ -1,7 +1,8 @@
 """Says what a step is, a program mapped over items, and runs one in memory."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import dspy
@@ -14,10 +15,35 @@ from kraq_dspy.steps.bounded import bounded_map
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One call of a program: its id within the stage, and the program's inputs by name."""
+    """One call of a program: its id within the stage, and the program's inputs by name.
+
+    Where inputs take long to make, they are `LateInputs` with a `recipe`: a short text that changes with whatever they
+    are made from, by which a stored result is found without making them.
+    """
 
     id: str
     inputs: Mapping[str, Any]
+    recipe: str = ""
+
+
+class LateInputs(Mapping[str, Any]):
+    """Inputs that `make` makes, once, when the first of them is read."""
+
+    def __init__(self, make: Callable[[], Mapping[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, Any]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 Items = Iterable[Item] | AsyncIterable[Item]

@@ -11,11 +11,19 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+import orjson
+
 R = TypeVar("R")
 
 
 def dumps(value: Any) -> str:
     """Compact JSON of a record, or of any JSON value that may hold records. Raises TypeError for other objects."""
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:  # lone surrogates, large integers, other mappings than dict, or what no record may hold
+        text = ""
+    if text and "null" not in text:  # which orjson also writes for an infinite number
+        return text
     return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -38,6 +38,10 @@ KEPT_PROMPTS = "kept_prompts"
 versions, and most others, have none."""
 
 
+RECIPES = "recipes"
+"""The table of what the inputs of results were made from, for items that have recipes; made with the first, too."""
+
+
 class ResultStore:
     """Shares the database of an index, whose table of failures it keeps. Safe for threads.
 
@@ -55,6 +59,29 @@ class ResultStore:
                 (stage, storable(item_id), fingerprint),
             ).fetchone()
         return None if row is None else json.loads(restored(row[0]))
+
+    def find_by_recipe(self, stage: str, item_id: str, recipe: str) -> Any | None:
+        """The output of an item whose inputs were made by `recipe`, as `note_recipe` was told."""
+        with self._database.reading() as connection:
+            if not _has_table(connection, RECIPES):
+                return None
+            row = connection.execute(
+                f"SELECT output FROM results JOIN {RECIPES} USING (stage, item_id, fingerprint) "
+                "WHERE stage = ? AND item_id = ? AND recipe = ?",
+                (stage, storable(item_id), recipe),
+            ).fetchone()
+        return None if row is None else json.loads(restored(row[0]))
+
+    def note_recipe(self, stage: str, item_id: str, recipe: str, fingerprint: str) -> None:
+        """Note that `recipe` makes the inputs of the item's result with this fingerprint."""
+        with self._database.writing() as connection:
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {RECIPES} "
+                "(stage, item_id, recipe, fingerprint, PRIMARY KEY (stage, item_id))"
+            )
+            connection.execute(
+                f"INSERT OR REPLACE INTO {RECIPES} VALUES (?, ?, ?, ?)", (stage, storable(item_id), recipe, fingerprint)
+            )
 
     def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
         """The outputs of those items that have one, by id, whatever model or instructions made them."""
@@ -146,7 +173,7 @@ class ResultStore:
                 "SELECT stage, model, calls, prompt_tokens, completion_tokens FROM ledger ORDER BY rowid"
             ).fetchall()
             kept = {}
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (KEPT_PROMPTS,)).fetchone():
+            if _has_table(connection, KEPT_PROMPTS):
                 entries = connection.execute(f"SELECT stage, model, tokens FROM {KEPT_PROMPTS}")
                 kept = {(stage, model): tokens for stage, model, tokens in entries}
         return {
@@ -166,7 +193,8 @@ class ResultStore:
             connection.executemany(
                 "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
             )
-            for table in ("results", "journal", "failures"):
+            tables = ["results", "journal", "failures", *([RECIPES] if _has_table(connection, RECIPES) else [])]
+            for table in tables:
                 connection.execute(
                     f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
                 )
@@ -175,6 +203,10 @@ class ResultStore:
 
 def failure_id(stage: str, item_id: str) -> str:
     return content_id(stage, item_id)
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
 _SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"

@@ -10,7 +10,7 @@ from kraq_dspy.records import Chunk
 
 T = TypeVar("T")
 
-BATCH = 256  # texts embedded at once
+BATCH = 128  # texts embedded at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,13 @@ def sync_vectors(
     encode: Callable[[Sequence[str]], Vectors],
     stage: str,
     progress: Progress,
+    *,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Make `ids` the points of `store`; returns how many were embedded. `points` are read only where some are missing.
+    """Make `ids` the points of `store`; returns how many were missing. `points` are read only where some are.
 
     A point that is there is not embedded again, so an id has to change with its text. A batch is on disk before the
-    next is embedded.
+    next is embedded, and where `is_stopped()` says so the next is left for another run.
     """
     stored = store.ids()
     if gone := stored.difference(ids):
@@ -46,6 +48,8 @@ def sync_vectors(
     progress.start(stage, len(ids))
     progress.advance(stage, len(ids) - len(missing))
     for batch in batches((point for point in points if point.id in missing) if missing else (), BATCH):
+        if is_stopped():
+            return len(missing)
         texts = [point.text for point in batch]
         store.upsert([point.id for point in batch], encode(texts), texts, [point.payload for point in batch])
         progress.advance(stage, len(batch))

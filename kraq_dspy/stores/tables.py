@@ -50,11 +50,14 @@ class Table:
 
     @property
     def upsert(self) -> str:
-        """An SQL statement for `row`. A record that is replaced keeps its place."""
+        """An SQL statement for `row`. A record that is replaced keeps its place; an unchanged one is not written."""
         names = ("id", *self.columns, "data")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
         marks = ", ".join("?" * len(names))
-        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes}"
+        return (
+            f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks}) "
+            f"ON CONFLICT (id) DO UPDATE SET {changes} WHERE {self.name}.data IS NOT excluded.data"
+        )
 
 
 TABLES: dict[type, Table] = {

@@ -44,6 +44,19 @@ def test_a_record_that_is_added_again_is_replaced_in_its_place(index: Index) -> 
     assert [one.text for one in index.all(Chunk)] == ["new", "text"]
 
 
+def test_a_record_that_is_as_it_was_is_not_written_again(index: Index) -> None:
+    def writes() -> int:
+        with index._database.writing() as connection:
+            return connection.total_changes
+
+    index.add([chunk("a"), chunk("b")])
+    before = writes()
+    index.add([chunk("a"), chunk("b")])
+    assert writes() == before
+    index.add([chunk("a", text="new"), chunk("b")])
+    assert writes() == before + 1
+
+
 def test_records_are_looked_up_in_the_order_that_was_asked_for(index: Index) -> None:
     index.add(chunk(str(i)) for i in range(1200))
     wanted = [content_id(str(i)) for i in (1100, 3, 3, 700)]

@@ -144,6 +144,27 @@ def test_prune_keeps_the_named_items_and_the_other_stages(results: ResultStore) 
     assert results.failures() == [Failure("summarize", "c4", "timeout")]
 
 
+def test_a_result_is_found_by_what_its_inputs_were_made_from(results: ResultStore) -> None:
+    assert results.find_by_recipe("extract", "c1", "r") is None
+    save(results, "c1", "out", "f")
+    assert results.find_by_recipe("extract", "c1", "r") is None
+    results.note_recipe("extract", "c1", "r", "f")
+    assert results.find_by_recipe("extract", "c1", "r") == "out"
+    assert results.find_by_recipe("extract", "c1", "other") is None
+    assert results.find_by_recipe("summarize", "c1", "r") is None
+
+
+def test_a_recipe_ends_with_its_result(results: ResultStore) -> None:
+    for item in ("c1", "c2"):
+        save(results, item, "out", "f")
+        results.note_recipe("extract", item, "r", "f")
+    save(results, "c1", "of other inputs", "g")
+    results.prune("extract", ["c1"])
+    save(results, "c2", "out", "f")
+    assert results.find_by_recipe("extract", "c1", "r") is None
+    assert results.find_by_recipe("extract", "c2", "r") is None
+
+
 def test_sixteen_threads_may_save_and_find_at_once(results: ResultStore) -> None:
     start = threading.Barrier(16)
 

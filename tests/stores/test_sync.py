@@ -7,7 +7,7 @@ import numpy as np
 
 from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import content_id
-from kraq_dspy.stores.sync import Point, sync_vectors
+from kraq_dspy.stores.sync import BATCH, Point, sync_vectors
 from kraq_dspy.stores.vectors import LocalVectorStore
 
 
@@ -29,4 +29,22 @@ def test_what_is_missing_is_embedded_and_what_is_gone_is_dropped(tmp_path: Path)
         assert embedded == made
         assert store.ids() == {p.id for p in points}
     assert store.search(np.ones((1, 1), np.float32), 5, filters={"letter": "c"})[0][0][0] == content_id("c")
+    store.close()
+
+
+def test_what_is_stopped_ends_with_its_batch_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    batches: list[int] = []
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        batches.append(len(texts))
+        return np.ones((len(texts), 1), np.float32)
+
+    points = [Point(content_id(str(number)), str(number)) for number in range(BATCH + 5)]
+    ids = [point.id for point in points]
+    store = LocalVectorStore(tmp_path / "numbers", 1)
+    sync_vectors(store, ids, points, encode, "embed", SilentProgress(), is_stopped=lambda: len(batches) == 1)
+    assert (batches, len(store.ids())) == ([BATCH], BATCH)
+
+    assert sync_vectors(store, ids, points, encode, "embed", SilentProgress()) == 5
+    assert (batches, store.ids()) == ([BATCH, 5], set(ids))
     store.close()

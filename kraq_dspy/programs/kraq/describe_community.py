@@ -1,5 +1,6 @@
 """KRAQ stages 4 and 5 as programs: what a community is about, and the question that stands for it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -10,6 +11,8 @@ from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
+
+_UP_TO_MARK = re.compile(r".*[?？؟]")
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -70,8 +73,10 @@ def _summary(answer: dspy.Prediction) -> dspy.Prediction:
 
 
 def _question(answer: dspy.Prediction) -> dspy.Prediction:
-    """The first line that ends in a question mark, of any script; else the first line."""
+    """The first line that ends in a question mark, of any script; else the first that goes on after one, up to it; else
+    the first line."""
     lines = [line.strip(" \t\"'*-") for line in answer.question.splitlines()]
     lines = [line for line in lines if line]
     questions = [line for line in lines if line.endswith(("?", "？", "؟", ";"))]
-    return dspy.Prediction(question=(questions or lines or [""])[0])
+    begun = [begin[0] for line in lines if (begin := _UP_TO_MARK.match(line))]
+    return dspy.Prediction(question=(questions or begun or lines or [""])[0])

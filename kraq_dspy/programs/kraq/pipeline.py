@@ -13,7 +13,7 @@ from kraq_dspy.config import EMBEDDED, Settings
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
 from kraq_dspy.graph.communities import find_communities
-from kraq_dspy.graph.elements import GraphView, community_elements
+from kraq_dspy.graph.elements import GraphView, community_elements, elements_recipe
 from kraq_dspy.graph.resolve import NameCount, Resolution, propose_merges, resolve_entities
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
@@ -22,7 +22,7 @@ from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
-from kraq_dspy.steps.direct import DirectSteps, Item, Steps
+from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, Steps
 from kraq_dspy.steps.ordered import OrderedItems
 
 logger = logging.getLogger(__name__)
@@ -155,7 +155,11 @@ class KRAQ(SavableModule):
 
         def item(community_id: str) -> Item:
             limit, community = self.settings.community_tokens, by_id[community_id]
-            return Item(community_id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
+
+            def inputs() -> dict[str, list[str]]:
+                return {"elements": community_elements(community, view, limit, written.get, by_id.get)}
+
+            return Item(community_id, LateInputs(inputs), elements_recipe(community, view, limit, written.get))
 
         deepest_first = sorted(large, key=lambda community: -community.level)
         items = OrderedItems({community.id: community.child_ids for community in deepest_first}, item)

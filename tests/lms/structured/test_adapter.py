@@ -163,6 +163,15 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(
     assert len(scripted.requests) == 4
 
 
+def test_a_value_that_repeats_itself_is_asked_for_again(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
+    scripted.replies = [reply("[[ ## answer ## ]]\nDNA" + " polymerase" * 100), reply()]
+    with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
+        assert dspy.Predict("question -> answer")(question="?").answer == "Paris"
+    assert "answer: repeats itself" in scripted.requests[1]["messages"][-1]["content"]
+
+
 @pytest.mark.parametrize("text", ["I am sorry.", ""])
 def test_without_a_second_try_one_call_is_all(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff, text: str
