@@ -1,0 +1,62 @@
+"""Indexes and searches the articles with this library, as a user of its command line does.
+
+python with_kraq.py load|index|count|retrieve JOB.json
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from job import Passages, run, write_counts, write_passages
+
+SETTINGS = """{preset}
+[run]
+concurrency = {in_flight}
+[roles.default]
+model = "hosted_vllm/stand-in"
+api_base = "{chat}"
+[encoder]
+name = "stand-in"
+api_base = "{embeddings}"
+"""
+
+
+def load(job: dict[str, Any]) -> None:
+    import kraq_dspy.cli  # noqa: F401
+
+
+def index(job: dict[str, Any]) -> None:
+    from kraq_dspy.cli import main
+
+    folder = Path(job["folder"])
+    preset = f'preset = "{job["options"]["preset"]}"' if "preset" in job["options"] else ""
+    (folder / "kraq.toml").write_text(SETTINGS.format(preset=preset, **job), "utf-8")
+    sys.argv = ["kraq", "index", job["articles"], "--out", str(folder / "index.kraq")]
+    sys.argv += ["--config", str(folder / "kraq.toml"), "--json"]
+    main()
+
+
+def count(job: dict[str, Any]) -> None:
+    from kraq_dspy.records import Chunk, Community, Entity, Failure, Relationship
+    from kraq_dspy.stores.index import Index
+
+    with Index.open(Path(job["folder"]) / "index.kraq") as kept:
+        levels = [community.level for community in kept.all(Community)]
+        records = [kept.count(kind) for kind in (Chunk, Entity, Relationship)]
+        write_counts(job, records, levels, failures=kept.count(Failure))
+
+
+def retrieve(job: dict[str, Any]) -> None:
+    from kraq_dspy import Workspace
+
+    with Workspace.open(Path(job["folder"]) / "index.kraq") as space:
+        retriever = space.retriever(job["mode"])
+
+        def passages(question: str) -> Passages:
+            return [hit.chunk.text for hit in retriever(question, k=20)]
+
+        write_passages(job, passages)
+
+
+if __name__ == "__main__":
+    run(load=load, index=index, count=count, retrieve=retrieve)
