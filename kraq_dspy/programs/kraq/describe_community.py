@@ -12,7 +12,14 @@ from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
+AGAIN = 2
+_MARKS = ("?", "？", "؟", ";")
 _UP_TO_MARK = re.compile(r".*[?？؟]")
+_LATIN = re.compile(r"[a-z]", re.IGNORECASE)
+_ABOUT_TEXT = re.compile(
+    r"\bthe summar(?:y|ies)\b|\b(?:this|the given) (?:text|article|passage|summary)\b", re.IGNORECASE
+)
+_ECHO = 5  # words of the instructions in a row
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -39,6 +46,8 @@ class AskQuestion(SavableModule):
     """The representative question of a summary: f_theta of the KRAQ paper, section 2.
 
     Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
+    Small models repeat their instruction or ask about "the summary"; then they are asked up to `AGAIN` times more, with
+    a temperature.
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
@@ -48,7 +57,7 @@ class AskQuestion(SavableModule):
         self.generate = FittingPredict(GenerateQuestion, shorten="summary")
 
     async def aforward(self, summary: str) -> dspy.Prediction:
-        return _question(await call(self.generate, summary=summary))
+        return await _asked(self.generate, summary=summary)
 
     forward = blocking(aforward)
 
@@ -63,7 +72,7 @@ class AskRandomQuestion(SavableModule):
         self.ask = FittingPredict(AskAboutPassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return _question(await call(self.ask, passages=list(passages)))
+        return await _asked(self.ask, passages=list(passages))
 
     forward = blocking(aforward)
 
@@ -72,11 +81,35 @@ def _summary(answer: dspy.Prediction) -> dspy.Prediction:
     return dspy.Prediction(title=answer.title.strip(), summary=answer.summary.strip(), findings=tuple(answer.findings))
 
 
+async def _asked(step: FittingPredict, **inputs: Any) -> dspy.Prediction:
+    """The first question that stands alone; where none does, what was written first."""
+    questions: list[dspy.Prediction] = []
+    for config in ({}, *({"temperature": 1.0, "rollout_id": number} for number in range(1, AGAIN + 1))):
+        questions.append(_question(await call(step, **inputs, **({"config": config} if config else {}))))
+        if stands_alone(questions[-1].question, step.signature.instructions):
+            return questions[-1]
+    return questions[0]
+
+
+def stands_alone(question: str, instructions: str) -> bool:
+    """Whether it can be asked by somebody who does not see the text: it has a question mark, where its script does, and
+    does not speak of "the summary" or repeat five words of the instructions."""
+    words, task = _words(question), _words(instructions)
+    repeated = {words[at : at + _ECHO] for at in range(len(words) - _ECHO + 1)}
+    is_echo = any(task[at : at + _ECHO] in repeated for at in range(len(task) - _ECHO + 1))
+    lacks_mark = _LATIN.search(question) is not None and not question.endswith(_MARKS)
+    return bool(words) and not (is_echo or lacks_mark or _ABOUT_TEXT.search(question))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", text.casefold()))
+
+
 def _question(answer: dspy.Prediction) -> dspy.Prediction:
     """The first line that ends in a question mark, of any script; else the first that goes on after one, up to it; else
     the first line."""
     lines = [line.strip(" \t\"'*-") for line in answer.question.splitlines()]
     lines = [line for line in lines if line]
-    questions = [line for line in lines if line.endswith(("?", "？", "؟", ";"))]
+    questions = [line for line in lines if line.endswith(_MARKS)]
     begun = [begin[0] for line in lines if (begin := _UP_TO_MARK.match(line))]
     return dspy.Prediction(question=(questions or begun or lines or [""])[0])

@@ -4,7 +4,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe_community import AGAIN, AskQuestion
 
 SMOLLM2 = (
     "What is Gut malignancies? Provide a response in the format of a JSON object with the structure described above. "
@@ -23,5 +23,44 @@ SMOLLM2 = (
     ],
 )
 def test_the_question_is_taken_without_what_stands_around_it(reply: str, question: str) -> None:
-    with dspy.context(lm=DummyLM([{"question": reply}])):
+    with dspy.context(lm=DummyLM([{"question": reply}] * (1 + AGAIN))):
         assert AskQuestion()(summary="Ada met Charles.").question == question
+
+
+ECHO = (
+    "What is a curious person who would ask about the summary's main topic? short, conversational, one thing, by name?"
+)
+
+
+def asked(replies: list[str]) -> tuple[str, int]:
+    """The question, and how many replies it took."""
+    lm = DummyLM([{"question": reply} for reply in replies])
+    with dspy.context(lm=lm):
+        question = AskQuestion()(summary="Ada met Charles.").question
+    return question, len(lm.history)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ECHO,
+        "What are the main topics of short, conversational, one thing, by name?",
+        "What is the main topic of the summary?",
+        "Who does this article tell of?",
+        "Gut malignancies",
+        "",
+    ],
+)
+def test_what_nobody_would_ask_who_does_not_see_the_text_is_asked_for_again(reply: str) -> None:
+    assert asked([reply, "Who met Ada?"]) == ("Who met Ada?", 2)
+
+
+def test_after_two_more_attempts_the_first_reply_stands() -> None:
+    assert asked(["Ada", "Ada and Charles", "The text", "Who met Ada?"]) == ("Ada", 1 + AGAIN)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Who summarised the passage of the bill?", "ใครพบเอดา", "誰發明了電話", "Πού ζούσε η Άντα;"]
+)
+def test_other_questions_are_asked_for_once(reply: str) -> None:
+    assert asked([reply, "Who met Ada?"]) == (reply, 1)
