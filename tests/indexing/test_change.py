@@ -12,6 +12,7 @@ import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
+from kraq_dspy.graph.elements import community_elements
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.indexing.check import check_index
@@ -84,18 +85,28 @@ def test_after_random_edits_an_index_equals_a_rebuild_and_nothing_is_stale(
 
 
 def test_adding_a_document_asks_for_its_extraction_and_for_the_communities_it_touches(
-    tmp_path: Path, embedder: KeywordEmbedder
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    looked_at: list[str] = []
+
+    def elements(community: Community, *others: Any) -> list[str]:
+        looked_at.append(community.id)
+        return community_elements(community, *others)
+
     documents = [document(n) for n in range(8)]
     path = tmp_path / "i.kraq"
     build_index(documents, path, settings=small(), embedder=embedder)
+    monkeypatch.setattr("kraq_dspy.programs.kraq.pipeline.community_elements", elements)
     other = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
     report = add_documents(path, [other], embedder=embedder)
     assert report.usage["extract"].calls == 2  # the chunk, and one gleaning round
     assert report.usage["summarize"].calls <= 2
+    assert len(looked_at) <= 2 < report.counts["summaries"]
+    looked_at.clear()
     assert report.counts["documents"] == 9
     again = add_documents(path, [other], embedder=embedder)
     assert again.usage == {}
+    assert looked_at == []
 
 
 def test_what_is_wrong_is_said_before_anything_changes(tmp_path: Path, embedder: KeywordEmbedder) -> None:
