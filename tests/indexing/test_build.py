@@ -1,12 +1,15 @@
 """Whole builds: real store, real graph, the embedded model or the stand-in server, killed processes."""
 
+import asyncio
 import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ import pytest
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.build import abuild_index, build_index
 from kraq_dspy.indexing.report import DocumentChanges
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -261,3 +265,37 @@ def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
         repeated = server.stats()["repeated_requests"] - equal_prompts
         assert repeated <= KILLED_CONCURRENCY  # those that were in flight, so that no answer was stored
     assert contents(tmp_path / "i.kraq") == contents(whole)
+
+
+class WaitingEmbedder(KeywordEmbedder):
+    """Its first batch ends when `go_on` is set."""
+
+    def __init__(self) -> None:
+        super().__init__("ada")
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.n_batches = 0
+
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
+        self.n_batches += 1
+        self.begun.set()
+        assert self.go_on.wait(30)
+        return super().encode_passages(texts)
+
+
+def test_a_build_that_is_cancelled_embeds_no_further_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.stores.sync.BATCH", 2)
+    embedder, path = WaitingEmbedder(), tmp_path / "i.kraq"
+
+    async def cancelled() -> None:
+        building = asyncio.create_task(abuild_index(DOCUMENTS, path, settings=settings(), embedder=embedder))
+        await asyncio.to_thread(embedder.begun.wait, 30)
+        building.cancel()
+        await asyncio.sleep(0.1)
+        embedder.go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+
+    asyncio.run(cancelled())  # which waits for its threads
+    assert embedder.n_batches == 1
+    build_index(DOCUMENTS, path, settings=settings(), embedder=embedder)
+    assert embedder.n_batches == 3
