@@ -55,20 +55,11 @@ class GraphView:
         return self._contents[entity_id]
 
     def content_of_link(self, relationship_id: str) -> str:
-        """A hash of what is known of the relationship, without the chunks that it comes from."""
+        """A hash of what is known of the relationship, without its chunks; claims about it are with their subject."""
         if relationship_id not in self._contents:
             link = self.relationships[relationship_id]
-            between = self.claims_between.get(frozenset((link.source_id, link.target_id)), ())
-            facts = [claim.statement for claim in between]
-            known = (
-                relationship_id,
-                link.source_id,
-                link.target_id,
-                link.predicate,
-                link.description,
-                str(link.weight),
-            )
-            self._contents[relationship_id] = content_id(*known, *facts)
+            ends = link.source_id, link.target_id
+            self._contents[relationship_id] = content_id(*ends, link.predicate, link.description, str(link.weight))
         return self._contents[relationship_id]
 
 

@@ -269,10 +269,12 @@ class Builder:
         points, encode = map(chunk_point, self.index.all(Chunk)), self.embedder.encode_passages
         store, ids, stop = self.index.chunk_vectors, self.index.ids(Chunk), threading.Event()
         sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress, is_stopped=stop.is_set)
+        running = asyncio.ensure_future(asyncio.to_thread(sync))
         try:
-            await asyncio.to_thread(sync)
+            await asyncio.shield(running)
         finally:
             stop.set()
+            await asyncio.wait([running])
 
     async def extract(self) -> None:
         with closing(self.index.all(Chunk)) as chunks:  # a run that stops early leaves no reader behind
@@ -292,9 +294,7 @@ class Builder:
         self.index.replace(Claim, graph.claims)
         self.index.replace(Merge, graph.merges)
         former = list(map(_members, self.index.all(Community))) if self.stable else []
-        communities = find_communities(
-            graph.entities, graph.relationships, self.settings.communities, chunk_order=order, former=former
-        )
+        communities = find_communities(graph.entities, graph.relationships, self.settings.communities, order, former)
         if former:
             self._report_drift(communities, graph)
         self.index.replace(Community, communities)

@@ -2,6 +2,9 @@
 
 rationale: The passage says where she was born.
 response: Rome
+
+1. `rationale` (str): The passage says where she was born.
+2. `response` (str): Rome
 """
 
 import re
@@ -11,7 +14,9 @@ from typing import Any
 _FENCE = re.compile(r"\s*```(\w+)[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 _REPEATED = 40
 _TYPES = ("str", "string", "text", "output")
-_COMPLETED = re.compile(r"\[\[ ?##? ?completed ?##? ?\]\]\s*$", re.IGNORECASE)
+_COMPLETED = re.compile(
+    r"(?:\[\[ ?##? ?completed ?##? ?\]\]|^[ \t]*\d+\.[ \t]*`completed`[^\n]*)\s*\Z", re.IGNORECASE | re.MULTILINE
+)
 _FORM = re.compile(r"\s*[\[{<`]|.*(?:\[\[|##|```)", re.DOTALL)
 _OFFER = r"\s*(?:sure|certainly|of course|absolutely|okay|ok|here(?:['’]s| is| are| you))\b"
 _OFFERED = re.compile(rf"{_OFFER}[^\n]{{0,200}}:[ \t]*\n+", re.IGNORECASE)
@@ -20,6 +25,7 @@ _CHATTER = re.compile(rf"{_OFFER}|\s*(?:i['’]m sorry|i am sorry|sorry\b|as an 
 
 def unmarked(reply: str, fields: Mapping[str, Any]) -> dict[str, str]:
     """Text by field name; empty where no such form is there."""
+    reply = _COMPLETED.sub("", reply)
     fence = _FENCE.fullmatch(reply)
     if list(fields.values()) == [str]:
         [name] = fields
@@ -33,7 +39,7 @@ def unmarked(reply: str, fields: Mapping[str, Any]) -> dict[str, str]:
 def _alone(reply: str, name: str) -> str:
     """The reply as the one text that was asked for, without an introduction that ends in a colon; "" for chatter, a
     loop, the field's bare name, and what is a broken form rather than prose."""
-    text = _OFFERED.sub("", _COMPLETED.sub("", reply), count=1).strip()
+    text = _OFFERED.sub("", reply, count=1).strip()
     is_name = text.strip("\"'`*_.: ").casefold() == name.casefold()
     is_unusable = is_name or _FORM.match(text) or _CHATTER.match(text) or repeats_itself(text)
     return "" if is_unusable else text
@@ -48,11 +54,16 @@ def repeats_itself(reply: str) -> bool:
 def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     """Text by field name; empty unless the reply begins with the first field and has every one, once and in order.
 
-    A name stands at the beginning of a line, before a colon or alone on it; anything less is prose.
+    A name stands at the beginning of a line, before a colon or alone on it, perhaps with its number and type as the
+    prompt lists them; anything less is prose.
     """
     names = list(names)
     pattern = "|".join(map(re.escape, names))
-    line = re.compile(rf"^[ \t>*_`\"#-]*({pattern})[*_`\"]*[ \t]*(?::|$)[*_`]*", re.MULTILINE | re.IGNORECASE)
+    listed = r"[ \t]*(?:\d+\.[ \t]*)?[*_`\"]*"
+    line = re.compile(
+        rf"^[ \t>*_`\"#-]*{listed}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?::|$)[*_`]*",
+        re.MULTILINE | re.IGNORECASE,
+    )
     places = list(line.finditer(reply))
     if [place[1].casefold() for place in places] != [name.casefold() for name in names]:
         return {}

@@ -17,7 +17,7 @@ _MARKS = ("?", "？", "؟", ";")
 _UP_TO_MARK = re.compile(r".*[?？؟]")
 _LATIN = re.compile(r"[a-z]", re.IGNORECASE)
 _ABOUT_TEXT = re.compile(
-    r"\bthe summar(?:y|ies)\b|\b(?:this|the given) (?:text|article|passage|summary)\b", re.IGNORECASE
+    r"\bthe (?:\w+ )?summar(?:y|ies)\b|\b(?:this|the given) (?:text|article|passage|summary)\b", re.IGNORECASE
 )
 _ECHO = 5  # words of the instructions in a row
 
@@ -82,13 +82,13 @@ def _summary(answer: dspy.Prediction) -> dspy.Prediction:
 
 
 async def _asked(step: FittingPredict, **inputs: Any) -> dspy.Prediction:
-    """The first question that stands alone; where none does, what was written first."""
+    """The first question that stands alone; else the first with a question mark, or what was written first."""
     questions: list[dspy.Prediction] = []
     for config in ({}, *({"temperature": 1.0, "rollout_id": number} for number in range(1, AGAIN + 1))):
         questions.append(_question(await call(step, **inputs, **({"config": config} if config else {}))))
         if stands_alone(questions[-1].question, step.signature.instructions):
             return questions[-1]
-    return questions[0]
+    return next((one for one in questions if one.question.endswith(_MARKS)), questions[0])
 
 
 def stands_alone(question: str, instructions: str) -> bool:

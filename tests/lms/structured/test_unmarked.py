@@ -13,6 +13,8 @@ from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements, R
         "**Rationale:** She was born there.\n**Response:** Rome",
         "```output\nrationale\nShe was born there.\nresponse\nRome\n```",
         "# rationale\nShe was born there.\n\n# response\nRome\n",
+        "1. `rationale` (str): She was born there.\n2. `response` (str): Rome\n3. `completed` (str): yes",
+        "1. `rationale` (str)\nShe was born there.\n2. **response**\nRome",
     ],
 )
 def test_lines_that_begin_with_the_names_of_all_fields_are_read(reply: str) -> None:
@@ -28,6 +30,7 @@ def test_lines_that_begin_with_the_names_of_all_fields_are_read(reply: str) -> N
         "Here you are.\nrationale: She was born there.\nresponse: Rome",
         "rationale: a\nresponse: b\nresponse: c",
         "rationale:\nresponse: Rome",
+        "1. rationale of the answer\n2. response: Rome",
         "The rationale is that the response: Rome",
     ],
 )
@@ -59,6 +62,7 @@ def test_a_single_text_may_stand_in_a_fence_with_its_name_or_type_and_in_no_othe
         "Sure! Here is the question, rewritten:\n\nWho was Ada?",
         "rewritten: Who was Ada?",
         "**Rewritten**\nWho was Ada?",
+        "1. `rewritten` (str): Who was Ada?\n2. `completed` (str): Ada",
     ],
 )
 def test_the_one_text_that_is_wanted_may_come_alone(reply: str) -> None:
