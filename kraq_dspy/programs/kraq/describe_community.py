@@ -81,12 +81,13 @@ def _summary(answer: dspy.Prediction) -> dspy.Prediction:
     return dspy.Prediction(title=answer.title.strip(), summary=answer.summary.strip(), findings=tuple(answer.findings))
 
 
-async def _asked(step: FittingPredict, **inputs: Any) -> dspy.Prediction:
+async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
     """The first question that stands alone; else the first with a question mark, or what was written first."""
+    instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     questions: list[dspy.Prediction] = []
     for config in ({}, *({"temperature": 1.0, "rollout_id": number} for number in range(1, AGAIN + 1))):
         questions.append(_question(await call(step, **inputs, **({"config": config} if config else {}))))
-        if stands_alone(questions[-1].question, step.signature.instructions):
+        if stands_alone(questions[-1].question, instructions):
             return questions[-1]
     return next((one for one in questions if one.question.endswith(_MARKS)), questions[0])
 

@@ -5,6 +5,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.programs.kraq.describe_community import AGAIN, AskQuestion
+from kraq_dspy.signatures import GenerateQuestion
 
 SMOLLM2 = (
     "What is Gut malignancies? Provide a response in the format of a JSON object with the structure described above. "
@@ -66,3 +67,10 @@ def test_after_two_more_attempts_the_first_question_stands_or_else_the_first_rep
 )
 def test_other_questions_are_asked_for_once(reply: str) -> None:
     assert asked([reply, "Who met Ada?"]) == (reply, 1)
+
+
+def test_the_step_may_be_another_module() -> None:
+    ask = AskQuestion()
+    ask.generate = dspy.ChainOfThought(GenerateQuestion)  # type: ignore[assignment]
+    with dspy.context(lm=DummyLM([{"reasoning": "Two people.", "question": text} for text in ("Ada", "Who met Ada?")])):
+        assert ask(summary="Ada met Charles.").question == "Who met Ada?"
