@@ -61,11 +61,11 @@ class Index(SharedByCopies):
         self.home = lease.home
         self.results = ResultStore(database)
         self._manifest, self._database = manifest, database
+        self.exact = manifest.settings.store.exact  # for stores that are opened from now on
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
-        self._opening = threading.RLock()
-        self._closed = False
+        self._opening, self._closed = threading.RLock(), False
 
     @classmethod
     def create(cls, path: Path | str, settings: Settings, *, encoder_name: str, encoder_dimension: int) -> Self:
@@ -363,8 +363,8 @@ class Index(SharedByCopies):
     def _store(self, name: str) -> LocalVectorStore:
         path, dimension = self.home / states.VECTORS / name, self._manifest.encoder_dimension
         if self._database.write:
-            return LocalVectorStore(path, dimension)
-        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
+            return LocalVectorStore(path, dimension, exact=self.exact)
+        return LocalVectorStore(path, dimension, exact=self.exact, apart=self._folder_apart, keep=self._keep)
 
     def _folder_apart(self) -> Path:
         """For what a reader makes."""

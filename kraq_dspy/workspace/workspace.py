@@ -76,6 +76,7 @@ class Workspace:
         index = Index.open(Path(path), write=write)
         try:
             settings = settings or index.manifest.settings
+            index.exact = settings.store.exact
             encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
             index.require_encoder(encoder)
             return cls(index, encoder, as_models(models, settings, embedder=encoder))
@@ -86,6 +87,7 @@ class Workspace:
     def newest(self) -> "Workspace":
         """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
         index = Index.open(self.index.path)
+        index.exact = self.index.exact
         try:
             index.require_encoder(self.embedder)
         except BaseException:

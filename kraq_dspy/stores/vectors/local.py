@@ -18,8 +18,9 @@ from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.states import writing_to
 from kraq_dspy.stores.sync import batches
 from kraq_dspy.stores.tags import alternatives, tags_of
-from kraq_dspy.stores.vectors.packed import Mask, Packed, Postings, tag_key, write_packed
+from kraq_dspy.stores.vectors.packed import Packed, Postings, tag_key, write_packed
 from kraq_dspy.stores.vectors.points import WordWeights, checked_vectors, other_dimension
+from kraq_dspy.stores.vectors.signs import Mask
 
 FRESH = ".fresh"
 """The ending of the file with the points that are not in the searchable one yet."""
@@ -42,6 +43,9 @@ class LocalVectorStore:
     With `apart`, a folder, nothing is written beside `path`: that is for readers who need more than is there. They
     see what is there now, with what was not sealed yet; `keep` is handed each file that they seal.
 
+    From 50,000 points on, `search` compares the 2,000 or more that resemble a vector in its signs (`signs.py`) in place
+    of all; with `exact`, always all.
+
     `language` chooses stop words and stemmer of the BM25 index. Raises EncoderMismatchError when the file holds vectors
     of another dimension, IndexStateError when it cannot be read.
     """
@@ -52,10 +56,12 @@ class LocalVectorStore:
         dimension: int,
         *,
         language: str = "english",
+        exact: bool = False,
         apart: Callable[[], Path] | None = None,
         keep: Callable[[Path], None] | None = None,
     ) -> None:
         self.dimension = dimension
+        self._exact = exact
         self._path = path
         self._language = language
         self._apart, self._keep = apart, keep
@@ -64,7 +70,7 @@ class LocalVectorStore:
         self._closed = False
         with writing_to(path.parent):
             fresh = Database(left, write=apart is None) if (left := _fresh_path(path)).exists() else None
-            self._packed = Packed.open(path, dimension) if path.exists() else Packed.empty(dimension)
+            self._packed = Packed.open(path, dimension, exact=exact) if path.exists() else Packed.empty(dimension)
         if fresh is None:
             return
         try:
@@ -226,7 +232,7 @@ class LocalVectorStore:
             self._target.parent.mkdir(parents=True, exist_ok=True)
             if connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() == (2,):
                 _merge(self._packed, connection, self._target, self.dimension)
-                self._packed = Packed.open(self._target, self.dimension)
+                self._packed = Packed.open(self._target, self.dimension, exact=self._exact)
 
 
 @dataclass(frozen=True, slots=True)

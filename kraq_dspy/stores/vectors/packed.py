@@ -1,6 +1,7 @@
 """Points in one file that is mapped into memory and never changed: searched by any number of processes at once.
 
-The search is exact. All arrays stand in the order of the ids, so points that score alike come in that order too.
+The search is exact, but for the choice of what is compared where there are very many points (`signs.py`). All arrays
+stand in the order of the ids, so points that score alike come in that order too.
 """
 
 import json
@@ -19,14 +20,14 @@ from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.files import replaced
 from kraq_dspy.ports import Vectors
 from kraq_dspy.stores.vectors.points import other_dimension
+from kraq_dspy.stores.vectors.signs import MANY, Mask, Rows, Signs, SignWriter
 
-Rows = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Best = tuple[Rows, NDArray[np.float32]]
 """Rows and their scores, best first."""
 
 _MAGIC, _ALIGN = b"kraqvec1", 64
 _FEW = 0.1  # share of the points below which their rows are picked out instead of all being compared
+_PICKED = 256  # rows that are picked out at once, near the processor
 _NOISE = 1e-5  # more than sums of float32 differ by, whatever order they are added in
 _ID = 16
 
@@ -61,12 +62,17 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """`ids` are uint8 `[n, 16]`, ascending; `dense` is float32 `[n, dimension]`, rows L2-normalised."""
+    """`ids` are uint8 `[n, 16]`, ascending; `dense` is float32 `[n, dimension]`, rows L2-normalised.
+
+    Without `signs` every point is compared with a query: where there are few, in the files of older versions, and where
+    that was asked for.
+    """
 
     ids: NDArray[np.uint8]
     dense: Vectors
     words: Postings
     tags: Postings
+    signs: Signs | None = None
 
     @classmethod
     def empty(cls, dimension: int) -> "Packed":
@@ -74,7 +80,7 @@ class Packed:
         return cls(np.zeros((0, _ID), np.uint8), np.zeros((0, dimension), np.float32), none, none)
 
     @classmethod
-    def open(cls, path: Path, dimension: int) -> "Packed":
+    def open(cls, path: Path, dimension: int, *, exact: bool = False) -> "Packed":
         """Raises EncoderMismatchError for vectors of another dimension, IndexStateError for a file that is damaged."""
         try:
             with path.open("rb") as file:
@@ -92,8 +98,12 @@ class Packed:
             arrays[name] = np.frombuffer(mapped, dtype, n_items, offset).reshape(shape)
         if arrays["dense"].shape[1] != dimension:
             raise EncoderMismatchError(other_dimension(str(path), arrays["dense"].shape[1], dimension))
-        both = [Postings(*(arrays[f"{kind}.{part}"] for part in Postings.__slots__)) for kind in ("words", "tags")]
-        return cls(arrays["ids"], arrays["dense"], *both)
+        words, tags = (
+            Postings(*(arrays[f"{kind}.{part}"] for part in Postings.__slots__)) for kind in ("words", "tags")
+        )
+        has_signs = "signs.half" in arrays and not exact
+        signs = Signs(*(arrays[f"signs.{part}"] for part in Signs.__slots__)) if has_signs else None
+        return cls(arrays["ids"], arrays["dense"], words, tags, signs)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -127,17 +137,34 @@ class Packed:
 
     def nearest(self, vectors: Vectors, k: int, mask: Mask | None) -> list[Best]:
         """For each L2-normalised row of `vectors`, the rows with the greatest cosines, best first, and those."""
+        if self.signs is not None and self.signs.help_with(k):
+            each = [self.signs.nearby(vector, k, mask) for vector in vectors]
+            return [
+                self._first(vector, rows, self._scores(vector, rows), k)
+                for vector, rows in zip(vectors, each, strict=True)
+            ]
         some = None if mask is None or mask.sum() > _FEW * len(self) else np.flatnonzero(mask)
         dense = self.dense if some is None else self.dense[some]
         best = []
         for vector, scores in zip(vectors, vectors @ dense.T, strict=True):
             if some is None and mask is not None:
                 scores[~mask] = -np.inf
-            places = _candidates(scores, k)
-            rows = places if some is None else some[places]
-            exact = (self.dense[rows].astype(np.float64) * vector).sum(axis=1).astype(np.float32)
-            best.append(_first(rows, exact, k))
+            best.append(self._first(vector, some, scores, k))
         return best
+
+    def _scores(self, vector: Vectors, rows: Rows) -> NDArray[np.float32]:
+        scores = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), _PICKED):
+            some = slice(start, start + _PICKED)
+            np.matmul(self.dense.take(rows[some], axis=0), vector, out=scores[some])
+        return scores
+
+    def _first(self, vector: Vectors, rows: Rows | None, scores: NDArray[np.float32], k: int) -> Best:
+        """The best of `rows` (all, if None) by their `scores`, and by exact sums where those are nearly alike."""
+        places = _candidates(scores, k)
+        rows = places if rows is None else rows[places]
+        exact = (self.dense[rows].astype(np.float64) * vector).sum(axis=1).astype(np.float32)
+        return _first(rows, exact, k)
 
     def with_words(self, weights: Mapping[int, float], k: int, mask: Mask | None) -> Best:
         """As `nearest`, by BM25; points without any of the words are left out."""
@@ -156,8 +183,12 @@ class Packed:
 def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], dimension: int, words: Postings,
                  tags: Postings) -> None:  # fmt: skip
     """All of it or nothing takes the place of `path`; `dense` are the rows, some at a time. Raises OSError."""
+    writer = SignWriter(len(ids), dimension) if len(ids) >= MANY else None
     parts = {f"{kind}.{name}": getattr(postings, name) for kind, postings in (("words", words), ("tags", tags))
              for name in Postings.__slots__}  # fmt: skip
+    if writer is not None:  # its arrays are filled while the rows are written, before their turn comes
+        dense = writer.over(dense)
+        parts.update((f"signs.{name}", getattr(writer.signs, name)) for name in Signs.__slots__)
     shapes = {"ids": ids.shape, "dense": (len(ids), dimension), **{name: part.shape for name, part in parts.items()}}
     types = {"ids": "u1", "dense": "<f4", **{name: part.dtype.newbyteorder("<").str for name, part in parts.items()}}
     layout: dict[str, tuple[str, tuple[int, ...], int]] = {}
