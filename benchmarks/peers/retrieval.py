@@ -43,17 +43,16 @@ def first_tokens(passages: Sequence[str], tokens: int) -> Iterator[str]:
 
 
 def measure(retrieved: Sequence[Mapping[str, Any]], questions: Sequence[Asked]) -> dict[str, Any]:
-    """Means over the questions; `ms` is the median. Raises KeyError where a question was not asked."""
+    """Recall of each question by budget, and in all that was retrieved (None); means of what that was. `ms` is the
+    median. Raises KeyError where a question was not asked."""
     by_id = {row["question"]: row for row in retrieved}
     found = [by_id[question.id]["passages"] for question in questions]
     pairs = list(zip(found, questions, strict=True))
-
-    def mean(tokens: int | None) -> float:
-        return statistics.mean(recall_within(passages, question.facts, tokens) for passages, question in pairs)
-
     return {
-        "recall": {str(budget): mean(budget) for budget in BUDGETS},
-        "recall_of_all": mean(None),
+        "recall": {
+            budget: [recall_within(passages, question.facts, budget) for passages, question in pairs]
+            for budget in (*BUDGETS, None)
+        },
         "tokens": statistics.mean(sum(map(count_tokens, passages)) for passages in found),
         "ms": statistics.median(by_id[question.id]["seconds"] for question in questions) * 1000,
     }

@@ -25,7 +25,7 @@ class System:
 
 
 GRAPHRAG = ("graphrag", "with_graphrag.py", ("local", "basic"))
-LIGHTRAG = ("lightrag", "with_lightrag.py", ("naive", "local", "global", "hybrid", "mix"))
+LIGHTRAG = ("lightrag", "with_lightrag.py", ("naive", "hybrid", "mix"))
 NANO = ("nano-graphrag", "with_nano_graphrag.py", ("naive", "local"))
 FAST = ("fast-graphrag", "with_fast_graphrag.py", ("pagerank",))
 OURS = (None, "with_kraq.py", ("dense", "hybrid", "combined", "adaptive"))

@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kraq_dspy.eval.statistics import bootstrap_difference
+
 OURS = "kraq"
 
 
@@ -69,21 +71,25 @@ def graph_table(measured: Mapping[str, Sequence[Mapping[str, Any]]], titles: Map
     return _markdown(["", *names, "most calls in flight"], rows)
 
 
-def retrieval_table(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> str:
-    """`rows` as `retrieval.measure` makes them."""
-    head = ["", *[f"recall in {budget:,} tokens" for budget in budgets], "in all", "tokens of all", "calls", "ms"]
-    cells = [
-        [
-            row["title"],
-            *[_three_digits(row["recall"][str(budget)]) for budget in budgets],
-            _three_digits(row["recall_of_all"]),
-            f"{row['tokens']:,.0f}",
-            f"{row['calls']:.1f}",
-            f"{row['ms']:,.0f}",
-        ]
-        for row in rows
-    ]
+def retrieval_table(rows: Sequence[Mapping[str, Any]], compared: int) -> str:
+    """`rows` as `retrieval.measure` makes them, with `title` and `calls`. The best at the budget `compared` is what the
+    others are compared with there: the difference, with its 95 % interval over the questions."""
+    best = max(rows, key=lambda row: statistics.mean(row["recall"][compared]))
+    budgets = list(rows[0]["recall"])
+    head = ["", *[f"{budget:,}" if budget else "all" for budget in budgets]]
+    head += [f"at {compared:,}, to the best", "tokens of all", "calls", "ms"]
+    cells = []
+    for row in rows:
+        interval = bootstrap_difference(row["recall"][compared], best["recall"][compared])
+        shown = f"{_signed(interval.estimate)} [{_signed(interval.low)}, {_signed(interval.high)}]"
+        recall = [_three_digits(statistics.mean(row["recall"][budget])) for budget in budgets]
+        rest = [f"{row['tokens']:,.0f}", f"{row['calls']:.0f}", f"{row['ms']:,.0f}"]
+        cells.append([row["title"], *recall, "" if row is best else shown, *rest])
     return _markdown(head, cells)
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.3f}".replace("0.", ".", 1)
 
 
 def _three_digits(share: float) -> str:

@@ -60,11 +60,11 @@ def test_recall_counts_facts_within_the_first_tokens_alone(peers: Any) -> None:
     assert recall([], [first], None) == 0.0
 
 
-def test_means_are_over_all_questions_and_a_question_not_asked_is_an_error(peers: Any) -> None:
+def test_every_question_is_measured_and_one_not_asked_is_an_error(peers: Any) -> None:
     asked = [peers("corpus").Asked(name, name, (fact,)) for name, fact in (("q1", "cats sat"), ("q2", "dogs ran"))]
     rows = [{"question": name, "passages": ["the cats sat down"], "seconds": 0.25} for name in ("q1", "q2")]
     row = peers("retrieval").measure(rows, asked)
-    assert row["recall_of_all"] == 0.5
+    assert row["recall"][None] == [1.0, 0.0]
     assert row["ms"] == 250
     assert row["tokens"] == 4
     with pytest.raises(KeyError):
@@ -92,6 +92,16 @@ def test_without_our_own_figures_the_table_has_no_ratios(peers: Any) -> None:
 
 def test_communities_of_one_level_are_no_hierarchy(peers: Any) -> None:
     assert [peers("table").has_hierarchy(levels) for levels in ([], [7], [7, 3])] == [False, False, True]
+
+
+def test_retrieval_is_compared_with_the_best_at_one_budget(peers: Any) -> None:
+    common = {"tokens": 1_234.0, "calls": 1.0, "ms": 7.0}
+    good = {"title": "good", "recall": {1_000: [1.0, 1.0, 1.0], None: [1.0, 1.0, 1.0]}, **common}
+    bad = {"title": "bad", "recall": {1_000: [0.5, 0.5, 0.5], None: [1.0, 1.0, 1.0]}, **common}
+    rows = cells(peers("table").retrieval_table([bad, good], 1_000))
+    assert rows[""][:3] == ["1,000", "all", "at 1,000, to the best"]
+    assert rows["good"] == ["1.000", "1.000", "", "1,234", "1", "7"]
+    assert rows["bad"] == [".500", "1.000", "-.500 [-.500, -.500]", "1,234", "1", "7"]
 
 
 def test_what_children_take_counts_too(peers: Any, tmp_path: Path) -> None:

@@ -68,7 +68,9 @@ async def retrieve(job: dict[str, Any]) -> None:
         reply = await rag.async_query(question, params=QueryParam(only_context=True))
         return [chunk.content for chunk, _ in reply.context.chunks]
 
+    await rag.state_manager.query_start()
     await awrite_passages(job, passages)
+    await rag.state_manager.query_done()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from job import CHAT_MODEL, DIMENSION, EMBEDDING_MODEL, Passages, read_articles, run, write_counts, write_passages
 
-LEVEL = 2  # of communities, as `graphrag query` has it
+LEVEL, ANSWER = 2, "Multiple Paragraphs"  # as `graphrag query` has them
 
 
 def load(job: dict[str, Any]) -> None:
@@ -79,12 +79,15 @@ def retrieve(job: dict[str, Any]) -> None:
 
     root = Path(job["folder"]) / "project"
     os.chdir(root)
+    configure(root / "settings.yaml", job)  # the servers may be elsewhere than when it was indexed
     config = load_config(root_dir=root)
     tables = {path.stem: pandas.read_parquet(path) for path in (root / "output").glob("*.parquet")}
     texts = adapters.read_indexer_text_units(tables["text_units"])
     if job["mode"] == "basic":
         store = get_embedding_store(config=config.vector_store, embedding_name=text_unit_text_embedding)
-        engine = factory.get_basic_search_engine(text_units=texts, text_unit_embeddings=store, config=config)
+        engine = factory.get_basic_search_engine(
+            config=config, text_units=texts, text_unit_embeddings=store, response_type=ANSWER
+        )
     else:
         store = get_embedding_store(config=config.vector_store, embedding_name=entity_description_embedding)
         reports, communities = tables["community_reports"], tables["communities"]
@@ -96,7 +99,7 @@ def retrieve(job: dict[str, Any]) -> None:
             relationships=adapters.read_indexer_relationships(tables["relationships"]),
             covariates={"claims": []},
             description_embedding_store=store,
-            response_type="Multiple Paragraphs",
+            response_type=ANSWER,
         )
 
     def passages(question: str) -> Passages:

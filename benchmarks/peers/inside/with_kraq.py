@@ -28,12 +28,17 @@ def load(job: dict[str, Any]) -> None:
 def index(job: dict[str, Any]) -> None:
     from kraq_dspy.cli import main
 
-    folder = Path(job["folder"])
-    preset = f'preset = "{job["options"]["preset"]}"' if "preset" in job["options"] else ""
-    (folder / "kraq.toml").write_text(SETTINGS.format(preset=preset, **job), "utf-8")
-    sys.argv = ["kraq", "index", job["articles"], "--out", str(folder / "index.kraq")]
-    sys.argv += ["--config", str(folder / "kraq.toml"), "--json"]
+    sys.argv = ["kraq", "index", job["articles"], "--out", f"{job['folder']}/index.kraq"]
+    sys.argv += ["--config", str(settings_of(job)), "--json"]
     main()
+
+
+def settings_of(job: dict[str, Any]) -> Path:
+    """The file of settings, written anew: a kept index may be asked when its servers are elsewhere."""
+    path = Path(job["folder"]) / "kraq.toml"
+    preset = f'preset = "{job["options"]["preset"]}"' if "preset" in job["options"] else ""
+    path.write_text(SETTINGS.format(preset=preset, **job), "utf-8")
+    return path
 
 
 def count(job: dict[str, Any]) -> None:
@@ -48,8 +53,10 @@ def count(job: dict[str, Any]) -> None:
 
 def retrieve(job: dict[str, Any]) -> None:
     from kraq_dspy import Workspace
+    from kraq_dspy.config import read_settings
 
-    with Workspace.open(Path(job["folder"]) / "index.kraq") as space:
+    settings = read_settings(settings_of(job))
+    with Workspace.open(Path(job["folder"]) / "index.kraq", settings=settings) as space:
         retriever = space.retriever(job["mode"])
 
         def passages(question: str) -> Passages:

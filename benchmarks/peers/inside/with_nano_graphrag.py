@@ -5,9 +5,8 @@
 Its own function for embeddings takes no other dimension than 1,536, so it is given one that does the same.
 """
 
-import csv
-import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ from job import DIMENSION, EMBEDDING_MODEL, KEY, Passages, read_articles, run, w
 from nano_graphrag import GraphRAG, QueryParam
 from nano_graphrag._utils import wrap_embedding_func_with_attrs
 from openai import AsyncOpenAI
+
+ROW = re.compile(r'\n"?\d+"?,\t"')  # its tables leave quotes and line ends in a text as they are
 
 
 def opened(job: dict[str, Any]) -> GraphRAG:
@@ -61,7 +62,7 @@ def retrieve(job: dict[str, Any]) -> None:
         if job["mode"] == "naive":
             return str(context).split("--New Chunk--\n")
         table = str(context).split("-----Sources-----")[1].split("```csv")[1].rsplit("```", 1)[0].strip()
-        return [row[1] for row in csv.reader(io.StringIO(table), skipinitialspace=True)][1:]
+        return [text.removesuffix('"') for text in ROW.split(table)[1:]]
 
     write_passages(job, passages)
 
