@@ -88,7 +88,11 @@ def measure(path: Path, real: Vectors, size: int, queries: Vectors) -> Iterator[
     seconds = time.process_time() - start
     quick, exact = Packed.open(path, real.shape[1]), Packed.open(path, real.shape[1], exact=True)
     bits = sum(part.nbytes for part in (quick.signs.half, quick.signs.rest)) if quick.signs else 0
-    print(json.dumps({"size": size, "MB": path.stat().st_size >> 20, "of these signs": bits >> 20, "s": round(seconds, 1)}))
+    print(
+        json.dumps(
+            {"size": size, "MB": path.stat().st_size >> 20, "of these signs": bits >> 20, "s": round(seconds, 1)}
+        )
+    )
     masks = {"all": None, "a half allowed": chance.random(size) < 0.5, "1 % allowed": chance.random(size) < 0.01}
     for k, name in ((15, "all"), (15, "a half allowed"), (15, "1 % allowed"), (100, "all")):
         mask = masks[name]

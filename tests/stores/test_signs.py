@@ -194,3 +194,25 @@ def test_an_index_is_searched_as_its_settings_say_until_somebody_says_otherwise(
         index.exact = True
         index.question_vectors.upsert(*points)
         assert len(index.question_vectors.search(queries(1), 5)[0]) == 5
+
+
+@pytest.mark.parametrize(("scattered", "useful"), [(False, True), (True, False)])
+def test_points_that_signs_cannot_tell_apart_are_all_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scattered: bool, useful: bool
+) -> None:
+    monkeypatch.setattr(signs, "KEPT", 40)
+    chance = np.random.default_rng(0)
+    ids, _ = clustered(N_POINTS)
+    rows = chance.standard_normal((N_POINTS, 256))
+    if not scattered:
+        rows = chance.standard_normal((200, 256))[chance.integers(200, size=N_POINTS)] + 0.3 * rows
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    with closing(LocalVectorStore(tmp_path / "many", 256)) as store:
+        store.upsert(ids, rows.astype(np.float32))
+        store.seal()
+    assert (Packed.open(tmp_path / "many", 256).signs is not None) == useful
+    with closing(LocalVectorStore(tmp_path / "many", 256)) as store:
+        hits = store.search(rows[:20].astype(np.float32), 10)
+    with closing(LocalVectorStore(tmp_path / "many", 256, exact=True)) as store:
+        best = store.search(rows[:20].astype(np.float32), 10)
+    assert recall(hits, best) == 1.0 if scattered else recall(hits, best) > 0.9

@@ -64,8 +64,8 @@ class Postings:
 class Packed:
     """`ids` are uint8 `[n, 16]`, ascending; `dense` is float32 `[n, dimension]`, rows L2-normalised.
 
-    Without `signs` every point is compared with a query: where there are few, in the files of older versions, and where
-    that was asked for.
+    Without `signs` every point is compared with a query: where there are few, in the files of older versions, where
+    signs do not tell the points apart, and where that was asked for.
     """
 
     ids: NDArray[np.uint8]
@@ -103,7 +103,7 @@ class Packed:
         )
         has_signs = "signs.half" in arrays and not exact
         signs = Signs(*(arrays[f"signs.{part}"] for part in Signs.__slots__)) if has_signs else None
-        return cls(arrays["ids"], arrays["dense"], words, tags, signs)
+        return cls(arrays["ids"], arrays["dense"], words, tags, signs if signs and signs.are_useful else None)
 
     def __len__(self) -> int:
         return len(self.ids)

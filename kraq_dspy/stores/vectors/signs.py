@@ -8,7 +8,8 @@ vectors themselves, which is the caller's part (Jégou and others, "Searching in
 coding", ICASSP 2011).
 
 There are no lists and no graph: any mask may be laid over the rows, and signs depend on which rows there are, not on
-how they came.
+how they came. Vectors in which no row is much nearer than the others (of another encoder, or made up) cannot be told
+apart so; that is tried on a sample when the signs are made, and then all rows are compared.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,6 +35,9 @@ _SAMPLE = 16_384  # rows that components and bounds are taken from
 _WIDER = 6  # rows that are compared by all signs, for each that is left
 _EACH = 40  # rows that are left, for each one that is asked for
 _BLOCK = 16_384  # rows that are compared at once, near the processor
+_PROBES = 128  # rows of the sample whose nearest ones are looked for
+_ASKED = 15  # nearest ones, of all rows
+_LEAST_FOUND = 0.9  # share of them below which signs are of no use
 _FORBIDDEN = 255  # for a row out of the mask: more signs than there are in a half
 
 
@@ -53,6 +57,11 @@ class Signs:
     def of_none(cls, n_rows: int, dimension: int) -> "Signs":
         center, planes = np.zeros(dimension, np.float32), np.zeros((dimension, 2 * _HALF * 64), np.float32)
         return cls(center, planes, np.zeros((_HALF, n_rows), np.uint64), np.zeros((n_rows, _HALF), np.uint64))
+
+    @property
+    def are_useful(self) -> bool:
+        """Whether the rows can be told apart by them; else there are no planes."""
+        return bool(self.planes.any())
 
     def help_with(self, k: int) -> bool:
         """Whether few enough rows would be left for `k` that it is quicker than to compare all."""
@@ -133,7 +142,10 @@ class SignWriter:
         if self._n_coded == 0:
             if self._n_waiting < min(len(self.signs.rest), _SAMPLE):
                 return
-            self.signs.center[:], self.signs.planes[:] = _fitted(np.concatenate(self._waiting))
+            sample = np.concatenate(self._waiting)
+            center, planes = _fitted(sample)
+            if _share_found(sample, _coded(sample - center, planes), len(self.signs.rest)) >= _LEAST_FOUND:
+                self.signs.center[:], self.signs.planes[:] = center, planes
         for rows in self._waiting:
             codes = _coded(rows - self.signs.center, self.signs.planes)
             some = slice(self._n_coded, self._n_coded + len(rows))
@@ -153,6 +165,25 @@ def _fitted(sample: Vectors) -> tuple[Vectors, Vectors]:
         leading = components[:, ::-1][:, :n_most]
         halves.append(leading @ _turned(leading.shape[1], _HALF * 64, chance))
     return center, np.concatenate(halves, axis=1).astype(np.float32)
+
+
+def _share_found(sample: Vectors, codes: Codes, n_rows: int) -> float:
+    """The share of the nearest rows that `Signs.nearby` would leave, were as large a part of the sample asked for and
+    left as of all `n_rows`."""
+    part = len(sample) / n_rows
+    k, n_left = max(1, round(_ASKED * part)), max(2, round(KEPT * part))
+    found = 0
+    probes = range(min(_PROBES, len(sample)))
+    for probe in probes:
+        cosines = sample @ sample[probe]
+        cosines[probe] = -np.inf
+        differ = np.bitwise_count(codes ^ codes[probe])
+        by_half = _sum(differ[:, :_HALF].T)
+        by_half[probe] = len(codes[probe]) * 64
+        some = np.argsort(by_half, kind="stable")[: _WIDER * n_left]
+        left = some[np.argsort(_sum(differ[some].T), kind="stable")[:n_left]]
+        found += len(np.intersect1d(np.argsort(-cosines)[:k], left))
+    return found / (k * len(probes))
 
 
 def _turned(n_components: int, n_planes: int, chance: np.random.Generator) -> NDArray[np.float64]:
