@@ -72,12 +72,12 @@ def combined(n: int, alpha: float) -> Variant:
     return rank
 
 
-def with_asked(corpus: Corpus, query: Vectors, k: int, asked: Sequence[int], alpha: float) -> Ranking:
-    """The share `alpha` for the question, the rest for the stored questions in the rows `asked`."""
-    budget = share_budget(k, max(1, len(asked)), alpha)
+def with_asked(corpus: Corpus, query: Vectors, k: int, auxiliary: Sequence[int], alpha: float) -> Ranking:
+    """The share `alpha` for the question, the rest for the stored questions in the rows `auxiliary`."""
+    budget = share_budget(k, max(1, len(auxiliary)), alpha)
     scores = corpus.passages @ query
     ranking = top(scores, budget.main)
-    for row in asked:
+    for row in auxiliary:
         if budget.each:
             ranking += top(corpus.passages @ corpus.questions[row], budget.each, ranking)
     return ranking + top(scores, k - len(ranking), ranking)
@@ -117,18 +117,18 @@ def one_a_level(alpha: float) -> Variant:
 
     def rank(corpus: Corpus, query: Vectors, k: int) -> Ranking:
         similarity = corpus.questions @ query
-        asked = [
+        auxiliary = [
             int(rows[np.argmax(similarity[rows])])
             for level in sorted({int(level) for level in corpus.levels})[:3]
             if len(rows := np.flatnonzero(corpus.levels == level))
         ]
-        return with_asked(corpus, query, k, asked, alpha)
+        return with_asked(corpus, query, k, auxiliary, alpha)
 
     return rank
 
 
 def descent(alpha: float) -> Variant:
-    """From the nearest broadest question down to the nearest below it, and so on; the last two are asked."""
+    """From the nearest broadest question down to the nearest below it, and so on; the last two are auxiliary."""
 
     def rank(corpus: Corpus, query: Vectors, k: int) -> Ranking:
         similarity = corpus.questions @ query
@@ -147,25 +147,25 @@ def unlike(n: int, alpha: float, weight: float) -> Variant:
 
     def rank(corpus: Corpus, query: Vectors, k: int) -> Ranking:
         near = top(corpus.questions @ query, 20)
-        asked = near[:1]
-        while len(asked) < min(n, len(near)):
-            rest = [row for row in near if row not in asked]
+        auxiliary = near[:1]
+        while len(auxiliary) < min(n, len(near)):
+            rest = [row for row in near if row not in auxiliary]
             value = weight * (corpus.questions[rest] @ query)
-            value -= (1 - weight) * (corpus.questions[rest] @ corpus.questions[asked].T).max(axis=1)
-            asked.append(rest[int(np.argmax(value))])
-        return with_asked(corpus, query, k, asked, alpha)
+            value -= (1 - weight) * (corpus.questions[rest] @ corpus.questions[auxiliary].T).max(axis=1)
+            auxiliary.append(rest[int(np.argmax(value))])
+        return with_asked(corpus, query, k, auxiliary, alpha)
 
     return rank
 
 
 def reranked(n: int, weight: float) -> Variant:
-    """Every passage by its similarity to the question and to the asked ones, those by theirs (thesis, 6.2.2)."""
+    """Every passage by its similarity to the question and to the auxiliary ones, those by theirs (thesis, 6.2.2)."""
 
     def rank(corpus: Corpus, query: Vectors, k: int) -> Ranking:
         similarity = corpus.questions @ query
-        asked = top(similarity, n)
+        auxiliary = top(similarity, n)
         scores = corpus.passages @ query
-        for row in asked:
+        for row in auxiliary:
             scores = scores + weight / n * similarity[row] * (corpus.passages @ corpus.questions[row])
         return top(scores, k)
 

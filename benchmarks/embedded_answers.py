@@ -61,9 +61,9 @@ def with_passages(dataset: Dataset, limit: int) -> list[tuple[Example, list[str]
     """`limit` questions that have a gold answer and evidence, drawn by a seed, with the passages to read."""
     draw = random.Random(2)
     texts = {document.id: f"{document.title}\n{document.text}".strip() for document in dataset.documents}
-    asked = [one for one in dataset.examples if one.answers and (one.context_ids or one.supporting_ids)]
+    answerable = [one for one in dataset.examples if one.answers and (one.context_ids or one.supporting_ids)]
     rows = []
-    for example in draw.sample(asked, min(limit, len(asked))):
+    for example in draw.sample(answerable, min(limit, len(answerable))):
         drawn = () if example.context_ids else draw.sample(sorted(texts), DRAWN)
         ids = dict.fromkeys((*example.context_ids, *example.supporting_ids, *drawn))
         rows.append((example, [texts[id] for id in ids if id in texts]))

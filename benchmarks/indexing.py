@@ -43,10 +43,10 @@ def _rows(data: Path, limit: int | None) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines][:limit]
 
 
-def measure(documents: Iterable[Document], server: StandIn, given: Settings) -> dict[str, Any]:
+def measure(documents: Iterable[Document], server: StandIn, base: Settings) -> dict[str, Any]:
     server.reset()
     settings = dataclasses.replace(
-        given,
+        base,
         encoder=EncoderSettings(name="stand-in", api_base=server.url),
         run=RunSettings(concurrency=CONCURRENCY),
         roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=server.url)},

@@ -20,6 +20,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.lms.engines.embedded import EmbeddedEngine
+from kraq_dspy.lms.engines.engine import Inner
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")
 PROPOSALS = (
@@ -99,7 +100,7 @@ class Learner:
         return "\n\n".join([*parts, "[[ ## completed ## ]]"])
 
 
-def learner_model(engine: Learner | None = None, name: str = "learner") -> dspy.LM:
+def learner_model(engine: Inner | None = None, name: str = "learner") -> dspy.LM:
     return dspy.LM(name, engine=engine or Learner(), cache=False, num_retries=0)
 
 

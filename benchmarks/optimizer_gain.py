@@ -41,9 +41,14 @@ def judging(data: Path, count: int) -> list[Row]:
     """Half of the gold answers are wrapped in a sentence, so that a verdict takes more than comparing strings."""
     rows: list[Row] = []
     for number, each in enumerate(made_from(load(data, "hotpotqa", limit=count, seed=0))):
-        answer = f"I think that it was {each.asked.answer} in the end" if number % 3 else each.asked.answer
+        answer = f"I think that it was {each.answered.answer} in the end" if number % 3 else each.answered.answer
         rows.append(
-            {"question": each.asked.question, "answers": list(each.asked.gold), "answer": answer, "right": each.right}
+            {
+                "question": each.answered.question,
+                "answers": list(each.answered.gold),
+                "answer": answer,
+                "right": each.right,
+            }
         )
     return rows[:count]
 

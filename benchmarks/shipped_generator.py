@@ -120,11 +120,11 @@ def stands_alone(question: str) -> bool:
 
 def said_about(question: str, texts: Sequence[str]) -> str:
     """Of each text the sentence that shares most words with the question, and its neighbours while there is room."""
-    asked = set(WORD.findall(question.casefold()))
+    sought = set(WORD.findall(question.casefold()))
     parts = []
     for text in texts:
         sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
-        place = max(range(len(sentences)), key=lambda at: len(asked & set(WORD.findall(sentences[at].casefold()))))
+        place = max(range(len(sentences)), key=lambda at: len(sought & set(WORD.findall(sentences[at].casefold()))))
         chosen = {place}
         for near in (place - 1, place + 1, place - 2):
             if 0 <= near < len(sentences):
@@ -154,8 +154,8 @@ def ask(options: Any) -> None:
     def question_of(pair: dict[str, Any]) -> dict[str, Any]:
         began = time.monotonic()
         with dspy.context(lm=lm, adapter=KraqAdapter()):
-            asked = program(summary=pair["summary"]).question
-        return {"id": pair["id"], "question": asked, "seconds": round(time.monotonic() - began, 2)}
+            question = program(summary=pair["summary"]).question
+        return {"id": pair["id"], "question": question, "seconds": round(time.monotonic() - began, 2)}
 
     with ThreadPoolExecutor(options.concurrency) as pool, file.open("a", encoding="utf-8") as lines:
         for row in pool.map(question_of, pairs):

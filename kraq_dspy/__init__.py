@@ -1,4 +1,4 @@
-"""Knowledge-graph representative questions (KRAQ) for retrieval-augmented generation, as DSPy programs.
+"""Finds a corpus's representative questions (KRAQ) and answers with them, as DSPy programs.
 
     import kraq_dspy as kraq
 

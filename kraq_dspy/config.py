@@ -1,4 +1,4 @@
-"""Frozen settings, read once from `kraq.toml` and overridden from the command line.
+"""Declares the settings: frozen, read once from `kraq.toml` and overridden from the command line.
 
 Every section of the file is one class here; unknown sections and keys are refused by name. The text under a field
 describes it in docs/reference/settings.md. Example:

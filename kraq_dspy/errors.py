@@ -1,4 +1,4 @@
-"""The whole error tree on one page. Every message says what was found, what was expected and what to do next."""
+"""Shows the whole error tree on one page. Every message says what is wrong, what was expected and what to do next."""
 
 import difflib
 from collections.abc import Iterable, Iterator

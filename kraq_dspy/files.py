@@ -1,5 +1,6 @@
 """Writes files whole or not at all, appends and reads whole lines, and locks files against other processes."""
 
+import errno
 import gzip
 import json
 import os
@@ -15,15 +16,15 @@ from kraq_dspy.errors import KraqError
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: int) -> None:
+    def _lock(file: int, shared: bool) -> None:
         os.lseek(file, 1 << 30, os.SEEK_SET)  # a byte far behind the text, which others can then still read
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         os.lseek(file, 0, os.SEEK_SET)
 else:
     import fcntl
 
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _lock(file: int, shared: bool) -> None:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -90,16 +91,16 @@ def json_objects(path: Path, failure: type[KraqError], what: str) -> Iterator[tu
         raise failure(f"Cannot read {what} {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def try_lock(file: int) -> bool:
-    """Lock an open file for this descriptor alone, until it is closed; False where another one has it.
+def try_lock(file: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file for this descriptor alone, or together with others that share it, until it is closed.
 
-    The system releases the lock when the process ends, however it ends. A second descriptor of the same process is
-    refused too.
+    False where another one has it, None where the file system knows no locks. The system releases the lock when the
+    process ends, however it ends. A second descriptor of the same process is refused too. Windows knows no shared lock.
     """
     try:
-        _lock(file)
-    except OSError:
-        return False
+        _lock(file, shared)
+    except OSError as error:
+        return None if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP) else False
     return True
 
 

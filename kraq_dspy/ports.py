@@ -1,4 +1,4 @@
-"""The seams: what the programs need of encoders, stores and retrievers, and nothing more."""
+"""Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext

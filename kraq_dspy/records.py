@@ -1,4 +1,4 @@
-"""Every record that crosses a file boundary, in the order in which the pipeline makes them.
+"""Defines every record that crosses a file boundary, in the order in which the pipeline makes them.
 
 Document -> Chunk -> Extraction -> Entity, Relationship, Claim -> Community -> Summary -> Question -> Hit.
 

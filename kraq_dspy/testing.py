@@ -76,8 +76,8 @@ def check_store(store: VectorStore) -> None:
     _require(len(store.search(near, 99)[0]) == 3, "gives what there is where more is asked for")
     _require(store.search(vectors[:0], 2) == [], "takes no vectors at all")
     _require([id for id, _ in store.search(near, 2, exclude=ids[:1])[0]] == [ids[1], ids[2]], "leaves out the excluded")
-    for wanted in ("d2", ["d2", "d9"]):
-        [hits] = store.search(near, 9, filters={"document_id": wanted})
+    for document_id in ("d2", ["d2", "d9"]):
+        [hits] = store.search(near, 9, filters={"document_id": document_id})
         _require({id for id, _ in hits} == set(ids[1:]), "keeps to its filters")
     _require({id for id, _ in store.search_text("apple", 9)} == set(ids[:2]), "finds points by a word they have")
     _require([id for id, _ in store.search_text("apple", 9, exclude=ids[:1])] == [ids[1]], "excludes among words too")

@@ -1,6 +1,5 @@
 """Gives all tests a keyword embedder that a reader can work out by hand, and the way to the shared data sets."""
 
-import importlib.util
 import json
 import logging
 import os
@@ -18,7 +17,6 @@ from hypothesis import settings
 from kraq_dspy.ports import Vectors
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS = ROOT / "benchmarks"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -69,18 +67,6 @@ class KeywordEmbedder:
 @pytest.fixture(scope="session")
 def keyword_embedder() -> type[KeywordEmbedder]:
     return KeywordEmbedder
-
-
-@pytest.fixture(scope="session")
-def stand_in() -> Any:
-    """Starts the stand-in model server of the benchmarks: `with stand_in(latency_ms=20) as server: server.url`."""
-    spec = importlib.util.spec_from_file_location("stand_in", BENCHMARKS / "stand_in.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["stand_in"] = module
-    spec.loader.exec_module(module)
-    return module.stand_in
 
 
 class WarmShell:

@@ -21,18 +21,18 @@ class Watcher(BaseCallback):
         self.ended = 0
         self.models: list[str] = []
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_module_start(self, call_id: str, instance: dspy.Module, inputs: dict[str, Any]) -> None:
         self.begun.append(type(instance).__name__)
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_lm_start(self, call_id: str, instance: dspy.BaseLM, inputs: dict[str, Any]) -> None:
         self.models.append(instance.model)
 
-    def on_lm_end(self, call_id: str, outputs: Any, exception: Exception | None = None) -> None:
+    def on_lm_end(self, call_id: str, outputs: object, exception: Exception | None = None) -> None:
         self.ended += 1
 
 
 class Broken(BaseCallback):
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def on_lm_start(self, call_id: str, instance: dspy.BaseLM, inputs: dict[str, Any]) -> None:
         raise RuntimeError("broken callback")
 
 

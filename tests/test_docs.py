@@ -83,13 +83,16 @@ def test_the_data_model_is_what_the_code_says() -> None:
 
 def test_the_docstring_of_a_program_names_every_key_of_its_prediction() -> None:
     reference = script("datamodel_reference")
-    told = {
+    described = {
         spec.name: reference.told_of_prediction(reference.class_named(spec.class_name))
         for spec in PROGRAMS.own.values()
     }
-    told["efficient"] += told["speculative"]  # which it names
+    described["efficient"] += described["speculative"]  # which it names
     missing = [
-        (spec.name, key) for spec in PROGRAMS.own.values() for key in spec.keys if f"`{key}`" not in told[spec.name]
+        (spec.name, key)
+        for spec in PROGRAMS.own.values()
+        for key in spec.keys
+        if f"`{key}`" not in described[spec.name]
     ]
     assert missing == []
 

@@ -1,10 +1,13 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from kraq_dspy import files
 from kraq_dspy.files import append_line, drop_torn_line, replaced, try_lock
 
 
@@ -63,6 +66,29 @@ def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
         assert not try_lock(second.fileno())
         first.close()
         assert try_lock(second.fileno())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no shared lock")
+def test_a_lock_may_be_shared_and_then_nobody_has_it_alone(tmp_path: Path) -> None:
+    with (
+        open(tmp_path / "lock", "wb") as one,
+        open(tmp_path / "lock", "wb") as other,
+        open(tmp_path / "lock", "wb") as alone,
+    ):
+        assert try_lock(one.fileno(), shared=True)
+        assert try_lock(other.fileno(), shared=True)
+        assert try_lock(alone.fileno()) is False
+
+
+def test_a_file_system_without_locks_is_told_from_a_lock_that_another_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: int, shared: bool) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(files, "_lock", refuse)
+    with open(tmp_path / "lock", "wb") as file:
+        assert try_lock(file.fileno()) is None
 
 
 def test_lines_are_appended_and_one_that_was_cut_off_is_dropped(tmp_path: Path) -> None:

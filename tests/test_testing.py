@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
-from kraq_dspy.programs.retrievers.in_memory import Corpus
+from kraq_dspy.programs.retrievers.in_memory import Corpus, as_question_finder
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.testing import BrokenContractError, check_engine, check_program, check_retriever
@@ -58,7 +58,7 @@ def test_a_corpus_in_memory_keeps_the_contract(keyword_embedder: type[KeywordEmb
         (lambda question, k: [], "finds something"),
     ],
 )
-def test_a_retriever_that_breaks_it_is_told_how(reply: Any, says: str) -> None:
+def test_a_retriever_that_breaks_it_is_told_how(reply: Callable[[str, int], Any], says: str) -> None:
     with pytest.raises(BrokenContractError, match=says):
         check_retriever(Promising(reply), ["Which river?"])
 
@@ -86,8 +86,9 @@ def test_a_model_that_changes_its_mind_is_refused() -> None:
 
 
 def test_programs_of_this_library_keep_the_contract_of_programs(keyword_embedder: type[KeywordEmbedder]) -> None:
-    corpus = Corpus.from_texts(TEXTS, embedder=keyword_embedder("river", "bridge", "castle"))
-    questions = corpus.question_finder(["Which bridges are there?", "Which castles are there?"])
+    embedder = keyword_embedder("river", "bridge", "castle")
+    corpus = Corpus.from_texts(TEXTS, embedder=embedder)
+    questions = as_question_finder(["Which bridges are there?", "Which castles are there?"], embedder)
     with dspy.context(lm=make_lm(RoleSettings())):
         check_program(TraditionalRAG(lambda question: TEXTS), "Which river is there?")
         check_program(CombinedRetrieveRAG(corpus.retriever, questions, k=3), "Which river is there?")
@@ -99,11 +100,11 @@ def test_a_program_that_breaks_it_is_told_how() -> None:
             super().__init__()
             self.answer = dspy.Predict("question -> answer")
 
-        def forward(self, question: str) -> Any:
+        def forward(self, question: str) -> dspy.Prediction:
             return self.answer(question=question)
 
     class Remembering(Bare):
-        def forward(self, question: str) -> Any:
+        def forward(self, question: str) -> dspy.Prediction:
             self.last = question
             return dspy.Prediction(answer=self.answer(question=question).answer, hits=[])
 

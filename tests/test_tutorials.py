@@ -11,8 +11,8 @@ NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
 
 def cells(notebook: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(notebook.read_text("utf-8"))["cells"]
-    return found
+    cells: list[dict[str, Any]] = json.loads(notebook.read_text("utf-8"))["cells"]
+    return cells
 
 
 def test_there_are_five_and_the_page_about_dspy_names_each() -> None:

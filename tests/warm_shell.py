@@ -19,16 +19,16 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def run(asked: dict[str, Any]) -> None:
+def run(command: dict[str, Any]) -> None:
     """In the fork: what the shell does, then the command's own entry point. Does not come back."""
     from kraq_dspy.cli import main
 
     os.environ.clear()
-    os.environ.update(asked["env"])
-    os.chdir(asked["cwd"])
-    for number, name in ((0, os.devnull), (1, asked["stdout"]), (2, asked["stderr"])):
+    os.environ.update(command["env"])
+    os.chdir(command["cwd"])
+    for number, name in ((0, os.devnull), (1, command["stdout"]), (2, command["stderr"])):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
-    sys.argv = ["kraq", *asked["words"]]
+    sys.argv = ["kraq", *command["words"]]
     code = 1
     try:
         main()
@@ -47,8 +47,8 @@ if __name__ == "__main__":
     for name in IMPORTED:
         importlib.import_module(name)
     for line in sys.stdin:
-        asked = json.loads(line)
+        command = json.loads(line)
         child = os.fork()
         if child == 0:
-            run(asked)
+            run(command)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

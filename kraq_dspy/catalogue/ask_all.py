@@ -35,7 +35,7 @@ class AnswerKeeper:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskReport:
     """What failed, and how many calls were paid for."""
 
     failures: tuple[Failure, ...]
@@ -52,7 +52,7 @@ def ask_all(
     lm: dspy.BaseLM | None = None,
     models: LanguageModels,
     progress: Progress,
-) -> Asked:
+) -> AskReport:
     """Hand each prediction to `store`, with its item's id, as soon as it is there; `total` is the number of items.
 
     Steps of the program without a model of their own ask `lm`. Raises ModelError when nothing but failures happens, and
@@ -71,4 +71,4 @@ def ask_all(
     progress.start(stage, total)
     run_coroutine(ask())
     progress.finish(stage)
-    return Asked(tuple(keeper.failures), models.meter.total().calls - calls)
+    return AskReport(tuple(keeper.failures), models.meter.total().calls - calls)

@@ -1,4 +1,4 @@
-"""Question-answer pairs from passages, and three critics that let only the best pass (QA search paper, 4.2)."""
+"""Makes question-answer pairs from passages; three critics let only the best pass (QA search paper, 4.2)."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar

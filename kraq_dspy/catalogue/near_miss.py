@@ -1,4 +1,4 @@
-"""Questions that read alike and ask something else: what rules can see without a model, in any language that they know.
+"""Finds by rules questions that read alike and ask something else, in any language that the rules know.
 
 A rule speaks only where the two texts contradict each other; what one of them merely leaves out is for a model to
 judge. Of stories with a question in them, only numbers and names are compared: in doctors' pairs, negations and

@@ -40,7 +40,7 @@ class AnswersReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ReviewFilter:
     """Entries that wait, of a status ("pending" or "stale") and of a class of failures; at most `limit` of them."""
 
     status: str = "pending"
@@ -125,7 +125,7 @@ def answer_with_model(
     catalogue: Catalogue,
     models: LanguageModels,
     retriever: Callable[[], Retriever],
-    which: Waiting | None = None,
+    which: ReviewFilter | None = None,
     *,
     by: str | None = None,
     approve: bool = False,
@@ -139,7 +139,7 @@ def answer_with_model(
     """
     started = perf_counter()
     lm = models["teacher" if models.has_own("teacher") else "answerer"]
-    which = which or Waiting()
+    which = which or ReviewFilter()
     listed = [one for one in waiting(catalogue, which.status, which.failure) if one.status == "stale" or not one.answer]
     entries = {str(entry.number): entry for entry in listed[: which.limit]}
     chunks = set(index.ids(Chunk))

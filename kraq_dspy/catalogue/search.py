@@ -1,4 +1,4 @@
-"""QA search in front of any program: a question that was answered before gets the answer that was prepared.
+"""Puts QA search before any program: a question that was answered before gets the answer that was prepared.
 
 The paper's Algorithm 1, with three things of our own: candidates narrowed by embedding, a second look at what was
 found, and a record of what the program behind it failed at.
@@ -51,7 +51,7 @@ class PreparedAnswers(Protocol):
     def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
         """Up to `k`, of the most similar questions, best first."""
 
-    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
 
     def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:

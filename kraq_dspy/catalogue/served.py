@@ -62,8 +62,8 @@ class ServedAnswers(SharedByCopies):
                 self._vectors.sync(STAGE)
             return [self._entries[int(number)] for number, _ in self._vectors(question, k, vector=vector)]
 
-    def collect(self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
-        self.catalogue.collect(question, given, evidence, failure)
+    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        self.catalogue.collect(question, answer, evidence, failure)
 
     def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
         sources = self._sources(list(dict.fromkeys(document_ids)))

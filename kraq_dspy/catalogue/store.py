@@ -191,7 +191,7 @@ class Catalogue(SharedByCopies):
             entries.remove(_existing(entries, number, version), by)
 
     def collect(
-        self, question: str, given: str, evidence: Sequence[AnswerEvidence], failure: str = ""
+        self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = ""
     ) -> CatalogueEntry:
         """Note that a program failed at a question: a pending entry, or one more failure of the entry that is there."""
         question = question.strip()
@@ -204,7 +204,7 @@ class Catalogue(SharedByCopies):
                     "",
                     "pending",
                     origin="failed",
-                    given=given,
+                    given=answer,
                     evidence=tuple(evidence),
                     asked=1,
                     failure=failure,
@@ -212,7 +212,7 @@ class Catalogue(SharedByCopies):
                 return entries.insert(entry, question_key(question), "asked", "")
             failed_again = dataclasses.replace(
                 old,
-                given=given or old.given,
+                given=answer or old.given,
                 evidence=tuple(evidence) or old.evidence,
                 asked=old.asked + 1,
                 failure=failure or old.failure,

@@ -75,12 +75,14 @@ def make_synthetic_pairs(
     progress = progress or SilentProgress()
     plan = plan or SyntheticPlan()
     status = "approved" if approve else "pending"
-    making = _Making(index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, status, progress)
-    return run_coroutine(making.run(plan.chunks, plan.limit))
+    synthesis = _PairSynthesis(
+        index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, status, progress
+    )
+    return run_coroutine(synthesis.run(plan.chunks, plan.limit))
 
 
 @dataclass
-class _Making:
+class _PairSynthesis:
     index: Index
     catalogue: Catalogue
     models: LanguageModels

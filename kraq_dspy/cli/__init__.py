@@ -1,4 +1,4 @@
-"""The program `kraq`: one file a command, in the folders of its help; heavy imports wait until a command runs."""
+"""Runs the program `kraq`: one file a command, in the folders of its help; heavy imports wait until a command runs."""
 
 import sys
 

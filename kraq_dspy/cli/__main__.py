@@ -1,4 +1,4 @@
-"""`python -m kraq_dspy.cli` is `kraq`."""
+"""Runs `kraq` as `python -m kraq_dspy.cli`."""
 
 from kraq_dspy.cli import main
 

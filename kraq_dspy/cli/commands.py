@@ -1,4 +1,4 @@
-"""The table of commands: in which group of help each stands, and under which name."""
+"""Lists the commands: in which group of help each stands, and under which name."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The `kraq` program: its own options, and what every failure looks like to a shell."""
+"""Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
 import logging
 import os

@@ -58,7 +58,7 @@ def load_documents(
 def _load(
     root: Path, settings: ReadSettings, skip_ids: frozenset[str], keep_duplicates: bool
 ) -> Iterator[Document | Failure]:
-    earlier = _Earlier(keep_duplicates)
+    earlier = _DuplicateFilter(keep_duplicates)
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -79,7 +79,7 @@ def _load(
     )
 
 
-def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_Earlier") -> Iterator[Document | Failure]:
+def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_DuplicateFilter") -> Iterator[Document | Failure]:
     n_failures = 0
     last = ""
     for row in _with_named_columns(_read(file, settings), settings):
@@ -128,7 +128,7 @@ def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(str(error))
 
 
-def _document(row: Row, file: CorpusFile, earlier: "_Earlier") -> Document | BadRow:
+def _document(row: Row, file: CorpusFile, earlier: "_DuplicateFilter") -> Document | BadRow:
     if not row.text.strip():
         return BadRow("The text is empty.", row.key)
     unnamed = f"{file.source}#{row.key}" if row.key else file.source
@@ -143,7 +143,7 @@ def _document(row: Row, file: CorpusFile, earlier: "_Earlier") -> Document | Bad
     return BadRow(problem, row.key) if problem else document
 
 
-class _Earlier:
+class _DuplicateFilter:
     """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
 
     def __init__(self, keep_duplicates: bool) -> None:

@@ -23,7 +23,7 @@ _PHONE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Personal:
+class PersonalSpan:
     """A stretch of text that names or reaches a person: `text[start:end]` is an EMAIL, a PHONE or a CARD."""
 
     kind: str
@@ -31,12 +31,12 @@ class Personal:
     end: int
 
 
-def find_personal(text: str) -> list[Personal]:
+def find_personal(text: str) -> list[PersonalSpan]:
     """In order, without overlaps. Card numbers are those whose check digit is right.
 
     By form alone: phone numbers in unusual spelling are missed, and a number that looks like one is taken for one.
     """
-    spans: list[Personal] = []
+    spans: list[PersonalSpan] = []
     for candidate in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
         if not spans or candidate.start >= spans[-1].end:
             spans.append(candidate)
@@ -69,13 +69,13 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
     )
 
 
-def _candidates(text: str) -> Iterator[Personal]:
+def _candidates(text: str) -> Iterator[PersonalSpan]:
     if "@" in text:
-        yield from (Personal(EMAIL, *match.span()) for match in _EMAIL.finditer(text))
+        yield from (PersonalSpan(EMAIL, *match.span()) for match in _EMAIL.finditer(text))
     for match in _CARD.finditer(text):
         if _checks(match[0]):
-            yield Personal(CARD, *match.span())
-    yield from (Personal(PHONE, *match.span()) for match in _PHONE.finditer(text))
+            yield PersonalSpan(CARD, *match.span())
+    yield from (PersonalSpan(PHONE, *match.span()) for match in _PHONE.finditer(text))
 
 
 def _checks(number: str) -> bool:

@@ -75,17 +75,11 @@ class MetricColumn:
     scores: Mapping[str, float]
     failures: Mapping[str, str]
 
-    def mean(self, *, failed_as: float | None = None) -> float:
-        """Mean over the scored questions, or over all with `failed_as` for those that failed.
-
-        Raises EvaluationError when nothing is left to average.
-        """
-        values = list(self.scores.values())
-        if failed_as is not None:
-            values += [failed_as] * len(self.failures)
-        if not values:
+    def mean(self) -> float:
+        """Mean over the scored questions. Raises EvaluationError when there are none."""
+        if not self.scores:
             raise EvaluationError(f"No question has a score; {len(self.failures)} failed.")
-        return math.fsum(values) / len(values)
+        return math.fsum(self.scores.values()) / len(self.scores)
 
 
 class RowWriter:

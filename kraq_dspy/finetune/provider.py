@@ -1,4 +1,4 @@
-"""Local LoRA for DSPy's own fine-tuning optimizers: `dspy.BootstrapFinetune` and `dspy.BetterTogether`.
+"""Trains LoRA adapters here for DSPy's own optimizers: `dspy.BootstrapFinetune` and `dspy.BetterTogether`.
 
 lm = finetunable_lm(RoleSettings(model="transformers/path/to/model"), out=Path("adapters"))
 program.set_lm(lm)

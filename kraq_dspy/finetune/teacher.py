@@ -1,4 +1,4 @@
-"""Pairs from question-answering data, by a teacher; and from an index and reference questions, without one."""
+"""Makes pairs from question-answering data, by a teacher; and from an index and reference questions, without one."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TeachingReport:
     """What a run wrote. `rejected` counts by reason; `known` are rows that an earlier run had decided."""
 
     path: Path
@@ -73,8 +73,8 @@ class PairWriter:
         self.reasons[reason.split(":")[0]] += 1
         self._append(self.rejects, {**pair.row(), "reason": reason})
 
-    def made(self) -> Made:
-        return Made(self.path, self.pairs, dict(self.reasons), self.known)
+    def made(self) -> TeachingReport:
+        return TeachingReport(self.path, self.pairs, dict(self.reasons), self.known)
 
     def _append(self, file: Path, row: Mapping[str, Any]) -> None:
         self._decided.add(row["id"])
@@ -109,7 +109,7 @@ def pairs_from_dataset(
     step: dspy.Predict | None = None,
     limit: int | None = None,
     progress: Progress | None = None,
-) -> Made:
+) -> TeachingReport:
     """Asks the role "teacher" about every question that has evidence. What is in `out` already is not asked again.
 
     `step` asks the teacher, `teaching_step(kind)` by default: with demos of its own it is shown how. A summary that
@@ -164,7 +164,7 @@ def pairs_from_index(
     *,
     source: str,
     least_similarity: float = 0.5,
-) -> Made:
+) -> TeachingReport:
     """Each community's summary with the reference question nearest to it, where that is near enough; asks no model.
 
     A question goes with the community that is nearest to it alone, and a community with one question. Raises

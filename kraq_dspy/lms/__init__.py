@@ -1,0 +1,1 @@
+"""Puts language models to work: roles, engines, structured replies, servers, and the meter of what is paid for."""

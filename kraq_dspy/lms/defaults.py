@@ -49,7 +49,7 @@ def fill_in(
     """Make the program's predictors fall back on `models`: on `role`, or on the one that `roles` has for the attribute
     which holds them. Those that fall back on a role already stay as they are; states and copies stay possible.
 
-    A model that was given for a role (`LanguageModels(given=...)`) is nearer than DSPy's settings: the role's steps
+    A model that was given for a role (`LanguageModels(models=...)`) is nearer than DSPy's settings: the role's steps
     get it as by `set_lm`.
     """
     for name, predictor in program.named_predictors():

@@ -1,4 +1,4 @@
-"""The item at work, and the journal that keeps its answers so that no call is paid twice.
+"""Names the item at work, and defines the journal that keeps its answers so that no call is paid twice.
 
 A stage sets the item before it runs a program on it; every engine below looks here. An answer is written down as it
 arrives, so an item that was interrupted between two calls starts with the first answer in hand.

@@ -1,4 +1,4 @@
-"""Token log-probabilities of a prediction, assigned to the output fields they belong to.
+"""Assigns the log-probabilities of a prediction's tokens to the output fields they belong to.
 
 A model's answer is one stream of tokens with field markers in it. Scores of Speculative RAG need the log-probabilities
 of one field's value, so the bytes of the tokens are put together again, the fields are found the way DSPy's adapters

@@ -9,7 +9,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.lms.adapter_name import with_adapter
-from kraq_dspy.lms.shared_spending import SharedSpending, Spent
+from kraq_dspy.lms.shared_spending import SharedSpending, SpendingTotal
 from kraq_dspy.records import Usage
 
 
@@ -132,12 +132,12 @@ class Meter(SharedByCopies):
             self._note()
             return expected, cost
 
-    def _own(self) -> Spent:
+    def _own(self) -> SpendingTotal:
         prices = self.limits.prices
         cost = sum(prices.get(model, FREE).of(usage) for (_, model), usage in self._usage.items())
-        return Spent(sum(self._usage.values(), Usage()), cost, self._in_flight, self._in_flight_cost)
+        return SpendingTotal(sum(self._usage.values(), Usage()), cost, self._in_flight, self._in_flight_cost)
 
-    def _spent(self) -> Spent:
+    def _spent(self) -> SpendingTotal:
         return self._own() + self.shared.elsewhere() if self.shared else self._own()
 
     def _note(self) -> None:

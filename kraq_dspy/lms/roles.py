@@ -60,7 +60,7 @@ class LanguageModels:
     """The model that does the work of each role, by the role's name.
 
     What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
-    that the settings name for the role, then the embedded one. `given` is a model by role, where "default" stands for
+    that the settings name for the role, then the embedded one. `models` is one by role, where "default" stands for
     the roles that are not named, or one model for all. Models of the settings are made when they are first asked for;
     roles with equal settings share one. Every model counts with `meter`, and keeps to its limits.
     """
@@ -69,7 +69,7 @@ class LanguageModels:
         self,
         settings: Settings | None = None,
         *,
-        given: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
+        models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
         embedder: Embedder | None = None,
         meter: Meter | None = None,
         backoff: Backoff | None = None,
@@ -77,7 +77,7 @@ class LanguageModels:
         """Raises ConfigError for a role that does not exist, TypeError for a model that is none."""
         self.settings = settings or Settings()
         self.meter = meter or Meter()
-        self._given = _by_role(given)
+        self._given = _by_role(models)
         self._embedder = embedder
         self._backoff = backoff
         self._made: dict[RoleSettings, KraqLM] = {}
@@ -152,19 +152,19 @@ def as_models(
     """`models` themselves where they are LanguageModels, else those of the settings with the given ones before them."""
     if isinstance(models, LanguageModels):
         return models
-    return LanguageModels(settings, given=models, embedder=embedder, meter=meter)
+    return LanguageModels(settings, models=models, embedder=embedder, meter=meter)
 
 
-def _by_role(given: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
-    if isinstance(given, dspy.BaseLM):
-        return {"default": given}
-    if given is not None and not isinstance(given, Mapping):
-        raise TypeError(f"models is {given!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
-    for role, lm in (given or {}).items():
+def _by_role(models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
+    if isinstance(models, dspy.BaseLM):
+        return {"default": models}
+    if models is not None and not isinstance(models, Mapping):
+        raise TypeError(f"models is {models!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
+    for role, lm in (models or {}).items():
         _require_role(role)
         if not isinstance(lm, dspy.BaseLM):
             raise TypeError(f"The model of the role {role!r} is {lm!r:.80}; expected a dspy.LM.")
-    return dict(given or {})
+    return dict(models or {})
 
 
 def _require_role(role: str) -> None:

@@ -11,7 +11,7 @@ FIELDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpendingTotal:
     """Answered calls with their tokens and cost, and what the calls in flight are expected to take."""
 
     usage: Usage = NOTHING
@@ -19,8 +19,8 @@ class Spent:
     in_flight: Usage = NOTHING
     in_flight_cost: float = 0.0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
+    def __add__(self, other: "SpendingTotal") -> "SpendingTotal":
+        return SpendingTotal(
             self.usage + other.usage,
             self.cost + other.cost,
             self.in_flight + other.in_flight,
@@ -40,10 +40,10 @@ class SharedSpending:
         self._memory = memory
         self._row = row
         before = self._read(row)
-        self._before = Spent(before.usage, before.cost)
-        self.note(Spent())
+        self._before = SpendingTotal(before.usage, before.cost)
+        self.note(SpendingTotal())
 
-    def note(self, spent: Spent) -> None:
+    def note(self, spent: SpendingTotal) -> None:
         """What this process has spent since it began, all in all."""
         total = self._before + spent
         numbers = (
@@ -54,14 +54,14 @@ class SharedSpending:
         for place, number in enumerate(numbers, self._row * FIELDS):
             self._memory[place] = number
 
-    def elsewhere(self) -> Spent:
+    def elsewhere(self) -> SpendingTotal:
         """What the other processes have spent, and those that had this one's row before."""
         rows = range(len(self._memory) // FIELDS)
         return sum((self._read(row) for row in rows if row != self._row), self._before)
 
-    def _read(self, row: int) -> Spent:
+    def _read(self, row: int) -> SpendingTotal:
         numbers = [self._memory[place] for place in range(row * FIELDS, (row + 1) * FIELDS)]
         calls, prompt, completion = map(int, numbers[:3])
         calls_in_flight, prompt_in_flight, completion_in_flight = map(int, numbers[4:7])
         in_flight = Usage(calls_in_flight, prompt_in_flight, completion_in_flight)
-        return Spent(Usage(calls, prompt, completion), numbers[3], in_flight, numbers[7])
+        return SpendingTotal(Usage(calls, prompt, completion), numbers[3], in_flight, numbers[7])

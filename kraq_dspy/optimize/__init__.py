@@ -1,4 +1,4 @@
-"""Optimizing steps and programs against dev sets, with DSPy's optimizers."""
+"""Optimizes steps and programs against dev sets, with DSPy's optimizers."""
 
 from kraq_dspy.optimize.compiling import Compiled, compile_program, estimate_calls
 from kraq_dspy.optimize.optimizers import OPTIMIZERS, Sizes

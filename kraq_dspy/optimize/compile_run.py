@@ -1,4 +1,4 @@
-"""One compile: measures a program, lets an optimizer learn, and measures again on rows that it never saw."""
+"""Runs one compile: measures a program, lets an optimizer learn, and measures again on rows that it never saw."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""`compile_program`: measure, optimize, measure again on rows that the optimizer never saw, and keep what is better."""
+"""Compiles a program: checks for nothing whether it can be done, has it run, and keeps what is better."""
 
 import contextlib
 import dataclasses

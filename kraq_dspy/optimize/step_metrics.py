@@ -1,4 +1,4 @@
-"""Metrics of single steps, for DSPy's optimizers: each a core scorer in [0, 1] inside a `Metric`."""
+"""Scores single steps, for DSPy's optimizers: each by a core scorer in [0, 1] inside a `Metric`."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,1 +1,1 @@
-"""The pipeline, the retrievers and the question-answering programs."""
+"""Holds the pipeline, the retrievers and the question-answering programs."""

@@ -1,4 +1,4 @@
-"""Combined Retrieve RAG: evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
+"""Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A predictor that shows the demonstrations nearest to its input, out of many."""
+"""Shows a predictor those of many demonstrations that are nearest to its input."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -20,7 +20,8 @@ class Word(str):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Option:
-    """One option as it was declared. `flag` is how the command line spells it; `kinds` are the types that it takes."""
+    """One option as it was declared. `flag` is how the command line spells it; `kinds` are the types that it takes;
+    `counts` says of what in an index it takes so many: "passages", "questions", "reports" or "levels"."""
 
     name: str
     kinds: tuple[Any, ...]
@@ -30,6 +31,7 @@ class Option:
     most: float | None
     choices: tuple[Any, ...]
     flag: str
+    counts: str
 
     @property
     def is_required(self) -> bool:
@@ -90,10 +92,12 @@ def option(
     least: float | None = None,
     most: float | None = None,
     flag: str = "",
+    counts: str = "",
 ) -> Any:
     """A field of a dataclass of options. Numbers below `least` or above `most` are refused; `flag` is the command
-    line's word for it where that is not the field's name."""
-    return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most, "flag": flag})
+    line's word for it where that is not the field's name; `counts` as in `Option`."""
+    facts = {"help": help, "least": least, "most": most, "flag": flag, "counts": counts}
+    return dataclasses.field(default=default, metadata=facts)
 
 
 @cache
@@ -118,6 +122,7 @@ def options_of(kind: Any) -> Mapping[str, Option]:
             facts.get("most"),
             choices,
             flag,
+            facts.get("counts", ""),
         )
     return declared
 

@@ -1,4 +1,4 @@
-"""The last step of a program that reads passages: the answer alone, or with an explanation of it."""
+"""Takes the last step of a program that reads passages: the answer alone, or with an explanation of it."""
 
 from typing import Any
 

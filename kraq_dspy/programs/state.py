@@ -1,4 +1,4 @@
-"""Saved states: what an optimizer made of a program, as JSON that says where it comes from.
+"""Saves and loads states: what an optimizer made of a program, as JSON that says where it comes from.
 
 A state holds the instructions and the demonstrations of some predictors, and for each the version of the signature that
 it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.

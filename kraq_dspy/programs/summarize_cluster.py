@@ -1,4 +1,4 @@
-"""RAPTOR's step: one summary for a cluster of passages or of summaries."""
+"""Summarises a cluster of passages or of summaries: RAPTOR's step."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

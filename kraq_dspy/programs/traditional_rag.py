@@ -1,4 +1,4 @@
-"""Traditional RAG: the baseline that the other programs must beat (KRAQ paper, section 3)."""
+"""Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
 import dspy
 

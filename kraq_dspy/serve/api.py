@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from kraq_dspy.programs.options import options_of
 from kraq_dspy.serve import listing, openai, reviewing
-from kraq_dspy.serve.asking import Asked, Places, as_it_comes, ask, server_sent, stream, while_connected
+from kraq_dspy.serve.asking import AnswerSlots, ProgramCall, as_it_comes, ask, server_sent, stream, while_connected
 from kraq_dspy.serve.coverage import coverage_picture
 from kraq_dspy.serve.errors import RequestError, as_request_error
 from kraq_dspy.serve.metrics import CONTENT_TYPE, Metrics
@@ -50,8 +50,8 @@ class Api:
     def __init__(self, served: Served, settings: ServeSettings, metrics_folder: Path | None = None) -> None:
         self.served = served
         self.settings = settings
-        self.places = Places(settings.at_once, settings.waiting)
-        self.metrics = Metrics(served, self.places, metrics_folder)
+        self.slots = AnswerSlots(settings.at_once, settings.waiting)
+        self.metrics = Metrics(served, self.slots, metrics_folder)
 
     # What an index holds
 
@@ -144,17 +144,17 @@ class Api:
     async def ask(self, request: Request, body: AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
-        self.places.require_room()
+        self.slots.require_free()
         if body.stream:
-            return self._streaming(asking, (server_sent(*each) async for each in stream(asking, self.places)))
+            return self._streaming(asking, (server_sent(*each) async for each in stream(asking, self.slots)))
         return await self._answered(request, asking)
 
     async def chat(self, request: Request, body: ChatRequest) -> Any:
         served, program, question = openai.asked_of(self.served, body)
         asking = await self._asked(served, program, question)
-        self.places.require_room()
+        self.slots.require_free()
         if body.stream:
-            return self._streaming(asking, openai.chunks(asking, self.places, body))
+            return self._streaming(asking, openai.chunks(asking, self.slots, body))
         answer = await self._answered(request, asking)
         return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
 
@@ -163,23 +163,23 @@ class Api:
 
     async def _asked(
         self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
-    ) -> Asked:
+    ) -> ProgramCall:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
         choice, made = await run_in_threadpool(served.program, program, retriever, options)
-        return Asked(served, choice, made, question.strip())
+        return ProgramCall(served, choice, made, question.strip())
 
-    async def _answered(self, request: Request, asked: Asked) -> Any:
+    async def _answered(self, request: Request, call: ProgramCall) -> Any:
         outcome = "failed"
         try:
-            answer = await while_connected(request, ask(asked, self.places))
+            answer = await while_connected(request, ask(call, self.slots))
             outcome = "gone" if answer is None else "answered"
         finally:
-            self.metrics.asked.labels(asked.choice.spec.name, outcome).inc()
+            self.metrics.questions.labels(call.choice.spec.name, outcome).inc()
         return Response(status_code=GONE) if answer is None else answer
 
-    def _streaming(self, asked: Asked, events: Any) -> Response:
-        self.metrics.asked.labels(asked.choice.spec.name, "streamed").inc()
+    def _streaming(self, call: ProgramCall, events: Any) -> Response:
+        self.metrics.questions.labels(call.choice.spec.name, "streamed").inc()
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(as_it_comes(events), media_type="text/event-stream", headers=headers)
 

@@ -62,10 +62,10 @@ def make_app(served: Served, settings: ServeSettings, shared: Shared | None = No
     routes += _page_routes()
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unknown})
     app.state.api = api
-    return Counted(Guard(app, settings, rates), api.metrics)
+    return CountingMiddleware(Guard(app, settings, rates), api.metrics)
 
 
-class Counted:
+class CountingMiddleware:
     """The application, its answers counted and timed by route."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

@@ -31,7 +31,7 @@ PATIENCE_S = 60.0
 """A client that reads nothing for so long gives its place up."""
 
 
-class Places:
+class AnswerSlots:
     """Bounds the questions that are answered at the same time, and those that wait for it. `changed` is called when
     their numbers change."""
 
@@ -43,14 +43,14 @@ class Places:
         self.changed: Callable[[], None] = lambda: None
         self._free = asyncio.Semaphore(at_once)
 
-    def require_room(self) -> None:
+    def require_free(self) -> None:
         """Raises RequestError where too many wait already."""
         if self._free.locked() and self.waiting >= self.most_waiting:
             raise busy(f"{self.in_use} questions are being answered and {self.waiting} wait.", 5)
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        self.require_room()
+    async def slot(self) -> AsyncIterator[None]:
+        self.require_free()
         self._count(waiting=1)
         try:
             await self._free.acquire()
@@ -70,7 +70,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProgramCall:
     """A question to a program of an index; `choice` says which program with which options."""
 
     served: ServedIndex
@@ -90,28 +90,28 @@ class UsageCount:
         self.usage += usage
 
 
-async def ask(asked: Asked, places: Places) -> dict[str, Any]:
+async def ask(call: ProgramCall, slots: AnswerSlots) -> dict[str, Any]:
     """The answer with its evidence, as JSON."""
     count = UsageCount()
-    async with places.place():
+    async with slots.slot():
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await asked.served.space.aask(asked.program, asked.question)
-            return await asyncio.to_thread(_answer_json, asked, prediction, count.usage, time.perf_counter() - started)
+            prediction = await call.served.space.aask(call.program, call.question)
+            return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
-async def stream(asked: Asked, places: Places) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+async def stream(call: ProgramCall, slots: AnswerSlots) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
     from dspy.streaming import StatusMessage, StreamResponse
 
     count = UsageCount()
     try:
-        if places.waiting or places.in_use >= places.at_once:
+        if slots.waiting or slots.in_use >= slots.at_once:
             yield "stage", {"stage": "waiting for a place"}
-        async with places.place():
+        async with slots.slot():
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
-                async with aclosing(asked.served.space.astream(asked.program, asked.question)) as values:
+                async with aclosing(call.served.space.astream(call.program, call.question)) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
                             yield "stage", {"stage": value.message}
@@ -119,7 +119,7 @@ async def stream(asked: Asked, places: Places) -> AsyncGenerator[tuple[str, dict
                             yield "text", {"text": value.chunk}
                         else:
                             seconds = time.perf_counter() - started
-                            answer = await asyncio.to_thread(_answer_json, asked, value, count.usage, seconds)
+                            answer = await asyncio.to_thread(_answer_json, call, value, count.usage, seconds)
                             yield "answer", answer
     except Exception as error:  # noqa: BLE001 (the response has begun: the client is told in it)
         yield "error", body_of(as_request_error(error))
@@ -172,14 +172,14 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _answer_json(asked: Asked, prediction: "dspy.Prediction", usage: Usage, seconds: float) -> dict[str, Any]:
-    choice, atlas = asked.choice, asked.served.atlas
+def _answer_json(call: ProgramCall, prediction: "dspy.Prediction", usage: Usage, seconds: float) -> dict[str, Any]:
+    choice, atlas = call.choice, call.served.atlas
     timings = {name: float(value) for name, value in choice.seconds(prediction).items() if value}
     return {
-        "question": asked.question,
-        "index": asked.served.name,
+        "question": call.question,
+        "index": call.served.name,
         "program": choice.spec.name,
-        "model": asked.served.model_of(choice),
+        "model": call.served.model_of(choice),
         "answer": str(prediction.get("answer") or ""),
         "hits": [
             {**passage_json(hit.chunk, atlas), "score": float(hit.score), "query": hit.query, "why": hit.why}

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from kraq_dspy.serve.asking import Places
+from kraq_dspy.serve.asking import AnswerSlots
 from kraq_dspy.serve.served import Served
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Metrics:
     environment is set before it is imported); any of them then tells those of all.
     """
 
-    def __init__(self, served: Served, places: Places, folder: Path | None = None) -> None:
+    def __init__(self, served: Served, slots: AnswerSlots, folder: Path | None = None) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "kraq_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
@@ -37,20 +37,22 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.asked = Counter("kraq_questions", "Questions by outcome.", ("program", "outcome"), registry=self.registry)
+        self.questions = Counter(
+            "kraq_questions", "Questions by outcome.", ("program", "outcome"), registry=self.registry
+        )
         in_use = self._gauge("kraq_questions_in_progress", "Questions being answered.")
         waiting = self._gauge("kraq_questions_waiting", "Questions that wait for a place.")
 
-        def count_places() -> None:
-            in_use.set(places.in_use)
-            waiting.set(places.waiting)
+        def count_slots() -> None:
+            in_use.set(slots.in_use)
+            waiting.set(slots.waiting)
 
-        places.changed = count_places
+        slots.changed = count_slots
         self._shown = self.registry
         if folder is not None:
             self._shown = CollectorRegistry()
             MultiProcessCollector(self._shown, str(folder))  # type: ignore[no-untyped-call]
-        self._shown.register(_Models(served))
+        self._shown.register(_ModelCollector(served))
 
     def text(self) -> bytes:
         return generate_latest(self._shown)
@@ -59,7 +61,7 @@ class Metrics:
         return Gauge(name, documentation, registry=self.registry, multiprocess_mode="livesum")
 
 
-class _Models:
+class _ModelCollector:
     """What the models took, read from the meters that count it anyway."""
 
     def __init__(self, served: Served) -> None:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
-from kraq_dspy.serve.asking import Asked, Places, stream
+from kraq_dspy.serve.asking import AnswerSlots, ProgramCall, stream
 from kraq_dspy.serve.errors import RequestError
 from kraq_dspy.serve.requests import QUESTION, ChatRequest
 from kraq_dspy.serve.served import Served, ServedIndex
@@ -53,7 +53,7 @@ def completion(model: str, answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def chunks(asked: Asked, places: Places, request: ChatRequest) -> AsyncGenerator[bytes, None]:
+async def chunks(call: ProgramCall, slots: AnswerSlots, request: ChatRequest) -> AsyncGenerator[bytes, None]:
     """The answer as server-sent events. An answer that comes as a whole is one of them."""
     head = _head(request.model, "chat.completion.chunk")
 
@@ -63,7 +63,7 @@ async def chunks(asked: Asked, places: Places, request: ChatRequest) -> AsyncGen
 
     yield chunk({"role": "assistant", "content": ""})
     written = ""
-    async with aclosing(stream(asked, places)) as events:
+    async with aclosing(stream(call, slots)) as events:
         async for event, data in events:
             if event == "text":
                 written += data["text"]

@@ -1,4 +1,4 @@
-"""One language-model step, one signature, one file."""
+"""Holds the language-model steps: one step, one signature, one file."""
 
 from kraq_dspy.signatures.answer_and_explain import AnswerAndExplain
 from kraq_dspy.signatures.answer_question import AnswerQuestion

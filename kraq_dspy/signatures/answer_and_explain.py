@@ -1,4 +1,4 @@
-"""The reader's step with an explanation (KRAQ thesis, appendix 7.4)."""
+"""Answers from passages and explains the answer (KRAQ thesis, appendix 7.4)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""The reader's step of every retrieval-augmented program here."""
+"""Answers from passages: the reader's step of every retrieval-augmented program here."""
 
 import dspy
 

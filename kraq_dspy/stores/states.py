@@ -24,11 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.files import replaced
+from kraq_dspy.files import replaced, try_lock
 from kraq_dspy.stores import manifest as manifests
-
-if sys.platform != "win32":
-    import fcntl
 
 logger = logging.getLogger(__name__)
 
@@ -211,17 +208,11 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
         return _held(folder, alone=True)
     if sys.platform == "win32":  # there, a folder with an open file cannot be removed
         return file
-    try:
-        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        if (os.fstat(file.fileno()).st_nlink and (folder / manifests.MANIFEST).exists()) or alone:
-            return file
-    except BlockingIOError:
-        pass
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP):
-            raise
-        if not alone:
-            return file  # a file system without locks: nothing can say that this state is read
+    locked = try_lock(file.fileno(), shared=not alone)
+    if locked is None and not alone:
+        return file  # a file system without locks: nothing can say that this state is read
+    if locked and (alone or (os.fstat(file.fileno()).st_nlink and (folder / manifests.MANIFEST).exists())):
+        return file
     file.close()
     return None
 

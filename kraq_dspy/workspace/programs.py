@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from kraq_dspy.programs.combined_options import EXPLAIN, CombinedOptions
 from kraq_dspy.programs.options import option
-from kraq_dspy.programs.presets import EXPLAIN, CombinedOptions
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.workspace import shown
 from kraq_dspy.workspace.preparations import GRAPH, INSTRUCTED, QA_PAIRS, SUMMARISED
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TraditionalOptions:
-    k: int = option(15, "Passages.", least=1)
+    k: int = option(15, "Passages.", least=1, counts="passages")
     explain: bool = option(False, EXPLAIN)
 
 
@@ -56,9 +56,9 @@ def _twice_the_drafts(options: SpeculativeOptions) -> int:
 
 @dataclass(frozen=True)
 class GraphContextOptions:
-    k: int = option(15, "Passages at most.", least=1)
+    k: int = option(15, "Passages at most.", least=1, counts="passages")
     n_entities: int = option(10, "Entities nearest to the question.", least=1)
-    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0)
+    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0, counts="levels")
     tokens: int = option(8000, "Of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
 
 
@@ -70,9 +70,9 @@ def _graph_local(space: "Workspace", part: None, options: GraphContextOptions) -
 
 @dataclass(frozen=True)
 class GraphGlobalOptions:
-    k: int = option(100, "Reports, nearest to the question first.", least=1)
+    k: int = option(100, "Reports, nearest to the question first.", least=1, counts="reports")
     tokens: int = option(8000, "Of each batch of reports, and of the points.", least=1)
-    level: int = option(0, "Level of the reports, 0 is the broadest.", least=0)
+    level: int = option(0, "Level of the reports, 0 is the broadest.", least=0, counts="levels")
 
 
 def _graph_global(space: "Workspace", part: None, options: GraphGlobalOptions) -> "dspy.Module":
@@ -83,7 +83,7 @@ def _graph_global(space: "Workspace", part: None, options: GraphGlobalOptions) -
 
 @dataclass(frozen=True)
 class QARAGOptions:
-    k: int = option(10, "Passages.", least=1)
+    k: int = option(10, "Passages.", least=1, counts="passages")
     variant: Literal["v", "type1", "type2"] = option(
         "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
     )
@@ -102,7 +102,7 @@ def _qa_rag(space: "Workspace", retrieve: "Retriever", options: QARAGOptions) ->
 
 @dataclass(frozen=True)
 class K2RAGOptions:
-    k: int = option(10, "Passages for each sub-question.", least=1)
+    k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
     weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
     topics: Literal["near", "wide"] = option(
         "near", "The graph tells of the entities near the question, or of themes of the whole corpus too (wide)."
@@ -149,7 +149,7 @@ def _summarised_search(space: "Workspace", options: K2RAGOptions) -> "Retriever"
 
 @dataclass(frozen=True)
 class NaiveOptions:
-    k: int = option(10, "Passages.", least=1)
+    k: int = option(10, "Passages.", least=1, counts="passages")
 
 
 def _naive(retriever: str, **settings: float) -> "Callable[[Workspace, None, NaiveOptions], dspy.Module]":
@@ -163,7 +163,7 @@ def _naive(retriever: str, **settings: float) -> "Callable[[Workspace, None, Nai
 
 @dataclass(frozen=True)
 class NaiveGraphOptions(GraphContextOptions):
-    k: int = option(10, "Passages at most.", least=1)
+    k: int = option(10, "Passages at most.", least=1, counts="passages")
 
 
 def _naive_graph(space: "Workspace", part: None, options: NaiveGraphOptions) -> "dspy.Module":

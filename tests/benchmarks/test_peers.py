@@ -5,16 +5,20 @@ import json
 import os
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
+Modules = Callable[[str], ModuleType]
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def peers(monkeypatch: pytest.MonkeyPatch) -> Any:
+def peers(monkeypatch: pytest.MonkeyPatch) -> Modules:
     """`peers("table")` is the module `benchmarks/peers/table.py`."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return lambda name: importlib.import_module(f"peers.{name}")
@@ -31,18 +35,18 @@ def cells(table: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in rows}
 
 
-def test_articles_are_put_together_in_order_and_the_last_may_be_shorter(peers: Any) -> None:
+def test_articles_are_put_together_in_order_and_the_last_may_be_shorter(peers: Modules) -> None:
     corpus = peers("corpus")
     pieces = [corpus.Piece(text, ("f",)) for text in "abcde"]
     assert corpus.as_articles(pieces, 2) == ["a\n\nb", "c\n\nd", "e"]
 
 
-def test_a_question_is_asked_only_if_all_of_its_facts_are_there(peers: Any) -> None:
+def test_a_question_is_asked_only_if_all_of_its_facts_are_there(peers: Modules) -> None:
     rows = [{"id": name, "supporting_ids": ids} for name, ids in (("both", "xy"), ("half", "xz"), ("none", ""))]
     assert [row["id"] for row in peers("corpus").answerable(rows, {"x", "y"})] == ["both"]
 
 
-def test_a_fact_is_held_by_a_text_that_has_half_of_its_runs_of_five_words(peers: Any) -> None:
+def test_a_fact_is_held_by_a_text_that_has_half_of_its_runs_of_five_words(peers: Modules) -> None:
     holds = peers("retrieval").holds
     fact = "one two three four five six seven eight"  # four runs of five words
     assert holds("Zero, one two three four five six.", fact)  # two of them
@@ -51,7 +55,7 @@ def test_a_fact_is_held_by_a_text_that_has_half_of_its_runs_of_five_words(peers:
     assert not holds("France, not Paris", "Paris, France")
 
 
-def test_recall_counts_facts_within_the_first_tokens_alone(peers: Any) -> None:
+def test_recall_counts_facts_within_the_first_tokens_alone(peers: Modules) -> None:
     recall = peers("retrieval").recall_within
     first, second = "the cat sat on the mat today", "a dog ran over a hill yesterday"
     assert recall([first, second], [first, second], None) == 1.0
@@ -60,18 +64,18 @@ def test_recall_counts_facts_within_the_first_tokens_alone(peers: Any) -> None:
     assert recall([], [first], None) == 0.0
 
 
-def test_every_question_is_measured_and_one_not_asked_is_an_error(peers: Any) -> None:
-    asked = [peers("corpus").Asked(name, name, (fact,)) for name, fact in (("q1", "cats sat"), ("q2", "dogs ran"))]
+def test_every_question_is_measured_and_one_not_asked_is_an_error(peers: Modules) -> None:
+    questions = [peers("corpus").Asked(name, name, (fact,)) for name, fact in (("q1", "cats sat"), ("q2", "dogs ran"))]
     rows = [{"question": name, "passages": ["the cats sat down"], "seconds": 0.25} for name in ("q1", "q2")]
-    row = peers("retrieval").measure(rows, asked)
+    row = peers("retrieval").measure(rows, questions)
     assert row["recall"][None] == [1.0, 0.0]
     assert row["ms"] == 250
     assert row["tokens"] == 4
     with pytest.raises(KeyError):
-        peers("retrieval").measure(rows[:1], asked)
+        peers("retrieval").measure(rows[:1], questions)
 
 
-def test_the_table_has_medians_ratios_to_ours_and_the_limit_that_the_model_sets(peers: Any) -> None:
+def test_the_table_has_medians_ratios_to_ours_and_the_limit_that_the_model_sets(peers: Modules) -> None:
     measured = {"kraq": [figures(2.0), figures(1.0), figures(6.0)], "other": [figures(8.0, 200, ())]}
     titles = {"kraq": "kraq index", "other": "Other"}
     table = peers("table").indexing_table(measured, titles, corpus_tokens=1_000, latency_s=0.2, in_flight=25)
@@ -83,18 +87,18 @@ def test_the_table_has_medians_ratios_to_ours_and_the_limit_that_the_model_sets(
     assert [row[7] for row in (rows["kraq index"], rows["Other"])] == ["yes (3 + 2)", "no"]
 
 
-def test_without_our_own_figures_the_table_has_no_ratios(peers: Any) -> None:
+def test_without_our_own_figures_the_table_has_no_ratios(peers: Modules) -> None:
     table = peers("table").indexing_table(
         {"other": [figures(8.0)]}, {"other": "Other"}, corpus_tokens=1_000, latency_s=0.2, in_flight=25
     )
     assert cells(table)["Other"][0] == "8.0"
 
 
-def test_communities_of_one_level_are_no_hierarchy(peers: Any) -> None:
+def test_communities_of_one_level_are_no_hierarchy(peers: Modules) -> None:
     assert [peers("table").has_hierarchy(levels) for levels in ([], [7], [7, 3])] == [False, False, True]
 
 
-def test_retrieval_is_compared_with_the_best_at_one_budget(peers: Any) -> None:
+def test_retrieval_is_compared_with_the_best_at_one_budget(peers: Modules) -> None:
     common = {"tokens": 1_234.0, "calls": 1.0, "ms": 7.0}
     good = {"title": "good", "recall": {1_000: [1.0, 1.0, 1.0], None: [1.0, 1.0, 1.0]}, **common}
     bad = {"title": "bad", "recall": {1_000: [0.5, 0.5, 0.5], None: [1.0, 1.0, 1.0]}, **common}
@@ -104,7 +108,7 @@ def test_retrieval_is_compared_with_the_best_at_one_budget(peers: Any) -> None:
     assert rows["bad"] == [".500", "1.000", "-.500 [-.500, -.500]", "1,234", "1", "7"]
 
 
-def test_what_children_take_counts_too(peers: Any, tmp_path: Path) -> None:
+def test_what_children_take_counts_too(peers: Modules, tmp_path: Path) -> None:
     burn = "import time; t = time.process_time()\nwhile time.process_time() - t < .3: pass"
     parent = f"import subprocess, sys; print('hello'); subprocess.run([sys.executable, '-c', {burn!r}]); sys.exit(3)"
     taken = peers("process").run_measured([sys.executable, "-c", parent], os.environ, tmp_path / "log")
@@ -115,7 +119,7 @@ def test_what_children_take_counts_too(peers: Any, tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text("utf-8") == "hello\n"
 
 
-def test_every_system_has_its_script_and_every_peer_its_pinned_versions(peers: Any) -> None:
+def test_every_system_has_its_script_and_every_peer_its_pinned_versions(peers: Modules) -> None:
     folder = BENCHMARKS / "peers"
     for system in peers("systems").ALL:
         assert (folder / "inside" / system.script).exists()
@@ -125,14 +129,14 @@ def test_every_system_has_its_script_and_every_peer_its_pinned_versions(peers: A
             assert not [line for line in lines if line.startswith(("torch=", "nvidia"))]
 
 
-def test_what_was_measured_is_not_measured_again(peers: Any, tmp_path: Path) -> None:
+def test_what_was_measured_is_not_measured_again(peers: Modules, tmp_path: Path) -> None:
     bench = peers("run").Bench(tmp_path, tmp_path / "articles.jsonl")
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "kraq-0.json").write_text(json.dumps(figures(1.0)), "utf-8")
     assert bench.index(peers("systems").BY_NAME["kraq"], server=None, number=0)["wall_s"] == 1.0
 
 
-def test_our_own_row_is_made_by_the_command_that_makes_the_others(peers: Any, tmp_path: Path, stand_in: Any) -> None:
+def test_our_own_row_is_made_by_the_command_that_makes_the_others(peers: Modules, tmp_path: Path) -> None:
     articles = tmp_path / "articles.jsonl"
     rows = [{"id": name, "text": f"{name} met Ada Lovelace in London. {name} lived in Paris."} for name in ("Bo", "Cy")]
     articles.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -144,7 +148,7 @@ def test_our_own_row_is_made_by_the_command_that_makes_the_others(peers: Any, tm
     assert made["cpu_s"] > 0
 
 
-def test_minilm_is_served_as_openai_does(peers: Any) -> None:
+def test_minilm_is_served_as_openai_does(peers: Modules) -> None:
     with peers("run").minilm() as url:
         body = json.dumps({"model": "any", "input": ["a cat", "a dog"]}).encode()
         with urllib.request.urlopen(f"{url}/embeddings", data=body, timeout=60) as reply:

@@ -67,7 +67,7 @@ def test_a_rating_that_is_none_is_a_failure_and_no_praise(reply: str) -> None:
 
 
 @pytest.mark.parametrize("value", [6, 0, -1, True, 5.0, "5", None])
-def test_only_whole_numbers_from_1_to_5_are_ratings(value: Any) -> None:
+def test_only_whole_numbers_from_1_to_5_are_ratings(value: object) -> None:
     assert [rating(number) for number in range(1, 6)] == [1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="whole number from 1 to 5"):
         rating(value)

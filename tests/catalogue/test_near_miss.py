@@ -6,7 +6,7 @@ from kraq_dspy.catalogue.near_miss import contradiction
 
 
 @pytest.mark.parametrize(
-    ("asked", "stored", "reason"),
+    ("question", "stored", "reason"),
     [
         ("Who won the cup in 1998?", "Who won the cup in 2002?", "another number: 1998, 2002"),
         ("Can I take two pills?", "Can I take 3 pills?", "another number: 2, 3"),
@@ -26,15 +26,15 @@ from kraq_dspy.catalogue.near_miss import contradiction
         ("How common is hepatitis B?", "How common is hepatitis C?", "another name: B, C"),
     ],
 )
-def test_a_contradiction_is_named_from_both_sides(asked: str, stored: str, reason: str) -> None:
-    found = contradiction(asked, stored)
-    assert found is not None
-    assert found.startswith(reason)
-    assert contradiction(stored, asked) is not None
+def test_a_contradiction_is_named_from_both_sides(question: str, stored: str, reason: str) -> None:
+    named = contradiction(question, stored)
+    assert named is not None
+    assert named.startswith(reason)
+    assert contradiction(stored, question) is not None
 
 
 @pytest.mark.parametrize(
-    ("asked", "stored"),
+    ("question", "stored"),
     [
         ("Who won the cup in 1998?", "who won the 1998 cup"),
         ("What costs 1,000 euros?", "What costs 1000 euros?"),
@@ -51,15 +51,15 @@ def test_a_contradiction_is_named_from_both_sides(asked: str, stored: str, reaso
         ("", ""),
     ],
 )
-def test_other_words_for_the_same_are_none(asked: str, stored: str) -> None:
-    assert contradiction(asked, stored) is None
-    assert contradiction(stored, asked) is None
+def test_other_words_for_the_same_are_none(question: str, stored: str) -> None:
+    assert contradiction(question, stored) is None
+    assert contradiction(stored, question) is None
 
 
 def test_of_stories_with_a_question_in_them_only_numbers_and_names_are_compared() -> None:
     story = "I have had a sore throat for two days, it is red and it hurts when I drink, and it does not go away. {}"
     other = "My throat has been red and sore for 2 days now, drinking hurts, and it is there all the time. {}"
-    asked, stored = story.format("What helps?"), other.format("What can I take?")
-    assert contradiction(asked, stored) is None
-    assert contradiction(asked, asked.replace("it does not go away", "it is there all the time")) is None
-    assert contradiction(asked, stored.replace("2 days", "3 days")) == "another number: 2, 3"
+    question, stored = story.format("What helps?"), other.format("What can I take?")
+    assert contradiction(question, stored) is None
+    assert contradiction(question, question.replace("it does not go away", "it is there all the time")) is None
+    assert contradiction(question, stored.replace("2 days", "3 days")) == "another number: 2, 3"

@@ -8,7 +8,15 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.catalogue.review import Waiting, answer, answer_with_model, approve, evidence_for, source_states, waiting
+from kraq_dspy.catalogue.review import (
+    ReviewFilter,
+    answer,
+    answer_with_model,
+    approve,
+    evidence_for,
+    source_states,
+    waiting,
+)
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry, content_hash
 from kraq_dspy.config import RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import CatalogueError
@@ -48,7 +56,7 @@ class Models(LanguageModels):
         self.lm = lm
         self.roles: list[str] = []
 
-    def __getitem__(self, role: str) -> Any:
+    def __getitem__(self, role: str) -> dspy.BaseLM:
         self.roles.append(role)
         return self.lm
 
@@ -57,10 +65,10 @@ class Finds:
     """A retriever that always finds the harbour; counts what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     def __call__(self, question: str, k: int, **options: Any) -> list[Hit]:
-        self.asked.append(question)
+        self.questions.append(question)
         return [Hit(CHUNKS[2], 1.0, question)]
 
 
@@ -77,10 +85,10 @@ def test_pending_entries_come_first_and_what_fails_most_often_before_the_rest(ca
 def test_an_answer_is_judged_by_what_was_seen_or_by_what_its_sources_say_of_it(
     index: Index, catalogue: Catalogue
 ) -> None:
-    seen = AnswerEvidence("c3", "d2", "The harbour is deep.")
-    failed = catalogue.collect("Who built it?", "", [seen])
+    evidence = AnswerEvidence("c3", "d2", "The harbour is deep.")
+    failed = catalogue.collect("Who built it?", "", [evidence])
     added = catalogue.add(NewEntry("Who built what?", "Ann built a mill.", sources=(AnswerSource("d1"),)), by="ann")
-    assert evidence_for(index, failed) == [seen]
+    assert evidence_for(index, failed) == [evidence]
     assert [one.chunk_id for one in evidence_for(index, added, count=1)] == ["c2"]
 
 
@@ -104,7 +112,7 @@ def test_a_model_sees_what_the_program_saw_and_else_what_is_found(index: Index, 
     models = Models(lm, "teacher")
     report = answer_with_model(index, catalogue, models, lambda: find, by="teacher")
     assert (report.asked, report.answered, report.unanswered, models.roles) == (2, 1, 1, ["teacher"])
-    assert find.asked == ["How deep?"]
+    assert find.questions == ["How deep?"]
     known, unknown, ready = catalogue.entries()
     assert (known.answer, known.status, known.sources) == ("Ann.", "pending", (AnswerSource("d1", content_hash(MILL)),))
     assert (unknown.answer, unknown.status) == ("", "pending")
@@ -127,7 +135,7 @@ def test_without_a_teacher_the_answerer_answers_and_a_failure_costs_its_entry(
 def test_stale_answers_are_made_anew_from_what_is_there_now(index: Index, catalogue: Catalogue) -> None:
     catalogue.add(NewEntry("How deep?", "Shallow.", "stale", evidence=(AnswerEvidence("c1", "d1", "x"),)), by="ann")
     models = Models(DummyLM({"The harbour is deep.": {"answer": "Deep."}}))
-    answer_with_model(index, catalogue, models, Finds, Waiting("stale"))
+    answer_with_model(index, catalogue, models, Finds, ReviewFilter("stale"))
     [entry] = catalogue.entries()
     assert (entry.answer, entry.status, [one.document_id for one in entry.sources]) == ("Deep.", "pending", ["d2"])
     assert [change.action for change in catalogue.history(1)] == ["added", "edited"]

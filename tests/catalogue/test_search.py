@@ -8,6 +8,7 @@ from typing import Any
 import dspy
 import pytest
 from dspy import ContextWindowExceededError
+from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.catalogue.search import QASearch, number_in
@@ -42,10 +43,10 @@ class Program(dspy.Module):
     def __init__(self, **fields: Any) -> None:
         super().__init__()
         self.fields = fields
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     def forward(self, question: str) -> dspy.Prediction:
-        self.asked.append(question)
+        self.questions.append(question)
         if isinstance(error := self.fields.get("error"), Exception):
             raise error
         hit = Hit(Chunk("c1", "d1", 0, 0, 9, "The bank.", 3, title="bank"), 0.5, question, "dense")
@@ -78,22 +79,24 @@ def ask(search: QASearch, question: str, replies: Sequence[dict[str, str]]) -> t
     return prediction, [entry["messages"][-1]["content"] for entry in lm.history]
 
 
-def test_a_question_of_the_same_meaning_gets_the_prepared_answer_and_the_program_is_not_asked(answers: Any) -> None:
+def test_a_question_of_the_same_meaning_gets_the_prepared_answer_and_the_program_is_not_asked(
+    answers: ServedAnswers,
+) -> None:
     program = Program()
     prediction, prompts = ask(QASearch(program, answers), "Tell me how to open an account", [named(OPEN), SAME])
     assert prediction.answer == "In the app, under New."
     assert (prediction.source, prediction.entry.number, prediction.hits) == ("catalogue", OPEN, [])
     assert (prediction.search.blocks, prediction.search.calls, prediction.search.exact) == (1, 2, False)
     assert "1: How do I open an account?" in prompts[0]
-    assert program.asked == []
+    assert program.questions == []
 
 
-def test_a_question_that_is_there_word_for_word_costs_no_call(answers: Any) -> None:
+def test_a_question_that_is_there_word_for_word_costs_no_call(answers: ServedAnswers) -> None:
     prediction, prompts = ask(QASearch(Program(), answers), "  where is my CARD ", [])
     assert (prediction.answer, prediction.search.exact, prompts) == ("It takes five days.", True, [])
 
 
-def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers: Any) -> None:
+def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers: ServedAnswers) -> None:
     program = Program(extra=7)
     prediction, _ = ask(QASearch(program, answers), "Who founded the bank?", [NONE])
     assert (prediction.answer, prediction.source, prediction.entry) == ("from the program", "program", None)
@@ -103,7 +106,7 @@ def test_without_a_match_the_program_answers_and_its_prediction_is_kept(answers:
     assert prediction.search.collected is False
 
 
-def test_an_empty_catalogue_leads_straight_to_the_program(answers: Any) -> None:
+def test_an_empty_catalogue_leads_straight_to_the_program(answers: ServedAnswers) -> None:
     for number in range(1, 7):
         answers.catalogue.remove(number, by="test")
     for scan in ("narrow", "full"):
@@ -111,7 +114,7 @@ def test_an_empty_catalogue_leads_straight_to_the_program(answers: Any) -> None:
         assert (prediction.source, prediction.search.blocks, prompts) == ("program", 0, [])
 
 
-def test_the_narrow_scan_shows_the_nearest_questions_alone_best_first(answers: Any) -> None:
+def test_the_narrow_scan_shows_the_nearest_questions_alone_best_first(answers: ServedAnswers) -> None:
     _, [prompt] = ask(QASearch(Program(), answers, block=2), "Can one open an account online", [NONE])
     assert "1: How do I open an account?" in prompt
     assert "2: How do I close an account?" in prompt
@@ -119,7 +122,7 @@ def test_the_narrow_scan_shows_the_nearest_questions_alone_best_first(answers: A
     assert "3: Where" not in prompt
 
 
-def test_the_full_scan_goes_block_by_block_and_stops_at_the_first_match(answers: Any) -> None:
+def test_the_full_scan_goes_block_by_block_and_stops_at_the_first_match(answers: ServedAnswers) -> None:
     search = QASearch(Program(), answers, block=2, scan="full")
     prediction, prompts = ask(search, "Where did my card go?", [NONE, named(CARD), SAME])
     assert (prediction.entry.number, prediction.search.blocks) == (CARD, 2)
@@ -131,7 +134,7 @@ def test_the_full_scan_goes_block_by_block_and_stops_at_the_first_match(answers:
 
 @pytest.mark.parametrize(("reply", "invalid"), [("17", 1), ("none of them", 1), ("The match is number 3.", 0)])
 def test_a_reply_that_names_no_entry_is_a_counted_miss_and_prose_around_a_number_is_not(
-    answers: Any, reply: str, invalid: int
+    answers: ServedAnswers, reply: str, invalid: int
 ) -> None:
     lm = DummyLM([{"number": reply}, SAME] if not invalid else [{"number": reply}] * 3)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
@@ -142,7 +145,9 @@ def test_a_reply_that_names_no_entry_is_a_counted_miss_and_prose_around_a_number
     )
 
 
-def test_a_near_miss_is_turned_down_by_a_rule_without_a_call_and_the_rest_is_asked_again(answers: Any) -> None:
+def test_a_near_miss_is_turned_down_by_a_rule_without_a_call_and_the_rest_is_asked_again(
+    answers: ServedAnswers,
+) -> None:
     search = QASearch(Program(), answers)
     prediction, prompts = ask(search, "How can I close an account of mine?", [named(OPEN), named(CLOSE), SAME])
     assert prediction.answer == "Write to us."
@@ -152,29 +157,29 @@ def test_a_near_miss_is_turned_down_by_a_rule_without_a_call_and_the_rest_is_ask
     assert (prediction.search.blocks, prediction.search.calls) == (1, 3)
 
 
-def test_a_near_miss_that_no_rule_sees_is_turned_down_by_the_model(answers: Any) -> None:
-    asked = "Where is my card charged?"
-    prediction, _ = ask(QASearch(Program(), answers), asked, [named(CARD), OTHER, NONE])
+def test_a_near_miss_that_no_rule_sees_is_turned_down_by_the_model(answers: ServedAnswers) -> None:
+    question = "Where is my card charged?"
+    prediction, _ = ask(QASearch(Program(), answers), question, [named(CARD), OTHER, NONE])
     assert (prediction.source, len(prediction.search.rejected)) == ("program", 1)
-    by_rules, _ = ask(QASearch(Program(), answers, check="rules"), asked, [named(CARD)])
+    by_rules, _ = ask(QASearch(Program(), answers, check="rules"), question, [named(CARD)])
     assert by_rules.source == "catalogue"
 
 
-def test_another_year_passes_only_where_nothing_is_checked(answers: Any) -> None:
-    asked = "What was the rate in 2018?"
-    checked, _ = ask(QASearch(Program(), answers, check="rules"), asked, [named(RATE), NONE])
+def test_another_year_passes_only_where_nothing_is_checked(answers: ServedAnswers) -> None:
+    question = "What was the rate in 2018?"
+    checked, _ = ask(QASearch(Program(), answers, check="rules"), question, [named(RATE), NONE])
     assert (checked.source, checked.search.rejected[0].reason) == ("program", "another number: 2018, 2019")
-    unchecked, _ = ask(QASearch(Program(), answers, check="none"), asked, [named(RATE)])
+    unchecked, _ = ask(QASearch(Program(), answers, check="none"), question, [named(RATE)])
     assert unchecked.answer == "0.5 %."
 
 
-def test_two_rejections_end_a_block(answers: Any) -> None:
+def test_two_rejections_end_a_block(answers: ServedAnswers) -> None:
     replies = [named(OPEN), OTHER, named(CLOSE), OTHER]
     prediction, _ = ask(QASearch(Program(), answers), "An account, what is that?", replies)
     assert [rejected.entry.number for rejected in prediction.search.rejected] == [OPEN, CLOSE]
 
 
-def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: Any) -> None:
+def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: ServedAnswers) -> None:
     search = QASearch(Program(), answers, block=1)
     answers.catalogue.change(CARD, by="test", action="stale", status="stale")
     _, [prompt] = ask(search, "Where did my card go?", [NONE])
@@ -188,7 +193,7 @@ def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: A
 
 
 @pytest.mark.parametrize(
-    ("fields", "given"),
+    ("fields", "answer"),
     [
         ({"answer": "I do not know."}, "I do not know."),
         ({"answer": ""}, ""),
@@ -196,12 +201,13 @@ def test_only_approved_entries_are_served_and_a_change_counts_at_once(answers: A
     ],
 )
 def test_what_the_program_cannot_answer_is_collected_with_its_evidence(
-    answers: Any, fields: dict[str, Any], given: str
+    answers: ServedAnswers, fields: dict[str, Any], answer: str
 ) -> None:
     prediction, _ = ask(QASearch(Program(**fields), answers), "Who founded the bank?", [NONE])
     entry = answers.catalogue.find("who founded the bank")
+    assert entry is not None
     assert prediction.search.collected is True
-    assert (entry.status, entry.given, entry.asked) == ("pending", given, 2)  # asked and awaited
+    assert (entry.status, entry.given, entry.asked) == ("pending", answer, 2)  # asked and awaited
     assert [evidence.chunk_id for evidence in entry.evidence] == ["c1"]
     assert entry.failure == ("rejected" if "valid" in fields else "no answer")
     before = len(answers.catalogue.entries())
@@ -217,20 +223,23 @@ def ask_once(search: QASearch, question: str, replies: list[dict[str, str]]) -> 
 
 
 @pytest.mark.parametrize(("learn", "status"), [("review", "pending"), ("serve", "approved")])
-def test_an_answer_that_is_found_right_comes_into_the_catalogue(answers: Any, learn: str, status: str) -> None:
+def test_an_answer_that_is_found_right_comes_into_the_catalogue(
+    answers: ServedAnswers, learn: str, status: str
+) -> None:
     search = QASearch(Program(answer="Ann did"), answers, learn=learn)
     prediction, prompts = ask_once(search, "Who founded the bank?", [NONE, {"valid": "yes"}])
     assert prediction.search.kept is True
     assert "Ann did" in prompts[1]
     assert "The bank." in prompts[1]
     entry = answers.catalogue.find("Who founded the bank?")
+    assert entry is not None
     assert (entry.answer, entry.status, entry.origin) == ("Ann did", status, "answered")
     assert [source.document_id for source in entry.sources] == ["d1"]
     again, _ = ask_once(search, "Who founded the bank?", [NONE, {"valid": "yes"}])
     assert (again.source, again.search.kept) == ("catalogue" if learn == "serve" else "program", False)
 
 
-def test_what_is_not_found_right_or_was_taken_out_stays_out(answers: Any) -> None:
+def test_what_is_not_found_right_or_was_taken_out_stays_out(answers: ServedAnswers) -> None:
     search = QASearch(Program(answer="Ann did"), answers, learn="serve")
     prediction, _ = ask_once(search, "Who founded the bank?", [NONE, {"valid": "no"}])
     assert (prediction.search.kept, answers.catalogue.find("Who founded the bank?")) == (False, None)
@@ -240,13 +249,13 @@ def test_what_is_not_found_right_or_was_taken_out_stays_out(answers: Any) -> Non
     assert answers.catalogue.find(question) is None
 
 
-def test_an_answer_that_the_program_judged_itself_is_not_judged_again(answers: Any) -> None:
+def test_an_answer_that_the_program_judged_itself_is_not_judged_again(answers: ServedAnswers) -> None:
     search = QASearch(Program(answer="Ann did", valid=True), answers, learn="review")
     prediction, prompts = ask_once(search, "Who founded the bank?", [NONE])
     assert (prediction.search.kept, len(prompts)) == (True, 1)
 
 
-def test_a_program_that_fails_is_collected_and_a_server_that_is_down_is_not(answers: Any) -> None:
+def test_a_program_that_fails_is_collected_and_a_server_that_is_down_is_not(answers: ServedAnswers) -> None:
     failing = ContextWindowExceededError(message="too long")
     for error, expected in ((failing, 1), (ServerDownError("nobody answers"), 0)):
         with (
@@ -266,7 +275,7 @@ class Small:
     def __init__(self) -> None:
         self.lines: list[int] = []
 
-    def complete(self, request: Any) -> Any:
+    def complete(self, request: Request) -> Response:
         prompt = request.messages[-1].text
         lines = sum(f"{number}: {question}" in prompt for number, (question, _) in enumerate(ENTRIES, start=1))
         if lines > 2:
@@ -283,7 +292,7 @@ class Small:
         )
 
 
-def test_a_block_that_is_too_long_for_the_model_is_halved_until_it_fits(answers: Any) -> None:
+def test_a_block_that_is_too_long_for_the_model_is_halved_until_it_fits(answers: ServedAnswers) -> None:
     engine = Small()
     with dspy.context(lm=dspy.LM("small", engine=engine, cache=False), adapter=KraqAdapter()):
         prediction = QASearch(Program(), answers, scan="full")(question="Who founded the bank?")
@@ -293,7 +302,7 @@ def test_a_block_that_is_too_long_for_the_model_is_halved_until_it_fits(answers:
     assert prediction.search.blocks == len(engine.lines)
 
 
-def test_wrong_settings_and_circles_are_refused(answers: Any) -> None:
+def test_wrong_settings_and_circles_are_refused(answers: ServedAnswers) -> None:
     with pytest.raises(ConfigError, match="no scan 'wide'"):
         QASearch(Program(), answers, scan="wide")
     with pytest.raises(ConfigError, match="no check 'twice'"):
@@ -310,7 +319,7 @@ def test_wrong_settings_and_circles_are_refused(answers: Any) -> None:
         QASearch(Program(), answers)(question=" ")
 
 
-def test_its_state_is_saved_and_loaded_with_the_program_behind_it(answers: Any, tmp_path: Path) -> None:
+def test_its_state_is_saved_and_loaded_with_the_program_behind_it(answers: ServedAnswers, tmp_path: Path) -> None:
     search = QASearch(Program(), answers)
     search.find.demos = [dspy.Example(question="q", catalogue=["1: Q"], number=1)]
     search.save(tmp_path / "state.json")

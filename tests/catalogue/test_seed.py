@@ -28,10 +28,10 @@ class Knows(dspy.Module):
     def __init__(self, **answers: Any) -> None:
         super().__init__()
         self.answers = answers
-        self.asked: list[str] = []
+        self.questions: list[str] = []
 
     async def aforward(self, question: str) -> dspy.Prediction:
-        self.asked.append(question)
+        self.questions.append(question)
         await asyncio.sleep(0)
         answer = self.answers[question.split()[0].strip("?")]
         if isinstance(answer, Exception):
@@ -72,7 +72,7 @@ def test_answers_wait_with_their_documents_and_what_is_not_known_waits_with_its_
     assert (mill.answer, mill.status, mill.origin, mill.changed_by) == ("The mill.", "pending", "kraq", "ann")
     assert mill.sources == (AnswerSource("d1", content_hash(DOCUMENT)),)
     assert (built.answer, built.status, built.given) == ("", "pending", "I don't know.")
-    assert [seen.text for seen in built.evidence] == ["Mill\nThe mill stands near the tower.", "A report."]
+    assert [evidence.text for evidence in built.evidence] == ["Mill\nThe mill stands near the tower.", "A report."]
     assert why.given == ""
 
 
@@ -82,7 +82,7 @@ def test_what_is_there_or_was_taken_out_is_not_asked_again(index: Index, catalog
     index.add([Question("empty", " ?", "kraq", None, 0, (), ())])  # what a model may make of a summary
     program = Knows(Who="Ann.")
     report = seeded(index, catalogue, program, approve=True)
-    assert (report.known, report.answered, program.asked) == (3, 1, [TEXTS[1]])
+    assert (report.known, report.answered, program.questions) == (3, 1, [TEXTS[1]])
     assert catalogue.entries("approved")[-1].answer == "Ann."
     assert seeded(index, catalogue, Knows()).known == 4
 
@@ -92,7 +92,7 @@ def test_a_limit_bounds_the_new_questions_and_the_next_run_goes_on(index: Index,
     assert seeded(index, catalogue, first, limit=1).answered == 1
     second = Knows(Who="Ann.", Why="So.")
     assert seeded(index, catalogue, second, limit=5).answered == 2
-    assert second.asked == list(TEXTS[1:])
+    assert second.questions == list(TEXTS[1:])
 
 
 def test_a_failure_costs_its_question_and_a_spent_budget_keeps_what_was_answered(

@@ -1,14 +1,15 @@
 """A catalogue serves approved entries, as they are now, found exactly or by meaning."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import Catalogue, NewEntry
+from kraq_dspy.ports import Vectors
+from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
@@ -16,13 +17,13 @@ from tests.conftest import KeywordEmbedder
 class Counting:
     """An embedder that counts the texts it was given to store."""
 
-    def __init__(self, embedder: Any) -> None:
+    def __init__(self, embedder: KeywordEmbedder) -> None:
         self.name, self.dimension, self._embedder, self.passages = embedder.name, embedder.dimension, embedder, 0
 
-    def encode_queries(self, texts: Any) -> Any:
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._embedder.encode_queries(texts)
 
-    def encode_passages(self, texts: Any) -> Any:
+    def encode_passages(self, texts: Sequence[str]) -> Vectors:
         self.passages += len(texts)
         return self._embedder.encode_passages(texts)
 
@@ -43,7 +44,7 @@ def served(tmp_path: Path, embedder: Counting) -> Iterator[ServedAnswers]:
     catalogue.close()
 
 
-def numbers(entries: Any) -> list[int]:
+def numbers(entries: Iterable[CatalogueEntry]) -> list[int]:
     return [entry.number for entry in entries]
 
 
@@ -89,8 +90,8 @@ def test_many_threads_ask_while_entries_come_and_go(served: ServedAnswers) -> No
         return numbers(served.nearest("loan", 1))
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(ask, turn) for turn in range(60)]
+        futures = [pool.submit(ask, turn) for turn in range(60)]
         changed = [pool.submit(change, turn) for turn in range(20)]
-        assert all(task.result() == [2] for task in asked)
+        assert all(task.result() == [2] for task in futures)
         assert [task.result() for task in changed] == [None] * 20
     assert numbers(served.entries()) == [1, 2, 3]

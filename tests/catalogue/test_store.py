@@ -76,10 +76,10 @@ def test_an_import_with_a_bad_row_writes_nothing(catalogue: Catalogue) -> None:
 
 
 def test_a_failed_question_is_pending_with_its_evidence_and_counted(catalogue: Catalogue) -> None:
-    seen = AnswerEvidence("c1", "d1", "A passage.")
-    catalogue.collect("Who is it?", "I do not know", [seen])
+    evidence = AnswerEvidence("c1", "d1", "A passage.")
+    catalogue.collect("Who is it?", "I do not know", [evidence])
     entry = catalogue.collect("who is it", "I do not know", [])
-    assert (entry.number, entry.status, entry.answer, entry.asked, entry.evidence) == (1, "pending", "", 2, (seen,))
+    assert (entry.number, entry.status, entry.answer, entry.asked, entry.evidence) == (1, "pending", "", 2, (evidence,))
     answered = catalogue.add(NewEntry("Who is it?", "Ann."), by="bob")
     assert (answered.number, answered.status, answered.answer, answered.asked) == (1, "approved", "Ann.", 2)
 
@@ -147,9 +147,9 @@ def test_threads_and_a_second_reader_see_one_catalogue(catalogue: Catalogue, tmp
         thread.join()
     other = Catalogue(tmp_path / "catalogue.db")
     assert len(other.entries()) == 9
-    found = other.find("Asked by all?")
-    assert found is not None
-    assert found.asked == 8
+    entry = other.find("Asked by all?")
+    assert entry is not None
+    assert entry.asked == 8
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,6 @@ def test_questions_that_are_there_or_were_removed_are_known(catalogue: Catalogue
 
 
 def test_a_new_entry_may_bring_what_a_program_said_and_saw(catalogue: Catalogue) -> None:
-    seen = AnswerEvidence("c1", "d1", "A passage.")
-    entry = catalogue.add(NewEntry("Why?", given="I do not know", evidence=(seen,), asked=2), by="ann")
-    assert (entry.status, entry.given, entry.evidence, entry.asked) == ("pending", "I do not know", (seen,), 2)
+    evidence = AnswerEvidence("c1", "d1", "A passage.")
+    entry = catalogue.add(NewEntry("Why?", given="I do not know", evidence=(evidence,), asked=2), by="ann")
+    assert (entry.status, entry.given, entry.evidence, entry.asked) == ("pending", "I do not know", (evidence,), 2)

@@ -46,7 +46,7 @@ class Models(LanguageModels):
         self.lm = lm
         self.roles: set[str] = set()
 
-    def __getitem__(self, role: str) -> Any:
+    def __getitem__(self, role: str) -> dspy.BaseLM:
         self.roles.add(role)
         return self.lm
 

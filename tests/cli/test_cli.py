@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from tests.conftest import WarmShell
 from tests.corpus.corpora import write_pdf
@@ -209,9 +210,7 @@ def test_ask_names_what_it_knows(kraq: WarmShell, index: Path, words: list[str],
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(
-    kraq: WarmShell, index: Path, stand_in: Any
-) -> None:
+def test_a_model_that_cannot_be_asked_is_a_message_with_the_way_out(kraq: WarmShell, index: Path) -> None:
     ask = ("ask", index, "Who wrote Don Juan?", "--program", "traditional", "--lm", "hosted_vllm/m", "--api-base")
     with stand_in(context_tokens=30) as server:
         small = kraq(*ask, server.url)

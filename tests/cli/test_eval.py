@@ -40,12 +40,12 @@ def run(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 
 
 def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: tuple[Path, Any]) -> None:
-    folder, said = run
-    [only] = said["summary"]["runs"]
+    folder, output = run
+    [only] = output["summary"]["runs"]
     assert only["header"]["dataset"] == "hotpotqa-mini"
     assert [system["name"] for system in only["systems"]] == ["traditional", "combined"]
     assert [system["n"] for system in only["systems"]] == [2, 2]
-    assert said["files"] == ["runs/mine/report.md", "runs/mine/report.html"]
+    assert output["files"] == ["runs/mine/report.md", "runs/mine/report.html"]
     assert (folder / "runs" / "mine" / "hotpotqa-mini" / "rows.jsonl").exists()
 
 
@@ -63,8 +63,8 @@ def test_coverage_of_the_index_that_was_built(kraq: WarmShell, run: tuple[Path, 
     [index] = (folder / "runs" / "indexes").iterdir()
     done = kraq("eval", "coverage", index, "--budget", "3", "--out", "cov", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["coverage"]
-    assert len(found["chosen"]) == 3
+    coverage = json.loads(done.stdout)["coverage"]
+    assert len(coverage["chosen"]) == 3
     assert (folder / "cov" / "coverage.html").exists()
 
 

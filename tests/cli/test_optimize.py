@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kraq_dspy.programs.state import save_state, state_of
 from kraq_dspy.signatures import AnswerQuestion
 from tests.conftest import WarmShell
 
+Run = Callable[..., tuple[int, str, str]]
 PEOPLE = ("Ada Lovelace", "Charles Babbage", "Lord Byron", "Mary Shelley", "Jane Austen", "John Keats")
 PLACES = ("London", "Geneva", "Missolonghi", "Bath", "Rome", "Paris")
 
@@ -31,17 +33,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     corpus = lines(place / "corpus.jsonl", [{"id": str(n), "text": text} for n, text in enumerate(texts)])
     build_index(corpus, place / "people.kraq")
-    asked = [
+    rows = [
         {"question": f"Where did {person} {verb}?", "answers": [town]}
         for person, town in zip(PEOPLE, PLACES, strict=True)
         for verb in ("live", "meet a friend")
     ]
-    lines(place / "dev.jsonl", asked)
+    lines(place / "dev.jsonl", rows)
     return place
 
 
 @pytest.fixture
-def within(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def within(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command in this process, which is quicker: (exit code, standard output, standard error in one line)."""
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -49,8 +51,8 @@ def within(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setattr(sys, "argv", ["kraq", *words])
         with pytest.raises(SystemExit) as ended:
             main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, " ".join(told.err.split())
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, " ".join(printed.err.split())
 
     return run
 
@@ -67,12 +69,12 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     assert report["calls"]["paid"] == 0  # the first run's answers are kept
     assert report["rows"] == {"learned_from": 6, "measured_on": 6}
     assert any("cannot improve" in problem for problem in report["problems"])
-    asked = ("ask", "people.kraq", "Where did Jane Austen live?", "--program-state", "combined.json", "--json")
-    assert json.loads(kraq(*asked, cwd=folder).stdout)["answer"]
+    question_words = ("ask", "people.kraq", "Where did Jane Austen live?", "--program-state", "combined.json", "--json")
+    assert json.loads(kraq(*question_words, cwd=folder).stdout)["answer"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("optimize", "combinde", "--dev", "dev.jsonl"), 2, "There is no step or program 'combinde'"),
         (("optimize", "combined", "--dev", "dev.jsonl"), 2, "needs an index: --index DIR"),
@@ -83,15 +85,15 @@ def test_a_program_is_optimized_saved_and_used(kraq: WarmShell, folder: Path) ->
     ],
 )
 def test_what_cannot_be_done_is_one_line_that_says_the_way_out(
-    within: Any, folder: Path, words: tuple[str, ...], code: int, told: str
+    within: Run, folder: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     ended, out, err = within(*words, "--out", "never.json")
     assert (ended, out) == (code, "")
-    assert told in err
+    assert message in err
     assert not (folder / "never.json").exists()
 
 
-def test_a_budget_is_held_before_the_first_call(within: Any) -> None:
+def test_a_budget_is_held_before_the_first_call(within: Run) -> None:
     words = ("--index", "people.kraq", "--dev", "dev.jsonl", "--out", "cheap.json", "--budget-calls", "17")
     code, _, err = within("optimize", "combined", *words)
     assert code == 1
@@ -99,7 +101,7 @@ def test_a_budget_is_held_before_the_first_call(within: Any) -> None:
     assert "Nothing was asked" in err
 
 
-def test_a_state_that_does_not_fit_is_refused_by_ask(within: Any, folder: Path) -> None:
+def test_a_state_that_does_not_fit_is_refused_by_ask(within: Run, folder: Path) -> None:
     state = state_of(dspy.Predict(AnswerQuestion), {})
     save_state(state, folder / "older.json")
     body = json.loads((folder / "older.json").read_text())

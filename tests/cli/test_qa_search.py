@@ -53,9 +53,9 @@ def test_prepared_answers_come_first_and_the_program_named_answers_the_rest(
         "catalogue",
         2,
     )
-    asked = ask(capsys, index, "Who designed the Analytical Engine?", "--over", "traditional", "--k", "2")
-    assert (asked["source"], asked["entry"], len(asked["hits"])) == ("program", None, 2)
-    assert "Babbage" in asked["answer"]
+    answer = ask(capsys, index, "Who designed the Analytical Engine?", "--over", "traditional", "--k", "2")
+    assert (answer["source"], answer["entry"], len(answer["hits"])) == ("program", None, 2)
+    assert "Babbage" in answer["answer"]
     paired = ask(capsys, index, "Who designed the Analytical Engine?", "--over", "qa-rag", "--variant", "type1")
     assert paired["sub_questions"]
 
@@ -80,14 +80,14 @@ def test_what_cannot_be_answered_is_noted_unless_told_not_to(index: Path, capsys
 
 
 def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
-    asked = "Zyxxy hgulp?"
+    question = "Zyxxy hgulp?"
     with Workspace.open(index) as space:
         system = System("search", "qa-search", {"over": "traditional"})
         in_table = make_program(space, system, program_of(system))
         in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
         for program in (in_table, in_optimizer):
-            assert space.ask(program, asked).search.collected is False
-        assert space.answers.catalogue.find(asked) is None
+            assert space.ask(program, question).search.collected is False
+        assert space.answers.catalogue.find(question) is None
 
 
 @pytest.mark.parametrize(

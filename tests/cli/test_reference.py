@@ -25,7 +25,7 @@ def test_the_reference_is_what_the_code_says() -> None:
     )
 
 
-def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def commands(command: object, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield words, command
     for name, member in getattr(command, "commands", {}).items():
         yield from commands(member, (*words, name))

@@ -4,9 +4,9 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stand_in import stand_in
 from typer.testing import CliRunner
 
 from kraq_dspy.cli.program import app
@@ -22,7 +22,7 @@ DOCUMENTS = [
 ]
 
 
-def test_a_build_is_watched_from_beside_until_it_is_complete(tmp_path: Path, stand_in: Any) -> None:
+def test_a_build_is_watched_from_beside_until_it_is_complete(tmp_path: Path) -> None:
     with stand_in(latency_ms=60) as server:
         settings = Settings(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
@@ -47,10 +47,10 @@ def test_a_build_is_watched_from_beside_until_it_is_complete(tmp_path: Path, sta
     looks = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.exit_code == 0
     assert len(looks) > 2
-    calls = [sum(used["calls"] for used in seen["usage"].values()) for seen in looks]
+    calls = [sum(used["calls"] for used in status["usage"].values()) for status in looks]
     assert calls == sorted(calls)
     assert calls[0] < calls[-1]
-    assert [seen["complete"] for seen in looks] == [False] * (len(looks) - 1) + [True]
+    assert [status["complete"] for status in looks] == [False] * (len(looks) - 1) + [True]
 
 
 def test_a_complete_index_is_shown_once(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ ALL = RedactSettings(emails=True, phones=True, cards=True)
     ],
 )
 def test_what_reaches_a_person_is_found_and_struck_out(text: str, kind: str) -> None:
-    [found] = find_personal(text)
-    assert found.kind == kind
+    [matches] = find_personal(text)
+    assert matches.kind == kind
     assert f"[{kind}]" in redacted(text, ALL)
     assert not any(character.isdigit() or character == "@" for character in redacted(text, ALL))
 
@@ -67,11 +67,11 @@ def test_a_document_loses_them_in_title_text_and_metadata_and_keeps_its_id() -> 
 
 @given(st.text(alphabet="0123456789 +-.()@abé/", max_size=60))
 def test_what_is_found_lies_in_the_text_in_order_and_is_gone_after_one_pass(text: str) -> None:
-    found = find_personal(text)
-    assert all(0 <= one.start < one.end <= len(text) for one in found)
-    assert all(before.end <= after.start for before, after in itertools.pairwise(found))
+    matches = find_personal(text)
+    assert all(0 <= one.start < one.end <= len(text) for one in matches)
+    assert all(before.end <= after.start for before, after in itertools.pairwise(matches))
     struck = redacted(text, ALL)
-    assert sum(struck.count(f"[{kind}]") for kind in (EMAIL, PHONE, CARD)) == len(found)
+    assert sum(struck.count(f"[{kind}]") for kind in (EMAIL, PHONE, CARD)) == len(matches)
 
 
 def test_a_long_text_of_digits_and_signs_is_quick_work() -> None:

@@ -12,12 +12,13 @@ import pyarrow.parquet
 import pytest
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
-from kraq_dspy.dataset.export import DatasetPlan, export_dataset
+from kraq_dspy.dataset.export import DatasetPlan, DatasetReport, export_dataset
 from kraq_dspy.dataset.rows import difficulty_of
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.stores.index import Index
+from tests.conftest import WarmShell
 from tests.dataset.made import COMMUNITIES, TEXTS, made
 
 EVERYTHING = DatasetPlan(unanswered=True, pending=True, licence="CC BY-SA 4.0", shares=(0.4, 0.3, 0.3))
@@ -28,7 +29,7 @@ def index_dir(tmp_path: Path) -> Path:
     return made(tmp_path / "waters.kraq")
 
 
-def exported(index_dir: Path, out: Path, plan: DatasetPlan) -> Any:
+def exported(index_dir: Path, out: Path, plan: DatasetPlan) -> DatasetReport:
     with Index.open(index_dir) as index:
         return export_dataset(index, out, plan)
 
@@ -155,10 +156,10 @@ def test_rows_that_a_critic_rates_low_are_left_out_and_nothing_is_asked_twice(
 ) -> None:
     from kraq_dspy.catalogue.critics import RateSyntheticPair
 
-    asked = []
+    rated = []
 
-    async def rate(self: Any, question: str, answer: str, passage: str) -> dspy.Prediction:
-        asked.append((question, passage))
+    async def rate(self: RateSyntheticPair, question: str, answer: str, passage: str) -> dspy.Prediction:
+        rated.append((question, passage))
         low = "compiler" in question
         return dspy.Prediction(ratings={"relevance": 2 if low else 5}, rejected_by="relevance" if low else "")
 
@@ -169,8 +170,8 @@ def test_rows_that_a_critic_rates_low_are_left_out_and_nothing_is_asked_twice(
             report = export_dataset(index, tmp_path / "out", DatasetPlan(least=4), models=models)
         assert report.rejected == {"relevance": 1}
         assert report.rows == {"train": 1}
-    assert len(asked) == 2
-    assert ("What about north?", f"Rhine\n{TEXTS['rhine']}\n\nElbe\n{TEXTS['elbe']}") in asked
+    assert len(rated) == 2
+    assert ("What about north?", f"Rhine\n{TEXTS['rhine']}\n\nElbe\n{TEXTS['elbe']}") in rated
     assert "at least 4 of 5; they rejected 1" in (tmp_path / "out" / "README.md").read_text("utf-8")
 
 
@@ -202,7 +203,7 @@ def test_what_cannot_be_made_is_said_with_the_way_out(index_dir: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-def test_by_command_options_of_a_data_set_go_with_it_alone(kraq: Any, index_dir: Path, tmp_path: Path) -> None:
+def test_by_command_options_of_a_data_set_go_with_it_alone(kraq: WarmShell, index_dir: Path, tmp_path: Path) -> None:
     done = kraq(
         "export", index_dir, "-o", tmp_path / "out", "-f", "dataset", "--unanswered", "--form", "beir", "--json"
     )

@@ -31,7 +31,7 @@ def exported(tmp_path: Path) -> Path:
 def test_beirs_loader_reads_every_split_with_passages_questions_and_judgements(exported: Path) -> None:
     loading: Any = pytest.importorskip("beir.datasets.data_loader")
     logging.getLogger("beir").setLevel(logging.WARNING)
-    asked: set[str] = set()
+    questions: set[str] = set()
     for qrels in (exported / "beir" / "qrels").iterdir():
         corpus, queries, judged = loading.GenericDataLoader(data_folder=str(exported / "beir")).load(split=qrels.stem)
         assert corpus["c-ada"] == {"text": TEXTS["ada"], "title": "Ada"}
@@ -39,9 +39,9 @@ def test_beirs_loader_reads_every_split_with_passages_questions_and_judgements(e
         assert set(queries) == set(judged)
         assert {passage for passages in judged.values() for passage in passages} <= set(corpus)
         assert {score for passages in judged.values() for score in passages.values()} == {1}
-        asked |= set(queries.values())
-    assert asked >= {"What about north?", "Who wrote a compiler?"}
-    assert asked <= {"Who wrote a compiler?", *(f"What about {name}?" for name in COMMUNITIES)}
+        questions |= set(queries.values())
+    assert questions >= {"What about north?", "Who wrote a compiler?"}
+    assert questions <= {"Who wrote a compiler?", *(f"What about {name}?" for name in COMMUNITIES)}
 
 
 def test_ragas_reads_its_samples(exported: Path) -> None:

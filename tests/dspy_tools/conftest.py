@@ -36,8 +36,8 @@ class Obliging:
         return Response(id=None, model=request.model, message=message, finish_reason="stop", usage=usage)
 
     def reply(self, whole: str, last: str) -> str:
-        asked = last[last.rfind("Respond with") :] if "Respond with" in last else ""
-        fields = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", asked) if name != "completed"]
+        request = last[last.rfind("Respond with") :] if "Respond with" in last else ""
+        fields = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", request) if name != "completed"]
         if not fields:
             return '{"new_instruction": "Answer with the name of the sea, in brief."}'
         return "\n\n".join(f"[[ ## {name} ## ]]\n{self.value(name, whole, last)}" for name in fields)

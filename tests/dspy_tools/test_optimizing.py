@@ -1,17 +1,17 @@
 """DSPy's own optimizers, as its tutorials call them, on a program of this library."""
 
 from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
 
 import kraq_dspy as kraq
+from kraq_dspy.programs.traditional_rag import TraditionalRAG
 
 EXACT = kraq.metrics.exact_match
 
 
-def compiled(name: str, lm: Any, program: Any, devset: Any) -> Any:
+def compiled(name: str, lm: dspy.LM, program: TraditionalRAG, devset: list[dspy.Example]) -> dspy.Module:
     match name:
         case "BootstrapFewShot":
             return dspy.BootstrapFewShot(metric=EXACT, max_labeled_demos=0).compile(program, trainset=devset)
@@ -36,7 +36,7 @@ def compiled(name: str, lm: Any, program: Any, devset: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["BootstrapFewShot", "BootstrapFewShotWithRandomSearch", "MIPROv2", "GEPA", "SIMBA"])
 def test_an_optimizer_improves_the_program_and_its_result_is_saved_and_loaded(
-    name: str, lm: Any, program: Any, devset: Any, tmp_path: Path
+    name: str, lm: dspy.LM, program: TraditionalRAG, devset: list[dspy.Example], tmp_path: Path
 ) -> None:
     evaluate = dspy.Evaluate(devset=devset, metric=EXACT, num_threads=1, display_progress=False)
     with dspy.context(lm=lm):

@@ -3,16 +3,19 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
+from kraq_dspy.programs.traditional_rag import TraditionalRAG
+
 QUESTION = "Where does the Rhine flow into?"
 
 
-def test_the_history_shows_prompt_and_reply(lm: Any, program: Any) -> None:
+def test_the_history_shows_prompt_and_reply(lm: dspy.LM, program: TraditionalRAG) -> None:
     shown = io.StringIO()
     with dspy.context(lm=lm):
         program(question=QUESTION)
@@ -25,7 +28,7 @@ def test_the_history_shows_prompt_and_reply(lm: Any, program: Any) -> None:
     assert len(program.history) == 1
 
 
-def test_usage_is_tracked_around_a_call_and_in_the_prediction(lm: Any, program: Any) -> None:
+def test_usage_is_tracked_around_a_call_and_in_the_prediction(lm: dspy.LM, program: TraditionalRAG) -> None:
     with dspy.context(lm=lm), dspy.track_usage() as tracker:
         program(question=QUESTION)
     assert tracker.get_total_tokens()["obliging/model"]["prompt_tokens"] > 0
@@ -34,14 +37,14 @@ def test_usage_is_tracked_around_a_call_and_in_the_prediction(lm: Any, program: 
     assert prediction.get_lm_usage()["obliging/model"]["completion_tokens"] > 0
 
 
-def test_callbacks_see_the_program_its_step_and_the_model(lm: Any, program: Any) -> None:
+def test_callbacks_see_the_program_its_step_and_the_model(lm: dspy.LM, program: TraditionalRAG) -> None:
     begun: list[str] = []
 
     class Watcher(BaseCallback):
-        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        def on_module_start(self, call_id: str, instance: dspy.Module, inputs: dict[str, Any]) -> None:
             begun.append(type(instance).__name__)
 
-        def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        def on_lm_start(self, call_id: str, instance: dspy.BaseLM, inputs: dict[str, Any]) -> None:
             begun.append(instance.model)
 
     with dspy.context(lm=lm, callbacks=[Watcher()]):
@@ -50,7 +53,7 @@ def test_callbacks_see_the_program_its_step_and_the_model(lm: Any, program: Any)
     assert begun[-2:] == ["FittingPredict", "obliging/model"]
 
 
-def test_a_trace_names_the_step_with_its_inputs_and_outputs(lm: Any, program: Any) -> None:
+def test_a_trace_names_the_step_with_its_inputs_and_outputs(lm: dspy.LM, program: TraditionalRAG) -> None:
     trace: list[Any] = []
     with dspy.context(lm=lm, trace=trace):
         program(question=QUESTION)
@@ -70,7 +73,9 @@ def mlflow(tmp_path: Path) -> Iterator[Any]:
     mlflow.dspy.autolog(disable=True)
 
 
-def test_mlflow_traces_the_program_the_adapter_and_the_model(mlflow: Any, lm: Any, program: Any) -> None:
+def test_mlflow_traces_the_program_the_adapter_and_the_model(
+    mlflow: ModuleType, lm: dspy.LM, program: TraditionalRAG
+) -> None:
     with dspy.context(lm=lm):
         program(question=QUESTION)
     mlflow.flush_trace_async_logging()

@@ -1,5 +1,6 @@
 """A `dspy.Embedder` in place of an encoder."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def other(texts: list[str]) -> list[list[float]]:
     return letters(texts)
 
 
-def embedder(function: Any = letters) -> dspy.Embedder:
+def embedder(function: Callable[[list[str]], object] = letters) -> dspy.Embedder:
     return dspy.Embedder(function, caching=False)
 
 

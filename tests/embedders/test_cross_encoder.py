@@ -49,9 +49,10 @@ def tiny(folder: Path, labels: int = 1) -> Path:
     return folder
 
 
-def loaded(folder: Path) -> Any:
-    model: Any = BertForSequenceClassification.from_pretrained(str(folder))
-    return model.eval()
+def loaded(folder: Path) -> BertForSequenceClassification:
+    untyped: Any = BertForSequenceClassification.from_pretrained(str(folder))
+    model: BertForSequenceClassification = untyped.eval()
+    return model
 
 
 def hits(*texts: str) -> list[Hit]:

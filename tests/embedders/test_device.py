@@ -20,7 +20,7 @@ def torch_with(*, cuda: bool = False, mps: bool = False) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(
-    ("found", "name", "expected"),
+    ("devices", "name", "expected"),
     [
         (torch_with(), "auto", "cpu"),
         (torch_with(cuda=True, mps=True), "auto", "cuda"),
@@ -29,8 +29,8 @@ def torch_with(*, cuda: bool = False, mps: bool = False) -> SimpleNamespace:
         (torch_with(cuda=True), "cuda", "cuda"),
     ],
 )
-def test_auto_is_the_best_that_is_there(found: SimpleNamespace, name: str, expected: str) -> None:
-    assert device_named(name, found) == expected
+def test_auto_is_the_best_that_is_there(devices: SimpleNamespace, name: str, expected: str) -> None:
+    assert device_named(name, devices) == expected
 
 
 def test_a_device_that_is_not_there_is_refused_with_those_that_are() -> None:

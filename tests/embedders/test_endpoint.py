@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.config import EncoderSettings
@@ -48,11 +49,11 @@ class Server:
                     outer.at_once += 1
                     outer.most_at_once = max(outer.most_at_once, outer.at_once)
                 try:
-                    status, said, headers = outer.answer(body)
+                    status, content, headers = outer.answer(body)
                 finally:
                     with outer.lock:
                         outer.at_once -= 1
-                raw = said if isinstance(said, bytes) else json.dumps(said).encode()
+                raw = content if isinstance(content, bytes) else json.dumps(content).encode()
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(raw)), **headers}.items():
                     self.send_header(name, value)
@@ -281,7 +282,7 @@ def test_a_copied_program_shares_its_embedder(server: Server) -> None:
     assert copy.deepcopy([made])[0] is made
 
 
-def test_a_faulty_server_embeds_a_corpus_in_the_end(stand_in: Any) -> None:
+def test_a_faulty_server_embeds_a_corpus_in_the_end() -> None:
     with stand_in(rate_429=0.2, retry_after=0.01, embed_latency_ms=20) as server:
         made = load_embedder(EncoderSettings("fake-embed", api_base=server.url, batch_size=20))
         texts = [f"passage {i} about topic {i % 7}" for i in range(1000)]

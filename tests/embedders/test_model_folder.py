@@ -36,7 +36,7 @@ def save_tokenizer(folder: Path) -> None:
     make(tokenizer_object=tokenizer, model_max_length=40, **special).save_pretrained(str(folder))
 
 
-def write(path: Path, value: Any) -> None:
+def write(path: Path, value: object) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(value))
 
@@ -227,10 +227,10 @@ def test_a_name_that_the_hub_does_not_give_says_what_to_use(monkeypatch: pytest.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
     monkeypatch.setenv("HF_HOME", str(tmp_path))
 
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert "'nobody/no-such-encoder' is neither a folder nor in the cache" in said
-    assert "or use 'minilm', which is packaged" in said
+    assert "'nobody/no-such-encoder' is neither a folder nor in the cache" in printed
+    assert "or use 'minilm', which is packaged" in printed
 
 
 @pytest.mark.parametrize(
@@ -249,10 +249,10 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it(module: str, call
         f"try:\n    {call}\nexcept MissingExtraError as error:\n    print(error)\n"
     )
 
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert f"needs the package {message}" in said
-    assert "pip install 'kraq-dspy[embedded]'" in said
+    assert f"needs the package {message}" in printed
+    assert "pip install 'kraq-dspy[embedded]'" in printed
 
 
 def test_a_model_with_rarer_layers_names_the_extra_of_sentence_transformers(

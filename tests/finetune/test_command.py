@@ -15,8 +15,8 @@ def kraq(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *w
     monkeypatch.setattr(sys, "argv", ["kraq", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-    told = capsys.readouterr()
-    return int(ended.value.code or 0), told.out, " ".join(told.err.split())
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, " ".join(printed.err.split())
 
 
 def test_a_training_leaves_adapter_card_and_losses(
@@ -25,8 +25,8 @@ def test_a_training_leaves_adapter_card_and_losses(
     file, out = tmp_path / "pairs.jsonl", tmp_path / "generator"
     file.write_text("".join(json.dumps(pair.row()) + "\n" for pair in pairs))
     words = ("finetune", "generator", "--pairs", str(file), "--base", base, "--out", str(out))
-    code, told, _ = kraq(monkeypatch, capsys, *words, "--epochs", "1", "--json")
-    facts = json.loads(told)
+    code, printed, _ = kraq(monkeypatch, capsys, *words, "--epochs", "1", "--json")
+    facts = json.loads(printed)
     assert code == 0
     assert facts["weights_hash"] == weights_hash(out)
     assert (facts["settings"]["r"], facts["data"]["trained_on"], facts["data"]["held_out"]) == (64, 22, 2)
@@ -43,9 +43,9 @@ def test_wrong_files_and_settings_end_with_a_sentence(
 ) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     words = ("finetune", "generator", "--base", base, "--out", str(tmp_path / "out"), "--pairs")
-    code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"))
-    assert (code, "holds no pairs. Make some with `kraq pairs" in told) == (1, True)
-    code, _, told = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
-    assert (code, 'it must be "auto", "nf4" or "none"' in told) == (2, True)
-    code, _, told = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
-    assert (code, "Name the questions: --dataset" in told) == (2, True)
+    code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"))
+    assert (code, "holds no pairs. Make some with `kraq pairs" in message) == (1, True)
+    code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
+    assert (code, 'it must be "auto", "nf4" or "none"' in message) == (2, True)
+    code, _, message = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
+    assert (code, "Name the questions: --dataset" in message) == (2, True)

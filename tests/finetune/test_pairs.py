@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, TrainingError
@@ -33,8 +34,8 @@ SUMMARY = "Ada Lovelace is known for her notes on the Analytical Engine. She wor
     ],
 )  # fmt: skip
 def test_a_summary_must_not_give_its_question_away(summary: str, question: str, reason: str | None) -> None:
-    found = leak(summary, question)
-    assert (found is None) if reason is None else (found is not None and reason in found)
+    leaked = leak(summary, question)
+    assert (leaked is None) if reason is None else (leaked is not None and reason in leaked)
 
 
 @pytest.fixture
@@ -44,14 +45,14 @@ def dataset() -> Dataset:
         "Jane Austen lived in Bath. She wrote novels.",
     ]
     documents = tuple(Document(id=f"d{n}", title="", text=text) for n, text in enumerate(texts))
-    asked = ["What did Lovelace write about?", "Jane Austen lived in Bath. She wrote novels?", "Who is who?"]
+    questions = ["What did Lovelace write about?", "Jane Austen lived in Bath. She wrote novels?", "Who is who?"]
     evidence = [("d0",), ("d1",), ()]
     return Dataset(
         name="made",
         documents=documents,
         examples=tuple(
             Example(id=f"q{n}", question=question, answers=("novels",), supporting_ids=evidence[n])
-            for n, question in enumerate(asked)
+            for n, question in enumerate(questions)
         ),
     )
 
@@ -72,7 +73,7 @@ def test_pairs_have_their_provenance_and_leaks_are_left_out_with_the_reason(data
     assert (rejected["example_id"], "question's" in rejected["reason"]) == ("q1", True)
 
 
-def test_what_is_decided_is_not_asked_again(dataset: Dataset, tmp_path: Path, stand_in: Any) -> None:
+def test_what_is_decided_is_not_asked_again(dataset: Dataset, tmp_path: Path) -> None:
     out = tmp_path / "pairs.jsonl"
     pairs_from_dataset(dataset, out, models(), limit=1)
     before = out.read_text()
@@ -123,14 +124,14 @@ def test_an_index_gives_its_summaries_with_the_nearest_reference_questions(tmp_p
     corpus.write_text("".join(json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(texts)))
     build_index(corpus, tmp_path / "x.kraq")
     out = tmp_path / "pairs.jsonl"
-    asked = ["Which machine did Lovelace and Babbage think of?", "How do whales sleep?"]
+    questions = ["Which machine did Lovelace and Babbage think of?", "How do whales sleep?"]
     with Index.open(tmp_path / "x.kraq") as index:
         embedder = load_embedder(index.manifest.settings.encoder)
-        made = pairs_from_index(index, asked, embedder, out, source="made")
-        again = pairs_from_index(index, asked, embedder, out, source="made")
+        made = pairs_from_index(index, questions, embedder, out, source="made")
+        again = pairs_from_index(index, questions, embedder, out, source="made")
     assert (made.pairs, again.pairs, again.known) == (1, 0, 1)
     [pair] = read_pairs(out)
-    assert pair.outputs["question"] == asked[0]
+    assert pair.outputs["question"] == questions[0]
     assert "Lovelace" in pair.inputs["summary"]
 
 

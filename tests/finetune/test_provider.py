@@ -5,6 +5,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Request, Response
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ConfigError
@@ -27,7 +28,7 @@ class Teacher:
     def __deepcopy__(self, memo: object) -> "Teacher":
         return self
 
-    def complete(self, request: Any) -> Any:
+    def complete(self, request: Request) -> Response:
         from dspy.lm15 import Message, Response, TextPart, Usage
 
         name = request.messages[-1].text.split("]]\n")[1].split()[0]
@@ -36,7 +37,7 @@ class Teacher:
         return Response(id=None, model="teacher", message=message, finish_reason="stop", usage=Usage())
 
 
-def metric(example: Any, prediction: Any, trace: Any = None) -> float:
+def metric(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> float:
     return float(prediction.question.startswith("What did"))
 
 

@@ -22,6 +22,7 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.signatures import GenerateQuestion
+from tests.conftest import TinyModels
 
 FAST = TrainSettings(
     r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=4, evaluations=1, batch_size=4, accumulate=1
@@ -60,10 +61,10 @@ def test_a_model_is_trained_on_the_prompt_that_it_is_asked_with(base: str, chats
     class Recorder:
         """Answers as the row says, and keeps what it was asked."""
 
-        asked: Any = None
+        request: Any = None
 
         def complete(self, request: Request) -> Response:
-            self.asked = request
+            self.request = request
             message = Message.assistant([TextPart(chats[0][-1]["content"])])
             return Response(id=None, model="m", message=message, finish_reason="stop", usage=Usage())
 
@@ -72,7 +73,7 @@ def test_a_model_is_trained_on_the_prompt_that_it_is_asked_with(base: str, chats
         assert dspy.Predict(GenerateQuestion)(summary="Ada is a cook.").question == "What did Ada do?"
     engine = shared_engine(base)
     row = token_row(engine.tokenizer, chats[0])
-    assert engine._prompt(recorder.asked) == [
+    assert engine._prompt(recorder.request) == [
         token for token, label in zip(row.ids, row.reply, strict=True) if label == IGNORED
     ]
 
@@ -162,7 +163,7 @@ def test_an_adapter_can_be_loaded_and_unloaded_while_the_model_answers(trained: 
 
 
 def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(
-    chats: list[Any], tiny_models: Any, tmp_path: Path
+    chats: list[Any], tiny_models: TinyModels, tmp_path: Path
 ) -> None:
     for package in ("gguf", "peft", "accelerate", "xllamacpp"):
         pytest.importorskip(package)

@@ -163,8 +163,8 @@ def test_a_part_of_a_word_is_no_containment() -> None:
 def test_what_is_said_of_a_pair_takes_little_memory() -> None:
     def chunk(number: int) -> Extraction:
         ends = f"Person {number}", f"Town {number}"
-        said = f"{ends[0]} was born in {ends[1]}, which lies on the river number {number}."
-        return Extraction(f"{number:032x}", (), (ExtractedRelationship(*ends, "was born in", said),))
+        sentence = f"{ends[0]} was born in {ends[1]}, which lies on the river number {number}."
+        return Extraction(f"{number:032x}", (), (ExtractedRelationship(*ends, "was born in", sentence),))
 
     tracemalloc.start()
     mentions = Mentions.of(map(chunk, range(5000)))
@@ -183,15 +183,15 @@ extractions = st.lists(
         st.lists(st.builds(ExtractedClaim, names, texts), max_size=2).map(tuple),
     ),
     max_size=5,
-).map(lambda found: [Extraction(f"chunk-{number}", *parts) for number, parts in enumerate(found)])
+).map(lambda drawn: [Extraction(f"chunk-{number}", *parts) for number, parts in enumerate(drawn)])
 
 
 @given(extractions, st.randoms(use_true_random=False))
 @settings(max_examples=150)
 def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_of_chunks(
-    found: list[Extraction], rng: random.Random
+    drawn: list[Extraction], rng: random.Random
 ) -> None:
-    graph = build_graph(found)
+    graph = build_graph(drawn)
     ids = {entity.id for entity in graph.entities}
     assert len(ids) == len(graph.entities)
     for link in graph.relationships:
@@ -200,7 +200,7 @@ def test_the_graph_holds_together_and_only_texts_and_order_depend_on_the_order_o
     assert {claim.entity_id for claim in graph.claims} <= ids
     assert set(graph.descriptions) <= ids | {link.id for link in graph.relationships}
     assert all(len(set(ways)) > 1 for ways in graph.descriptions.values())
-    shuffled = build_graph(rng.sample(found, len(found)))
+    shuffled = build_graph(rng.sample(drawn, len(drawn)))
 
     def facts(graph: Graph) -> Iterator[object]:
         yield from ((e.id, e.name, e.type, e.names, e.degree, set(e.chunk_ids)) for e in graph.entities)

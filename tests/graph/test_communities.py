@@ -39,19 +39,19 @@ def members(communities: Sequence[Community]) -> list[str]:
 
 
 def test_two_triangles_and_a_loner_are_three_communities() -> None:
-    found = find_communities(ENTITIES, LINKS, CommunitySettings())
-    assert sorted(members(found)) == ["ABC", "DEF", "G"]
-    assert [len(community.entity_ids) for community in found] == [3, 3, 1]
-    assert {(community.level, community.parent_id, community.child_ids) for community in found} == {(0, None, ())}
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings())
+    assert sorted(members(communities)) == ["ABC", "DEF", "G"]
+    assert [len(community.entity_ids) for community in communities] == [3, 3, 1]
+    assert {(community.level, community.parent_id, community.child_ids) for community in communities} == {(0, None, ())}
 
 
 def test_a_community_names_its_inner_relationships_and_their_chunks_in_reading_order() -> None:
-    found = find_communities(ENTITIES, LINKS, CommunitySettings(), chunk_order=["10", "9", "3", "2"])
-    abc = next(community for community in found if community.entity_ids == ("A", "B", "C"))
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings(), chunk_order=["10", "9", "3", "2"])
+    abc = next(community for community in communities if community.entity_ids == ("A", "B", "C"))
     assert abc.id == content_id("community", "A", "B", "C")
     assert abc.relationship_ids == ("A-B", "B-C", "C-A")
     assert abc.chunk_ids == ("10", "3", "2")
-    loner = next(community for community in found if community.entity_ids == ("G",))
+    loner = next(community for community in communities if community.entity_ids == ("G",))
     assert (loner.relationship_ids, loner.chunk_ids) == ((), ("chunk of G",))
 
 
@@ -74,11 +74,11 @@ def ring_of_cliques(cliques: int, size: int) -> tuple[list[Entity], list[Relatio
 def test_a_community_above_the_size_is_split_and_none_is_repeated_deeper() -> None:
     entities, links = ring_of_cliques(40, 4)
     sizes = CommunitySettings(max_size=6, max_depth=6)
-    found = find_communities(entities, links, sizes)
-    assert {community.level for community in found} == {0, 1}
-    assert len({community.id for community in found}) == len(found)
-    by_id = {community.id: community for community in found}
-    for community in found:
+    communities = find_communities(entities, links, sizes)
+    assert {community.level for community in communities} == {0, 1}
+    assert len({community.id for community in communities}) == len(communities)
+    by_id = {community.id: community for community in communities}
+    for community in communities:
         children = [by_id[child_id] for child_id in community.child_ids]
         assert all(child.parent_id == community.id and child.level == community.level + 1 for child in children)
         if children:
@@ -86,28 +86,28 @@ def test_a_community_above_the_size_is_split_and_none_is_repeated_deeper() -> No
             assert tuple(below) == community.entity_ids
             assert len(community.entity_ids) > 6
             assert {id for child in children for id in child.relationship_ids} <= set(community.relationship_ids)
-    assert oversize_leaves(found, sizes) == []
+    assert oversize_leaves(communities, sizes) == []
 
 
 def test_max_depth_bounds_the_levels() -> None:
     entities, links = ring_of_cliques(40, 4)
-    found = find_communities(entities, links, CommunitySettings(max_size=1, max_depth=1))
-    assert {community.level for community in found} == {0}
+    communities = find_communities(entities, links, CommunitySettings(max_size=1, max_depth=1))
+    assert {community.level for community in communities} == {0}
 
 
 def test_what_leiden_does_not_split_stays_whole_and_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     entities, links = ring_of_cliques(1, 12)
     clique = [each for each in links if each.source_id != each.target_id]
     with caplog.at_level(logging.WARNING):
-        found = find_communities(entities, clique, CommunitySettings(max_size=10))
-    assert [len(community.entity_ids) for community in found] == [12]
-    assert oversize_leaves(found, CommunitySettings(max_size=10)) == found
+        communities = find_communities(entities, clique, CommunitySettings(max_size=10))
+    assert [len(community.entity_ids) for community in communities] == [12]
+    assert oversize_leaves(communities, CommunitySettings(max_size=10)) == communities
     assert "1 of 1 communities have more than 10 entities" in caplog.text
 
 
 def test_a_graph_without_relationships_is_communities_of_one_and_an_empty_one_has_none() -> None:
-    found = find_communities([entity("A"), entity("B")], [], CommunitySettings())
-    assert sorted(members(found)) == ["A", "B"]
+    communities = find_communities([entity("A"), entity("B")], [], CommunitySettings())
+    assert sorted(members(communities)) == ["A", "B"]
     assert find_communities([], [], CommunitySettings()) == []
 
 
@@ -148,14 +148,14 @@ def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
 ) -> None:
     entities, links = graph
     sizes = CommunitySettings(max_size=max_size, max_depth=max_depth)
-    found = find_communities(entities, links, sizes)
+    communities = find_communities(entities, links, sizes)
     for level in range(max_depth + 1):
-        covered = [id for community in communities_at(found, level) for id in community.entity_ids]
+        covered = [id for community in communities_at(communities, level) for id in community.entity_ids]
         assert sorted(covered) == [each.id for each in entities]
-    assert len({community.id for community in found}) == len(found)
-    assert found == sorted(found, key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    assert len({community.id for community in communities}) == len(communities)
+    assert communities == sorted(communities, key=lambda c: (c.level, -len(c.entity_ids), c.id))
     shuffled = find_communities(rng.sample(entities, len(entities)), rng.sample(links, len(links)), sizes)
-    assert shuffled == found
+    assert shuffled == communities
 
 
 SCRIPT = """
@@ -202,8 +202,10 @@ def test_threads_find_the_same_and_igraph_draws_from_python_again_afterwards() -
     entities, links = ring_of_cliques(30, 4)
     alone = find_communities(entities, links, CommunitySettings(max_size=3))
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: find_communities(entities, links, CommunitySettings(max_size=3)), range(16)))
-    assert all(each == alone for each in found)
+        communities = list(
+            pool.map(lambda _: find_communities(entities, links, CommunitySettings(max_size=3)), range(16))
+        )
+    assert all(each == alone for each in communities)
     random.seed(5)
     state = random.getstate()
     first = igraph.Graph.Erdos_Renyi(n=30, m=40).get_edgelist()

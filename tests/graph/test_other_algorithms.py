@@ -63,8 +63,8 @@ def test_a_build_with_an_algorithm_whose_package_is_missing_is_refused_before_it
 
 def test_scores_are_those_that_can_be_counted_by_hand() -> None:
     pytest.importorskip("cdlib")
-    found = find_communities(ENTITIES, LINKS, CommunitySettings())
-    scores = score_partition(ENTITIES, LINKS, communities_at(found, 0))
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings())
+    scores = score_partition(ENTITIES, LINKS, communities_at(communities, 0))
     # 12 of 13 links are inside; each clique has 13 ends, one of which leaves.
     assert scores["coverage"] == pytest.approx(12 / 13)
     assert scores["conductance"] == pytest.approx(1 / 13)
@@ -78,9 +78,9 @@ def test_a_graph_without_links_has_no_scores() -> None:
 
 
 def test_communities_that_are_no_partition_are_refused() -> None:
-    found = find_communities(ENTITIES, LINKS, CommunitySettings())
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings())
     with pytest.raises(ValueError, match="exactly one"):
-        score_partition(ENTITIES, LINKS, found[1:])
+        score_partition(ENTITIES, LINKS, communities[1:])
 
 
 def test_an_unknown_algorithm_is_refused_with_the_known_ones() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
@@ -79,9 +80,9 @@ def test_a_question_leads_back_to_its_documents(built: Path) -> None:
     with Index.open(built) as index:
         chunks = {chunk.id: chunk for chunk in index.all(Chunk)}
         communities = {community.id: community for community in index.all(Community)}
-        asked = list(index.questions(source="kraq", duplicates=True))
-        assert asked
-        for question in asked:
+        questions = list(index.questions(source="kraq", duplicates=True))
+        assert questions
+        for question in questions:
             assert question.community_id is not None
             community = communities[question.community_id]
             assert question.level == community.level
@@ -92,10 +93,10 @@ def test_a_question_leads_back_to_its_documents(built: Path) -> None:
 
 def test_each_community_of_two_or_more_has_one_question_and_one_summary(built: Path) -> None:
     with Index.open(built) as index:
-        wanted = sorted(community.id for community in index.all(Community) if len(community.entity_ids) >= 2)
-        assert sorted(summary.community_id for summary in index.all(Summary)) == wanted
-        asked = index.questions(source="kraq", duplicates=True)
-        assert sorted(str(question.community_id) for question in asked) == wanted
+        expected = sorted(community.id for community in index.all(Community) if len(community.entity_ids) >= 2)
+        assert sorted(summary.community_id for summary in index.all(Summary)) == expected
+        questions = index.questions(source="kraq", duplicates=True)
+        assert sorted(str(question.community_id) for question in questions) == expected
 
 
 def test_the_baseline_has_as_many_questions_each_on_two_to_seven_chunks(built: Path) -> None:
@@ -192,7 +193,7 @@ def served(url: str, concurrency: int = 4) -> Settings:
     )
 
 
-def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path, stand_in: Any) -> None:
+def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path) -> None:
     with stand_in(rate_500=0.3, seed=1) as server:
         first = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=served(server.url))
         assert first.failures
@@ -205,7 +206,7 @@ def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path, sta
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "whole.kraq")
 
 
-def test_all_stages_together_have_no_more_calls_in_flight_than_allowed(tmp_path: Path, stand_in: Any) -> None:
+def test_all_stages_together_have_no_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
     with stand_in(latency_ms=10) as server:
         build_index(DOCUMENTS, tmp_path / "i.kraq", settings=served(server.url, concurrency=3))
         assert server.stats()["max_concurrency"] == 3
@@ -235,7 +236,7 @@ KILLED_CONCURRENCY = 2
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, stand_in: Any) -> tuple[Path, int]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """An index that nobody interrupted, and how many prompts of it are equal to an earlier one."""
     out = tmp_path_factory.mktemp("undisturbed") / "whole.kraq"
     with stand_in() as server:
@@ -245,7 +246,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, stand_in: Any) -> tupl
 
 @pytest.mark.parametrize("after_calls", [3, 9, 16, 24])
 def test_a_killed_build_goes_on_and_pays_no_stored_answer_twice(
-    tmp_path: Path, stand_in: Any, undisturbed: tuple[Path, int], after_calls: int
+    tmp_path: Path, undisturbed: tuple[Path, int], after_calls: int
 ) -> None:
     whole, equal_prompts = undisturbed
     documents = tmp_path / "documents.json"

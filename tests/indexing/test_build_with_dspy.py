@@ -12,7 +12,7 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.indexing.build import BuildReport, build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.indexing.import_graph import import_graphrag, import_triples
 from kraq_dspy.lms.engines.embedded import EmbeddedEngine
@@ -55,8 +55,8 @@ def test_a_dspy_lm_does_all_the_work_and_no_role_of_the_settings(tmp_path: Path,
         with dspy.context(lm=lm):
             report = build_index(DOCUMENTS, out, settings=DEAD)
     else:
-        given: dict[str, Any] = {way: lm}
-        report = build_index(DOCUMENTS, out, settings=DEAD, **given)
+        options: dict[str, Any] = {way: lm}
+        report = build_index(DOCUMENTS, out, settings=DEAD, **options)
     assert report.failures == ()
     assert set(report.models.values()) == {"somebody/embedded"}
     assert models_of(out) == {"somebody/embedded"}
@@ -88,13 +88,13 @@ def test_an_adapter_that_a_user_configured_writes_the_prompts(tmp_path: Path) ->
     with dspy.context(adapter=dspy.JSONAdapter()):
         build_index(DOCUMENTS, tmp_path / "x.kraq", lm=lm)
     assert all("JSON object" in str(system) for system in lm.engine.systems)
-    asked = len(lm.engine.systems)
+    calls = len(lm.engine.systems)
     build_index(DOCUMENTS, tmp_path / "x.kraq", lm=lm)
-    assert len(lm.engine.systems) > asked  # another adapter is another question
+    assert len(lm.engine.systems) > calls  # another adapter is another question
 
 
 def test_a_build_runs_inside_a_loop_with_the_loops_context(tmp_path: Path) -> None:
-    async def cell() -> Any:
+    async def cell() -> BuildReport:
         with dspy.context(lm=plain()):
             return build_index(DOCUMENTS, tmp_path / "x.kraq")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
@@ -138,7 +139,7 @@ def test_update_takes_the_corpus_as_it_is_now(tmp_path: Path, embedder: KeywordE
     assert contents(tmp_path / "i.kraq") == contents(tmp_path / "new.kraq")
 
 
-def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path, stand_in: Any) -> None:
+def test_a_limit_stops_the_run_and_resume_pays_for_the_rest_alone(tmp_path: Path) -> None:
     documents = [document(n) for n in range(6)]
     with stand_in() as server:
         chosen = small(

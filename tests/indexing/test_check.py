@@ -1,7 +1,7 @@
 """An index that lost something says what, and is mended from what is left."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,7 +68,7 @@ def leave_it_unfinished(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "problem_text"),
     [
         (lose_a_summary, "communities without a summary"),
         (lose_a_question_and_its_vector, "summaries without a question"),
@@ -80,12 +80,14 @@ def leave_it_unfinished(index: Index) -> None:
         (leave_it_unfinished, "A change was begun and is not finished; until it is, readers do not see it"),
     ],
 )
-def test_what_is_wrong_is_named_and_mended(whole: Path, embedder: KeywordEmbedder, damage: Any, said: str) -> None:
+def test_what_is_wrong_is_named_and_mended(
+    whole: Path, embedder: KeywordEmbedder, damage: Callable[[Index], None], problem_text: str
+) -> None:
     assert check_index(whole).problems == ()
     with Index.open(whole, write=True) as index:
         damage(index)
     report = check_index(whole)
-    assert said in [problem.what for problem in report.problems]
+    assert problem_text in [problem.what for problem in report.problems]
     assert repair_index(whole, embedder=embedder).problems == ()
 
 

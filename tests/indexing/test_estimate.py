@@ -1,9 +1,9 @@
 """An estimate of an index under way knows what is paid already and how much is still to be asked."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import EncoderSettings, ExtractSettings, ResolveSettings, RoleSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, CorpusError
@@ -23,9 +23,9 @@ DOCUMENTS = [
 
 @pytest.mark.parametrize("gleanings", [0, 1])
 def test_extraction_calls_follow_from_the_corpus(gleanings: int) -> None:
-    found = estimate_corpus(DOCUMENTS, Settings(extract=ExtractSettings(gleanings=gleanings)))
-    assert found.stages[0].expected.calls == 12 * (1 + gleanings)
-    assert found.stages[0].exact_calls
+    estimate = estimate_corpus(DOCUMENTS, Settings(extract=ExtractSettings(gleanings=gleanings)))
+    assert estimate.stages[0].expected.calls == 12 * (1 + gleanings)
+    assert estimate.stages[0].exact_calls
 
 
 def test_a_sample_stands_for_a_larger_corpus() -> None:
@@ -38,16 +38,18 @@ def test_a_sample_stands_for_a_larger_corpus() -> None:
 
 def test_money_is_summed_over_stages_and_absent_without_prices() -> None:
     priced = Settings(roles={"default": RoleSettings(model="openai/x", prompt_price=1.0, completion_price=2.0)})
-    found = estimate_corpus(DOCUMENTS, priced)
-    expected = found.expected
-    assert found.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
-    assert found.cost_high == pytest.approx((found.high.prompt_tokens + 2 * found.high.completion_tokens) / 1e6)
+    estimate = estimate_corpus(DOCUMENTS, priced)
+    expected = estimate.expected
+    assert estimate.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
+    assert estimate.cost_high == pytest.approx(
+        (estimate.high.prompt_tokens + 2 * estimate.high.completion_tokens) / 1e6
+    )
     assert estimate_corpus(DOCUMENTS, Settings(roles={"default": RoleSettings(model="openai/x")})).cost is None
     with pytest.raises(CorpusError):
         estimate_corpus([])
 
 
-def test_once_extracted_the_calls_of_the_other_stages_are_exact(tmp_path: Path, stand_in: Any) -> None:
+def test_once_extracted_the_calls_of_the_other_stages_are_exact(tmp_path: Path) -> None:
     with stand_in() as server:
         settings = Settings(
             encoder=EncoderSettings(name="stand-in", api_base=server.url),
@@ -61,8 +63,8 @@ def test_once_extracted_the_calls_of_the_other_stages_are_exact(tmp_path: Path, 
         assert server.stats()["requests"] == before
         report = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=settings)
     assert report.failures == ()
-    asked = {stage.stage: stage.expected.calls for stage in expected.stages if stage.expected.calls}
-    assert asked == {stage: used.calls for stage, used in report.usage.items()}
+    calls = {stage.stage: stage.expected.calls for stage in expected.stages if stage.expected.calls}
+    assert calls == {stage: used.calls for stage, used in report.usage.items()}
     assert all(stage.exact_calls for stage in expected.stages)
 
 

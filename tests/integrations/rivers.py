@@ -1,10 +1,10 @@
 """A retriever over three chunks that a reader can work out, in the two forms that a retriever of ours may have."""
 
 from collections.abc import Collection
-from typing import Any
 
 import dspy
 
+from kraq_dspy.ports import Filters
 from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches
 from kraq_dspy.records import Chunk, Hit
@@ -32,7 +32,9 @@ class RiversModule(dspy.Module):
 
     keeps_contract = True
 
-    async def aforward(self, question: str, k: int, *, filters: Any = None, exclude: Collection[str] = ()) -> list[Hit]:
+    async def aforward(
+        self, question: str, k: int, *, filters: Filters | None = None, exclude: Collection[str] = ()
+    ) -> list[Hit]:
         return Rivers()(question, k, filters=filters)
 
     forward = blocking(aforward)

@@ -1,7 +1,6 @@
 """The real langchain-core, over a retriever of three chunks."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -18,7 +17,7 @@ QUESTION = "Which river flows into the black sea"
 
 
 @pytest.mark.parametrize("source", [Rivers(), RiversModule()])
-def test_hits_are_documents_in_their_order_in_both_forms(source: Any) -> None:
+def test_hits_are_documents_in_their_order_in_both_forms(source: Rivers | RiversModule) -> None:
     retriever = KraqRetriever(retrieve=source, k=2)
     documents = retriever.invoke(QUESTION)
     assert [document.id for document in documents] == ["c-Danube", "c-Rhine"]

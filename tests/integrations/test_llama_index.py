@@ -1,7 +1,6 @@
 """The real llama-index-core, over a retriever of three chunks."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ QUESTION = "Which river flows into the black sea"
 
 
 @pytest.mark.parametrize("source", [Rivers(), RiversModule()])
-def test_hits_are_nodes_in_their_order_in_both_forms(source: Any) -> None:
+def test_hits_are_nodes_in_their_order_in_both_forms(source: Rivers | RiversModule) -> None:
     retriever = KraqRetriever(source, k=2)
     nodes = retriever.retrieve(QUESTION)
     assert [(each.node.node_id, each.score) for each in nodes] == [("c-Danube", 5.0), ("c-Rhine", 4.0)]

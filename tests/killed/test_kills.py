@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import StandIn, stand_in
 
 from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.prepare.k2rag import FOLDER as SUMMARISED
@@ -108,7 +109,7 @@ class Tally:
     moments: dict[str, int] = field(default_factory=dict)
     answered: int = 0  # by the server
     kept: int = 0  # answers in the ledgers of the indexes
-    wanted: int = 0  # answers in the ledgers of indexes that nobody disturbed
+    expected: int = 0  # answers in the ledgers of indexes that nobody disturbed
 
 
 @pytest.fixture
@@ -147,29 +148,29 @@ def prepare(folder: Path, url: str) -> None:
 def state(path: Path) -> dict[str, Any]:
     """Everything that an index says, but for times, places and costs."""
     with Index.open(path) as index:
-        found: dict[str, Any] = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
+        records: dict[str, Any] = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         for name in sorted(file.name for file in (index.home / VECTORS).iterdir()):
             store = index.vectors_named(name)
             ids = sorted(store.ids())
-            found[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
-        found["failures"] = index.results.failures()
-        found["complete"] = index.manifest.complete
+            records[f"{name} vectors"] = dict(zip(ids, store.vectors(ids).tolist(), strict=True))
+        records["failures"] = index.results.failures()
+        records["complete"] = index.manifest.complete
         if (index.home / TREE).exists():
-            found[TREE] = json.loads((index.home / TREE).read_text("utf-8"))
-        found["states"] = len(list((path / STATES).iterdir()))
-        found["parts"] = sorted(child.name for child in index.home.iterdir())
+            records[TREE] = json.loads((index.home / TREE).read_text("utf-8"))
+        records["states"] = len(list((path / STATES).iterdir()))
+        records["parts"] = sorted(child.name for child in index.home.iterdir())
     constant = f"{(current_home(path) / 'index.db').as_uri()}?immutable=1"
     with closing(sqlite3.connect(constant, uri=True)) as connection:
         for table, columns in (("results", "stage, item_id, output"), ("journal", "stage, item_id, request")):
-            found[table] = sorted(connection.execute(f"SELECT {columns} FROM {table}").fetchall())
+            records[table] = sorted(connection.execute(f"SELECT {columns} FROM {table}").fetchall())
     instructed = path / INSTRUCTED
     if instructed.exists():
         with sqlite3.connect(instructed) as connection:
-            found["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
+            records["instructed"] = sorted(connection.execute("SELECT question, chunks, vectors FROM rows").fetchall())
     if (path / SUMMARISED).exists():
-        found[SUMMARISED] = state(path / SUMMARISED)
-    found["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))
-    return found
+        records[SUMMARISED] = state(path / SUMMARISED)
+    records["files"] = sorted(child.name for child in path.iterdir() if not child.name.endswith(("-wal", "-shm")))
+    return records
 
 
 def require_whole(path: Path) -> None:
@@ -207,33 +208,33 @@ def kept_answers(path: Path) -> int:
     return own + kept_answers(path / SUMMARISED)
 
 
-def answered(server: Any) -> int:
+def answered(server: StandIn) -> int:
     """Calls that the server took, once none is under way."""
-    seen = -1
-    while seen != (now := server.stats()["requests"]):
-        seen = now
+    requests = -1
+    while requests != (now := server.stats()["requests"]):
+        requests = now
         time.sleep(0.1)
-    return seen
+    return requests
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork and kill -9")
 def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_again(
-    tmp_path: Path, stand_in: Any, worker: Worker
+    tmp_path: Path, worker: Worker
 ) -> None:
     chance = random.Random(2026)
     tally = Tally()
     with stand_in(latency_ms=25) as server:
         prepare(tmp_path, server.url)
-        wanted: list[dict[str, Any]] = []
+        expected: list[dict[str, Any]] = []
         seconds, calls = [], []
         for step in STEPS:
             seconds.append(worker.run(step, tmp_path / "whole.kraq"))
-            wanted.append(state(tmp_path / "whole.kraq"))
+            expected.append(state(tmp_path / "whole.kraq"))
             calls.append(kept_answers(tmp_path / "whole.kraq"))
         assert answered(server) == calls[-1]
-        asked = dict(zip((step.name for step in STEPS), calls, strict=True))
-        assert all(later > sooner for sooner, later in itertools.pairwise(asked[name] for name in ASKING))
+        calls_by_step = dict(zip((step.name for step in STEPS), calls, strict=True))
+        assert all(later > sooner for sooner, later in itertools.pairwise(calls_by_step[name] for name in ASKING))
         round_number = 0
         while tally.kills < KILLS:
             round_number += 1
@@ -258,12 +259,12 @@ def test_fifty_kills_change_nothing_and_no_answer_that_was_kept_is_paid_for_agai
                     lost = missing
                     require_whole(out)
                 worker.run(step, out)
-                assert state(out) == wanted[number], step.name
+                assert state(out) == expected[number], step.name
                 assert kept_answers(out) == calls[number], f"{step.name}: an answer that was kept was asked for again"
                 assert answered(server) - kept_answers(out) == lost, "a call that was not lost is not kept"
             tally.answered += answered(server)
             tally.kept += kept_answers(out)
-            tally.wanted += calls[-1]
-    print(f"\n{dataclasses.asdict(tally)}, paid twice: {tally.kept - tally.wanted}, rounds: {round_number}")
+            tally.expected += calls[-1]
+    print(f"\n{dataclasses.asdict(tally)}, paid twice: {tally.kept - tally.expected}, rounds: {round_number}")
     assert tally.kills == KILLS
-    assert tally.kept == tally.wanted
+    assert tally.kept == tally.expected

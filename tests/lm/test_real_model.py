@@ -1,6 +1,7 @@
 """The contract of engines, with a real model in this process: `make test-lm`. Minutes, so not in `make check`."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +45,14 @@ def meter() -> Meter:
 
 
 @pytest.fixture(scope="module")
-def lm(file: Path, meter: Meter) -> Any:
+def lm(file: Path, meter: Meter) -> Iterator[KraqLM]:
     lm = make_lm(RoleSettings(model=f"gguf/{file}", context=2048, max_tokens=400, temperature=0.0), meter=meter)
     yield lm
     lm.engine.close()
     shared_model.cache_clear()
 
 
-def inputs(signature: Any) -> dict[str, Any]:
+def inputs(signature: type[dspy.Signature]) -> dict[str, Any]:
     return {
         name: PASSAGE if field.annotation is str else [PASSAGE, PASSAGE]
         for name, field in signature.input_fields.items()

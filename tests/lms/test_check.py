@@ -1,8 +1,8 @@
 """A model is asked every step, and what became of its replies is told apart."""
 
 import json
-from typing import Any
 
+import dspy
 import pytest
 
 from kraq_dspy import signatures
@@ -26,7 +26,7 @@ def test_the_embedded_model_is_fit_for_every_step() -> None:
 
 
 @pytest.mark.parametrize("signature", EVERY)
-def test_there_are_two_different_inputs_for_every_step(signature: Any) -> None:
+def test_there_are_two_different_inputs_for_every_step(signature: type[dspy.Signature]) -> None:
     first, second = inputs_of(signature, 0), inputs_of(signature, 1)
     assert first.keys() == second.keys() == signature.input_fields.keys()
     assert first != second

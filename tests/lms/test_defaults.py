@@ -36,7 +36,7 @@ class Models(LanguageModels):
         super().__init__(settings or Settings(roles={"default": RoleSettings(temperature=0.5)}))
         self.by_name: dict[str, Any] = {}
 
-    def __getitem__(self, role: str) -> Any:
+    def __getitem__(self, role: str) -> dspy.BaseLM:
         return self.by_name.setdefault(role, saying(f"the {role}"))
 
 
@@ -125,7 +125,7 @@ def test_a_model_that_was_given_for_a_role_is_the_own_one_of_its_steps() -> None
     nothing: Any = None
     rag = SpeculativeRAG(retrieve, nothing, scorer=KraqScore())
     drafter = saying("of the drafter")
-    fill_in(rag, LanguageModels(given={"drafter": drafter}), "drafter", {"scorer": "verifier"})
+    fill_in(rag, LanguageModels(models={"drafter": drafter}), "drafter", {"scorer": "verifier"})
     with dspy.context(lm=saying("of the context")):
         names = {name: lm_in_program(step).history is drafter.history for name, step in rag.named_predictors()}
     assert names == {"draft": True, "scorer.verify": False}

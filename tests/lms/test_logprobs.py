@@ -25,8 +25,8 @@ def numbered(*pieces: str | bytes) -> dict[str, Any]:
 
 def test_tokens_of_a_value_are_found_between_its_markers() -> None:
     logprobs = numbered("[[ ## rationale ## ]]\n", "It", " says so", ".", "\n\n[[ ## response ## ]]\n", "Paris", "\n")
-    found = field_logprobs(logprobs, {"rationale": "It says so.", "response": "Paris"})
-    assert found == {"rationale": (-2, -3, -4), "response": (-6,)}
+    by_field = field_logprobs(logprobs, {"rationale": "It says so.", "response": "Paris"})
+    assert by_field == {"rationale": (-2, -3, -4), "response": (-6,)}
 
 
 def test_a_token_that_holds_a_marker_and_a_part_of_the_value_belongs_to_the_value() -> None:
@@ -52,13 +52,13 @@ def test_a_field_name_inside_a_value_is_no_marker() -> None:
     logprobs = numbered(
         "[[ ## rationale ## ]]\n", "The response", " is under [[ ## response ## ]]", "\n[[ ## response ## ]]\n", "42"
     )
-    found = field_logprobs(logprobs, {"rationale": "The response is under [[ ## response ## ]]", "response": "42"})
-    assert found == {"rationale": (-2, -3), "response": (-5,)}
+    by_field = field_logprobs(logprobs, {"rationale": "The response is under [[ ## response ## ]]", "response": "42"})
+    assert by_field == {"rationale": (-2, -3), "response": (-5,)}
 
 
 def test_markers_that_only_the_forgiving_adapter_reads_are_found_where_no_strict_one_is() -> None:
-    found = field_logprobs(numbered("**[[ ## verdict ## ]]", " yes", ",", " it does"), {"verdict": "Yes"})
-    assert found == {"verdict": (-2,)}
+    by_field = field_logprobs(numbered("**[[ ## verdict ## ]]", " yes", ",", " it does"), {"verdict": "Yes"})
+    assert by_field == {"verdict": (-2,)}
     inside = numbered("[[ ## rationale ## ]]\nSee", "\n> [[ ## response ## ]] x", "\n[[ ## response ## ]]\n", "42")
     value = "See\n> [[ ## response ## ]] x"
     assert field_logprobs(inside, {"rationale": value, "response": "42"}) == {"rationale": (-1, -2), "response": (-4,)}
@@ -81,8 +81,8 @@ def test_an_end_of_turn_token_after_the_last_value_does_not_count() -> None:
 
 def test_fields_of_a_json_object_are_found_without_their_quotes() -> None:
     logprobs = numbered('{"rationale', '": "', 'He said \\"response', '\\"", "response', '":', ' "', "Paris", '"}')
-    found = field_logprobs(logprobs, {"rationale": 'He said "response"', "response": "Paris"})
-    assert found == {"rationale": (-3, -4), "response": (-7,)}
+    by_field = field_logprobs(logprobs, {"rationale": 'He said "response"', "response": "Paris"})
+    assert by_field == {"rationale": (-3, -4), "response": (-7,)}
 
 
 def test_a_number_in_a_json_object_is_found() -> None:
@@ -130,10 +130,10 @@ def test_what_the_adapter_parses_is_what_the_tokens_spell(first: str, second: st
         size = cuts[len(pieces) % len(cuts)]
         pieces.append(data[:size])
         data = data[size:]
-    found = field_logprobs(numbered(*pieces), parsed)
+    by_field = field_logprobs(numbered(*pieces), parsed)
     for name, value in parsed.items():
-        chosen = b"".join(pieces[int(-x) - 1] for x in found.get(name, ()))
-        assert (name in found) == bool(value)
+        chosen = b"".join(pieces[int(-x) - 1] for x in by_field.get(name, ()))
+        assert (name in by_field) == bool(value)
         assert "".join(value.split()) in "".join(chosen.decode("utf-8", "replace").split())
         assert len(chosen) <= len(value.encode()) * 2 + 12 + text.count("\r") * 2
 

@@ -1,6 +1,6 @@
 """Spans of a whole build and of a question, kept in memory by OpenTelemetry's own exporter."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from kraq_dspy.workspace import Workspace
 
 pytest.importorskip("opentelemetry.sdk")
 
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+Finished = Callable[[], Sequence[Any]]  # of spans; whether they have attributes and a parent is what is tested
 DOCUMENTS = [
     Document("a", "Ada", "Ada Lovelace wrote to Charles Babbage of the Analytical Engine."),
     Document("b", "Babbage", "Charles Babbage lived in London. Ada Lovelace met Charles Babbage in London."),
@@ -23,11 +26,10 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def exporter() -> Any:
+def exporter() -> InMemorySpanExporter:
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     kept = InMemorySpanExporter()
     provider = TracerProvider()
@@ -37,13 +39,15 @@ def exporter() -> Any:
 
 
 @pytest.fixture
-def finished(exporter: Any) -> Iterator[Any]:
+def finished(exporter: InMemorySpanExporter) -> Iterator[Finished]:
     exporter.clear()
     yield exporter.get_finished_spans
     exporter.clear()
 
 
-def test_a_call_is_a_span_inside_its_stage_with_its_tokens_and_none_of_its_text(finished: Any, tmp_path: Path) -> None:
+def test_a_call_is_a_span_inside_its_stage_with_its_tokens_and_none_of_its_text(
+    finished: Finished, tmp_path: Path
+) -> None:
     report = build_index(DOCUMENTS, tmp_path / "x.kraq")
     stages = {span.attributes["kraq.stage"]: span for span in finished() if span.name.startswith("stage ")}
     calls = [span for span in finished() if span.name == "chat embedded"]
@@ -54,23 +58,23 @@ def test_a_call_is_a_span_inside_its_stage_with_its_tokens_and_none_of_its_text(
         assert sum(span.attributes["gen_ai.usage.input_tokens"] for span in mine) == usage.prompt_tokens
         assert sum(span.attributes["gen_ai.usage.output_tokens"] for span in mine) == usage.completion_tokens
         assert {span.parent.span_id for span in mine} == {stages[stage].context.span_id}
-    said = "".join(span.to_json() for span in finished())
-    assert "Lovelace" not in said
-    assert "Analytical" not in said
+    written = "".join(span.to_json() for span in finished())
+    assert "Lovelace" not in written
+    assert "Analytical" not in written
 
 
-def test_a_question_is_a_span_with_its_calls_inside(finished: Any, tmp_path: Path) -> None:
+def test_a_question_is_a_span_with_its_calls_inside(finished: Finished, tmp_path: Path) -> None:
     build_index(DOCUMENTS, tmp_path / "x.kraq")
     with Workspace.open(tmp_path / "x.kraq") as space:
         program = space.program("combined")
         before = len(finished())
         space.ask(program, "Who met Babbage?")
-    call, asked = finished()[before:]
-    assert (asked.name, asked.attributes["kraq.program"]) == ("ask", "CombinedRetrieveRAG")
-    assert call.parent.span_id == asked.context.span_id
+    call, question = finished()[before:]
+    assert (question.name, question.attributes["kraq.program"]) == ("ask", "CombinedRetrieveRAG")
+    assert call.parent.span_id == question.context.span_id
 
 
-def test_a_call_that_fails_says_so_by_kind_and_without_the_message(finished: Any, tmp_path: Path) -> None:
+def test_a_call_that_fails_says_so_by_kind_and_without_the_message(finished: Finished, tmp_path: Path) -> None:
     nowhere = RoleSettings(model="hosted_vllm/x", api_base="http://127.0.0.1:9/v1", retries=0)
     with pytest.raises(ModelError):
         build_index(DOCUMENTS, tmp_path / "x.kraq", settings=Settings(roles={"default": nowhere}))
@@ -82,7 +86,7 @@ def test_a_call_that_fails_says_so_by_kind_and_without_the_message(finished: Any
     assert all(not span.events and not span.status.description for span in [stage, *calls])
 
 
-def test_a_span_of_the_callers_own_is_the_parent(finished: Any) -> None:
+def test_a_span_of_the_callers_own_is_the_parent(finished: Finished) -> None:
     from kraq_dspy.lms.roles import make_lm
 
     with spans.within("mine", kraq__note="x"), dspy.context(lm=make_lm(RoleSettings())):

@@ -1,6 +1,7 @@
 """Who is served, and where: worked out without a server."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import pytest
@@ -23,12 +24,14 @@ def test_a_port_that_is_taken_is_a_message_with_the_way_out() -> None:
     ("sent", "status"), [(b"Bearer secret", 200), (b"Bearer secre", 401), (b"secret", 401), (None, 401)]
 )
 def test_only_the_whole_token_is_let_through(sent: bytes | None, status: int) -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
+    async def app(
+        scope: MutableMapping[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
         await send({"type": "http.response.start", "status": 200})
 
     statuses = []
 
-    async def send(message: Any) -> None:
+    async def send(message: dict[str, Any]) -> None:
         if "status" in message:
             statuses.append(message["status"])
 

@@ -8,19 +8,20 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 import dspy
 import httpx
 import pytest
 
-from tests.conftest import KeywordEmbedder
+from tests.conftest import KeywordEmbedder, WarmShell
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from kraq_dspy.config import Settings
@@ -45,11 +46,11 @@ def tools(people: Path) -> Iterator[IndexTools]:
 
 
 @pytest.fixture(scope="module")
-def server(tools: IndexTools) -> Any:
+def server(tools: IndexTools) -> MCPServer:
     return make_server(tools)
 
 
-def call(server: Any, tool: str, **arguments: Any) -> Any:
+def call(server: MCPServer, tool: str, **arguments: Any) -> Any:
     async def body() -> Any:
         async with Client(server) as client:
             return await client.call_tool(tool, arguments)
@@ -57,7 +58,7 @@ def call(server: Any, tool: str, **arguments: Any) -> Any:
     return asyncio.run(body())
 
 
-def test_tools_describe_themselves_and_every_argument(server: Any) -> None:
+def test_tools_describe_themselves_and_every_argument(server: MCPServer) -> None:
     async def body() -> Any:
         async with Client(server) as client:
             return (await client.list_tools()).tools, client.instructions
@@ -77,7 +78,7 @@ def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: 
     embedder = keyword_embedder("sea")
     Index.create(tmp_path / "new.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=2).close()
 
-    async def body(server: Any) -> str:
+    async def body(server: MCPServer) -> str:
         async with Client(server) as client:
             return str(client.instructions)
 
@@ -86,7 +87,7 @@ def test_an_index_that_is_being_built_says_so(tmp_path: Path, keyword_embedder: 
         assert "Its build is not complete" in asyncio.run(body(server))
 
 
-def test_an_answer_says_how_far_it_is_to_a_client_that_listens(server: Any) -> None:
+def test_an_answer_says_how_far_it_is_to_a_client_that_listens(server: MCPServer) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def listen(progress: float, total: float | None, message: str | None) -> None:
@@ -111,7 +112,7 @@ def test_an_agent_sees_what_a_build_has_completed_meanwhile(people_elsewhere: Pa
         assert "Faraday" in call(server, "ask", question="Who built a motor?").structured_content["answer"]
 
 
-def test_results_are_structured_and_the_same_as_text(server: Any) -> None:
+def test_results_are_structured_and_the_same_as_text(server: MCPServer) -> None:
     result = call(server, "search", query="Don Juan", limit=1)
     assert not result.is_error
     assert result.structured_content["passages"][0]["title"] == "Lord Byron"
@@ -128,7 +129,7 @@ def test_results_are_structured_and_the_same_as_text(server: Any) -> None:
     ],
 )
 def test_errors_are_errors_of_the_tool_with_the_way_out(
-    server: Any, people: Path, tool: str, arguments: dict[str, Any], says: str
+    server: MCPServer, people: Path, tool: str, arguments: dict[str, Any], says: str
 ) -> None:
     result = call(server, tool, **arguments)
     assert result.is_error
@@ -138,9 +139,9 @@ def test_errors_are_errors_of_the_tool_with_the_way_out(
 
 
 def test_a_model_that_cannot_be_reached_is_named_in_the_log_alone(
-    server: Any, tools: IndexTools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    server: MCPServer, tools: IndexTools, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def down(*_: Any) -> Any:
+    def down(*_: Any) -> NoReturn:
         raise ServerDownError("http://10.0.0.7:8000/v1 cannot be reached.")
 
     monkeypatch.setattr(tools.space, "astream", down)
@@ -152,9 +153,9 @@ def test_a_model_that_cannot_be_reached_is_named_in_the_log_alone(
 
 
 def test_a_fault_of_ours_tells_the_agent_nothing_of_this_machine(
-    server: Any, tools: IndexTools, monkeypatch: pytest.MonkeyPatch
+    server: MCPServer, tools: IndexTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def torn(*_: Any) -> Any:
+    def torn(*_: Any) -> NoReturn:
         raise RuntimeError("/home/ann/people.kraq is torn")
 
     monkeypatch.setattr(tools.space, "retriever", torn)
@@ -163,7 +164,7 @@ def test_a_fault_of_ours_tells_the_agent_nothing_of_this_machine(
     assert result.content[0].text == "Error executing tool search"
 
 
-def test_its_tools_are_those_of_a_dspy_agent(server: Any) -> None:
+def test_its_tools_are_those_of_a_dspy_agent(server: MCPServer) -> None:
     async def body() -> Any:
         async with Client(server) as client:
             tools = [dspy.Tool.from_mcp_tool(client, tool) for tool in (await client.list_tools()).tools]
@@ -175,7 +176,7 @@ def test_its_tools_are_those_of_a_dspy_agent(server: Any) -> None:
     assert result["passages"][0]["title"] == "Lord Byron"
 
 
-def test_resources_are_lists_and_texts(server: Any) -> None:
+def test_resources_are_lists_and_texts(server: MCPServer) -> None:
     async def body() -> Any:
         async with Client(server) as client:
             listed = {resource.uri for resource in (await client.list_resources()).resources}
@@ -247,7 +248,7 @@ def test_over_stdio_nothing_but_protocol_is_on_standard_output(people_elsewhere:
     command = f"{sys.executable} {tmp_path / 'noisy.py'} mcp {people_elsewhere} --program noisy | tee {recorded}"
     parameters = StdioServerParameters(command="/bin/sh", args=["-c", command], env=ENVIRONMENT, cwd=tmp_path)
 
-    async def body(errlog: Any) -> Any:
+    async def body(errlog: TextIO) -> Any:
         async with Client(stdio_client(parameters, errlog=errlog)) as client:
             tools = (await client.list_tools()).tools
             answer = await client.call_tool("ask", {"question": "Who wrote Don Juan?"})
@@ -304,11 +305,11 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
                 httpx2.AsyncClient(headers=bearing, timeout=60) as http,
                 Client(streamable_http_client(url, http_client=http)) as client,
             ):
-                asked = [client.call_tool("search", {"query": f"Don Juan {n}", "limit": 1}) for n in range(8)]
-                return await asyncio.gather(*asked, client.call_tool("ask", {"question": "Who wrote Don Juan?"}))
+                calls = [client.call_tool("search", {"query": f"Don Juan {n}", "limit": 1}) for n in range(8)]
+                return await asyncio.gather(*calls, client.call_tool("ask", {"question": "Who wrote Don Juan?"}))
 
-        *found, answer = asyncio.run(body())
-        assert {each.structured_content["passages"][0]["title"] for each in found} == {"Lord Byron"}
+        *results, answer = asyncio.run(body())
+        assert {each.structured_content["passages"][0]["title"] for each in results} == {"Lord Byron"}
         assert "Byron" in answer.structured_content["answer"]
     finally:
         process.terminate()
@@ -316,7 +317,7 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
 
 
 def test_other_machines_are_not_served_without_a_token_and_no_index_is_a_message(
-    kraq: Any, people_elsewhere: Path
+    kraq: WarmShell, people_elsewhere: Path
 ) -> None:
     open_to_all = kraq("mcp", people_elsewhere, "--http", "--host", "0.0.0.0")
     assert open_to_all.returncode == 2

@@ -1,9 +1,8 @@
 """An agent's calls return short results, and it goes on from one to the next by ids and offsets."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -126,7 +125,7 @@ def test_neighbours_say_how_they_are_linked_in_both_directions(tools: IndexTools
     ],
 )
 def test_what_is_not_there_is_said_with_the_way_on(
-    tools: IndexTools, call: Any, error: type[Exception], way_out: str
+    tools: IndexTools, call: Callable[[IndexTools], object], error: type[Exception], way_out: str
 ) -> None:
     with pytest.raises(error, match=way_out):
         call(tools)

@@ -1,39 +1,22 @@
 """A model that learns from its prompt, and rows about towers that a reader can check."""
 
-import importlib.util
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import dspy
 import pytest
+from learner import Learner, learner_model
 
 from kraq_dspy.optimize.rows import Row
 
-LEARNER = Path(__file__).resolve().parents[2] / "benchmarks" / "learner.py"
 
-
-@pytest.fixture(scope="session")
-def learner() -> Any:
-    """The module `benchmarks/learner.py`: `learner.Learner()` is an engine, `learner.learner_model(engine)` a model."""
-    spec = importlib.util.spec_from_file_location("learner", LEARNER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["learner"] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def engine() -> Learner:
+    return Learner()
 
 
 @pytest.fixture
-def engine(learner: Any) -> Any:
-    return learner.Learner()
-
-
-@pytest.fixture
-def models(learner: Any, engine: Any) -> dict[str, dspy.LM]:
-    return {"default": learner.learner_model(engine)}
+def models(engine: Learner) -> dict[str, dspy.LM]:
+    return {"default": learner_model(engine)}
 
 
 PLACES = ("Paris", "London", "Toronto", "Berlin", "Tokyo", "Sydney", "Moscow", "Dubai", "Seattle", "Prague")

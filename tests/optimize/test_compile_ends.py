@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import dspy
+import learner
 import pytest
+from dspy.lm15 import Request, Response
+from learner import Learner
 
 from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
 from kraq_dspy.optimize import Budget, Method, Resources, Sizes, Target, compile_program
@@ -17,7 +19,7 @@ TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 
 
 def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
-    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
+    models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:
     with pytest.raises(BudgetExceededError, match=r"up to 24 model calls.*--budget-calls is 23. Nothing was asked"):
         compile_program(
@@ -27,7 +29,7 @@ def test_a_budget_below_the_estimate_stops_it_before_the_first_call(
 
 
 def test_a_budget_that_the_estimate_hid_stops_it_in_the_middle(
-    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+    models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
     class Twice(dspy.Module):  # makes more calls than its target says
         def __init__(self) -> None:
@@ -68,22 +70,22 @@ class FailingEngine:
     supports_function_calling = supports_reasoning = supports_response_schema = False
     supported_params = frozenset({"temperature", "max_tokens"})
 
-    def __init__(self, engine: Any, good: int, error: Exception) -> None:
-        self.engine, self.good, self.error, self.asked = engine, good, error, 0
+    def __init__(self, engine: Learner, good: int, error: Exception) -> None:
+        self.engine, self.good, self.error, self.calls = engine, good, error, 0
 
     def __deepcopy__(self, memo: object) -> "FailingEngine":
         return self
 
-    def complete(self, request: Any) -> Any:
-        self.asked += 1
-        if self.asked > self.good:
+    def complete(self, request: Request) -> Response:
+        self.calls += 1
+        if self.calls > self.good:
             raise self.error
         return self.engine.complete(request)
 
 
 @pytest.mark.parametrize("optimizer", ["bootstrap", "simba", "gepa", "copro", "mipro"])
 def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_answers(
-    optimizer: str, engine: Any, learner: Any, answering: Callable[[int], list[Row]]
+    optimizer: str, engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:
     failing = FailingEngine(engine, 10, ServerDownError("the server is down"))
     with pytest.raises(ServerDownError, match="the server is down"):
@@ -94,7 +96,7 @@ def test_a_server_that_goes_down_ends_the_compile_and_is_not_taken_for_wrong_ans
             resources=Resources(models={"default": learner.learner_model(failing)}),
             metric="token_f1",
         )
-    assert failing.asked <= 14  # those in flight; later ones are not sent
+    assert failing.calls <= 14  # those in flight; later ones are not sent
 
 
 def test_a_metric_that_cannot_score_ends_the_compile(
@@ -110,9 +112,7 @@ def test_a_metric_that_cannot_score_ends_the_compile(
         )
 
 
-def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(
-    learner: Any, answering: Callable[[int], list[Row]]
-) -> None:
+def test_a_model_that_answers_nothing_readable_is_an_error_and_no_score(answering: Callable[[int], list[Row]]) -> None:
     failing = FailingEngine(learner.Learner(), 0, ValueError("garbled"))
     with pytest.raises(ModelError, match=r"None of 8 rows could be answered.*garbled"):
         compile_program(

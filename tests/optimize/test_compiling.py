@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import learner
 import pytest
+from learner import Learner
 
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
@@ -23,14 +25,14 @@ TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
 ) -> None:
-    seen: list[tuple[int, set[str], set[str]]] = []
+    announced: list[tuple[int, set[str], set[str]]] = []
     compiled = compile_program(
         "answering",
         answering(20),
         method=Method(
             sizes=TOY,
             budget=Budget(
-                announce=lambda calls, split: seen.append(
+                announce=lambda calls, split: announced.append(
                     (calls, {e.id for e in split.train}, {e.id for e in split.dev})
                 )
             ),
@@ -38,7 +40,7 @@ def test_before_and_after_are_measured_on_rows_that_were_not_learned_from(
         resources=Resources(models=models),
         metric="token_f1",
     )
-    [(calls, learned, measured)] = seen
+    [(calls, learned, measured)] = announced
     assert len(learned) == len(measured) == 10
     assert not learned & measured
     assert calls == compiled.estimated == 10 + 2 * 10
@@ -62,7 +64,7 @@ def test_the_same_seed_gives_the_same_state_and_another_seed_another_split(
 
 
 def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability(
-    learner: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+    answering: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
     lm = learner.learner_model(name="transformers//somewhere/on/this/machine/tiny-model")
     out = tmp_path / "answering.json"
@@ -88,9 +90,9 @@ def test_the_state_says_where_it_comes_from_and_holds_no_path_key_or_probability
 
 
 def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_twice(
-    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]], tmp_path: Path
+    models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]], tmp_path: Path
 ) -> None:
-    def wordy(example: Any, prediction: Any, trace: Any = None) -> float:
+    def wordy(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> float:
         return float(len(prediction.answer.split()) > 3)  # what was learned from demonstrations makes this worse
 
     out = tmp_path / "worse.json"
@@ -110,7 +112,7 @@ def test_a_worse_program_is_not_saved_unless_forced_and_the_calls_are_not_paid_t
 def test_a_score_of_zero_is_no_yes_even_inside_a_prediction(
     models: dict[str, dspy.LM], answering: Callable[[int], list[Row]]
 ) -> None:
-    def never_good(example: Any, prediction: Any, trace: Any = None) -> Any:
+    def never_good(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> dspy.Prediction:
         return dspy.Prediction(score=0.0, feedback="wrong")  # true, if one asks Python
 
     assert bool(never_good(None, None))
@@ -157,7 +159,7 @@ class DraftAndVerify(dspy.Module):
         return dspy.Prediction(answer=draft.response, verdict=verdict.verdict)
 
 
-def two_models(learner: Any) -> tuple[Target, Any, Any]:
+def two_models() -> tuple[Target, Any, Any]:
     drafter, verifier = learner.Learner(), learner.Learner()
     program = DraftAndVerify(learner.learner_model(drafter, "drafter"), learner.learner_model(verifier, "verifier"))
     answering = make_target("answering")
@@ -166,9 +168,9 @@ def two_models(learner: Any) -> tuple[Target, Any, Any]:
 
 @pytest.mark.parametrize("optimizer", ["bootstrap", "random-search", "mipro", "gepa", "copro", "knn"])
 def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
-    optimizer: str, learner: Any, answering: Callable[[int], list[Row]], keyword_embedder: type[KeywordEmbedder]
+    optimizer: str, answering: Callable[[int], list[Row]], keyword_embedder: type[KeywordEmbedder]
 ) -> None:
-    target, drafter, verifier = two_models(learner)
+    target, drafter, verifier = two_models()
     teacher = learner.Learner()
     compiled = compile_program(
         target,
@@ -188,8 +190,8 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
     assert all(kinds == {"verdict"} for kinds in verifier.kinds)
 
 
-def test_simba_refuses_a_program_with_several_models(learner: Any, answering: Callable[[int], list[Row]]) -> None:
-    target, drafter, _ = two_models(learner)
+def test_simba_refuses_a_program_with_several_models(answering: Callable[[int], list[Row]]) -> None:
+    target, drafter, _ = two_models()
     with pytest.raises(ConfigError, match="runs a program with one model"):
         compile_program(
             target, answering(8), method="simba", resources=Resources(models={"default": learner.learner_model()})
@@ -197,8 +199,8 @@ def test_simba_refuses_a_program_with_several_models(learner: Any, answering: Ca
     assert drafter.calls == 0
 
 
-def test_the_program_that_was_given_is_not_changed(learner: Any, answering: Callable[[int], list[Row]]) -> None:
-    target, _, _ = two_models(learner)
+def test_the_program_that_was_given_is_not_changed(answering: Callable[[int], list[Row]]) -> None:
+    target, _, _ = two_models()
     compiled = compile_program(
         target,
         answering(8),

@@ -23,14 +23,14 @@ def test_the_worked_example_runs(tmp_path: Path) -> None:
 
 
 def test_every_option_that_is_named_exists(kraq: WarmShell) -> None:
-    told = {}
+    documented = {}
     for command in ("optimize", "index", "ask"):
-        told[command] = kraq(command, "--help").stdout
+        documented[command] = kraq(command, "--help").stdout
     for option in re.findall(r"`(--[a-z-]+)", PAGE):
-        assert option in told["optimize"]
+        assert option in documented["optimize"]
     for command, rest in re.findall(r"^    kraq (\w+)(.*)$", PAGE, re.MULTILINE):
         for option in re.findall(r"--[a-z-]+", rest):
-            assert option in told[command]
+            assert option in documented[command]
 
 
 def test_every_step_and_every_optimizer_has_its_row() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import learner
 import pytest
 
 from kraq_dspy.errors import IndexLockedError
@@ -50,8 +51,8 @@ def compile_in_a_process(out: Path, delay: float) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Any:
-    out, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
     return json.loads(out)
 
 
@@ -75,8 +76,8 @@ def test_a_compile_that_was_ended_goes_on_with_what_it_had_paid_for(
     assert not out.exists()
     paid = kept.read_bytes().count(b"\n") - 1  # the first line says what the file is
     assert 24 <= paid < whole
-    asked, replayed, after, state = ended(compile_in_a_process(out, 0))
-    assert asked == whole - paid
+    calls, replayed, after, state = ended(compile_in_a_process(out, 0))
+    assert calls == whole - paid
     assert replayed >= paid
     assert after == [1.0] * 8
     assert state == expected
@@ -87,9 +88,7 @@ def progress() -> SilentProgress:
     return SilentProgress()
 
 
-def test_equal_requests_are_paid_once_and_resamples_one_by_one(
-    learner: Any, tmp_path: Path, progress: SilentProgress
-) -> None:
+def test_equal_requests_are_paid_once_and_resamples_one_by_one(tmp_path: Path, progress: SilentProgress) -> None:
     path = tmp_path / "calls.jsonl"
 
     def answers(count: int, temperature: float | None) -> tuple[list[str], int]:
@@ -108,7 +107,7 @@ def test_equal_requests_are_paid_once_and_resamples_one_by_one(
     assert answers(5, 1.0)[1] == 1
 
 
-def test_models_and_addresses_do_not_share_answers(learner: Any, progress: SilentProgress) -> None:
+def test_models_and_addresses_do_not_share_answers(progress: SilentProgress) -> None:
     engine = learner.Learner()
     kept = KeptAnswers()
     for name in ("one", "two"):

@@ -2,10 +2,10 @@
 
 import importlib.util
 from collections.abc import Callable
-from typing import Any
 
 import dspy
 import pytest
+from learner import Learner
 
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
@@ -20,7 +20,7 @@ TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)
 def test_every_optimizer_finds_what_the_model_can_learn_within_its_estimate(
     optimizer: str,
     models: dict[str, dspy.LM],
-    engine: Any,
+    engine: Learner,
     answering: Callable[[int], list[Row]],
     keyword_embedder: type[KeywordEmbedder],
 ) -> None:
@@ -59,13 +59,13 @@ def test_a_missing_package_is_told_before_the_first_call(
     optimizer: str,
     package: str,
     models: dict[str, dspy.LM],
-    engine: Any,
+    engine: Learner,
     answering: Callable[[int], list[Row]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == package else found(name, *more)
+        importlib.util, "find_spec", lambda name, *more: None if name == package else find_spec(name, *more)
     )
     with pytest.raises(MissingExtraError, match=rf"{package}.*kraq-dspy\[optimize\]"):
         compile_program("answering", answering(16), method=optimizer, resources=Resources(models=models))
@@ -73,7 +73,7 @@ def test_a_missing_package_is_told_before_the_first_call(
 
 
 def test_labeled_shows_rows_without_asking_for_them(
-    models: dict[str, dspy.LM], engine: Any, answering: Callable[[int], list[Row]]
+    models: dict[str, dspy.LM], engine: Learner, answering: Callable[[int], list[Row]]
 ) -> None:
     compiled = compile_program(
         "answering", answering(16), method=Method("labeled", sizes=TOY), resources=Resources(models=models)

@@ -16,7 +16,7 @@ from kraq_dspy.programs.traditional_rag import TraditionalRAG
 CATALOGUE = ["How do I open an account?", "Where is my card?"]
 
 
-def row(question: str, number: Any) -> dict[str, Any]:
+def row(question: str, number: object) -> dict[str, Any]:
     return {"question": question, "catalogue": CATALOGUE, "number": number}
 
 
@@ -46,6 +46,6 @@ def test_pairs_teach_the_second_look(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 3, "1", True, None])
-def test_a_number_that_is_not_in_the_list_is_refused(number: Any) -> None:
+def test_a_number_that_is_not_in_the_list_is_refused(number: object) -> None:
     with pytest.raises(EvaluationError, match="expected 1 to 2, or -1"):
         split_rows([row("How?", number)], make_target("matching").rows)

@@ -22,7 +22,7 @@ def test_rows_are_read_from_json_lines_gzipped_or_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"a": 1}\n{"a": \n', "line 2 is not JSON"),
         ("[1, 2]\n", "line 1 is list; expected an object"),
@@ -31,18 +31,20 @@ def test_rows_are_read_from_json_lines_gzipped_or_not(tmp_path: Path) -> None:
         (None, "No such file"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_its_line(tmp_path: Path, text: str | bytes | None, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_named_with_its_line(
+    tmp_path: Path, text: str | bytes | None, message: str
+) -> None:
     path = tmp_path / "dev.jsonl"
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(EvaluationError, match=told):
+    with pytest.raises(EvaluationError, match=message):
         read_rows(path)
 
 
 def test_rows_without_answers_are_named(answering: Callable[[int], list[Row]]) -> None:
     rows = answering(10)
-    for answers, told in (([], "no gold answers"), ([" "], "blank reference"), ("Paris", r"Write \['Paris'\]")):
-        with pytest.raises(EvaluationError, match=rf"(?s)dev row 4 \(q3\): .*{told}"):
+    for answers, message in (([], "no gold answers"), ([" "], "blank reference"), ("Paris", r"Write \['Paris'\]")):
+        with pytest.raises(EvaluationError, match=rf"(?s)dev row 4 \(q3\): .*{message}"):
             split_rows([*rows[:3], {**rows[3], "answers": answers}, *rows[4:]], ANSWERING)
     without = {name: value for name, value in rows[3].items() if name != "answers"}
     with pytest.raises(EvaluationError, match=r"dev row 4 \(q3\): there are no `answers`"):
@@ -98,8 +100,8 @@ def test_training_rows_that_repeat_dev_rows_are_left_out_and_reported(answering:
     split = split_rows(rows[:10], ANSWERING, train=rows[8:])
     assert {example.id for example in split.dev} == {row["id"] for row in rows[:10]}
     assert {example.id for example in split.train} == {row["id"] for row in rows[10:]}
-    [told] = split.problems
-    assert told.startswith(
+    [message] = split.problems
+    assert message.startswith(
         "2 train row(s) have the inputs of an earlier row and were left out: row 1 (q8) repeats dev row 9"
     )
 

@@ -1,7 +1,8 @@
 """Questions are angles: the proxy's cosine is that of the angle between, and beyond 40 degrees the clusters change."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,62 +47,64 @@ def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
 
 
 @pytest.fixture
-def vectors(tmp_path: Any) -> Any:
+def vectors(tmp_path: Path) -> Iterator[LocalVectorStore]:
     store = LocalVectorStore(tmp_path / "questions", 2)
     store.upsert([q.id for q in QUESTIONS], np.stack([encode(q.text) for q in QUESTIONS]))
     yield store
     store.close()
 
 
-def run(vectors: Any, **changes: Any) -> Calibration:
+def run(vectors: LocalVectorStore, **changes: Any) -> Calibration:
     users = {name: changes.pop(name) for name in ("user_questions", "encode") if name in changes}
     plan = CalibrationPlan(**{"n": 8, "k": 2, "n_questions": 18, "ranks": (1, 2, 4, 8, 12, 17), **changes})
     return calibrate(QUESTIONS, vectors, retrieve, SeenFrom(Sectors()), plan, **users)
 
 
-def test_near_proxies_agree_and_far_ones_do_not(vectors: Any) -> None:
-    found = run(vectors)
-    assert found.agreement_at(math.cos(math.radians(10))) > 0.6
-    assert found.agreement_at(math.cos(math.radians(80))) < 0.2
-    assert found.agreement_at(1.0) == 1.0
-    assert found.noise_floor == 1.0  # two clean clusters: every seed finds them
-    assert len(found.points) == 18 * 6
+def test_near_proxies_agree_and_far_ones_do_not(vectors: LocalVectorStore) -> None:
+    calibration = run(vectors)
+    assert calibration.agreement_at(math.cos(math.radians(10))) > 0.6
+    assert calibration.agreement_at(math.cos(math.radians(80))) < 0.2
+    assert calibration.agreement_at(1.0) == 1.0
+    assert calibration.noise_floor == 1.0  # two clean clusters: every seed finds them
+    assert len(calibration.points) == 18 * 6
 
 
-def test_the_threshold_is_the_least_cosine_with_the_wanted_agreement_and_rises_with_it(vectors: Any) -> None:
+def test_the_threshold_is_the_least_cosine_with_the_wanted_agreement_and_rises_with_it(
+    vectors: LocalVectorStore,
+) -> None:
     loose, strict = run(vectors, wanted=0.3), run(vectors, wanted=0.9)
     assert loose.threshold < strict.threshold <= 1.0
-    for found in (loose, strict):
-        assert found.agreement_at(found.threshold) >= found.wanted
-        assert found.agreement_at(found.threshold - 0.05) < found.wanted
+    for calibration in (loose, strict):
+        assert calibration.agreement_at(calibration.threshold) >= calibration.wanted
+        assert calibration.agreement_at(calibration.threshold - 0.05) < calibration.wanted
 
 
-def test_the_curve_never_falls(vectors: Any) -> None:
+def test_the_curve_never_falls(vectors: LocalVectorStore) -> None:
     curve = run(vectors).curve
     assert list(curve) == sorted(curve)
     assert [y for _, y in curve] == sorted(y for _, y in curve)
 
 
-def test_real_questions_can_stand_in_for_the_users(vectors: Any) -> None:
-    found = run(vectors, user_questions=["5", "95"], encode=encode, ranks=(1, 2))
+def test_real_questions_can_stand_in_for_the_users(vectors: LocalVectorStore) -> None:
+    calibration = run(vectors, user_questions=["5", "95"], encode=encode, ranks=(1, 2))
     # 0 and 10 degrees are 5 degrees away from the first, 90 and 100 from the second.
-    assert [cosine for cosine, _ in found.points] == pytest.approx([math.cos(math.radians(5))] * 4, abs=1e-5)
+    assert [cosine for cosine, _ in calibration.points] == pytest.approx([math.cos(math.radians(5))] * 4, abs=1e-5)
 
 
-def test_the_number_of_passes_is_at_most_as_documented(vectors: Any) -> None:
+def test_the_number_of_passes_is_at_most_as_documented(vectors: LocalVectorStore) -> None:
     encoder = Sectors()
     plan = CalibrationPlan(n=8, k=2, n_questions=2, ranks=(1, 2))
     calibrate(QUESTIONS, vectors, retrieve, SeenFrom(encoder), plan, user_questions=["5", "95"], encode=encode)
     assert encoder.passes == 2 * 8 * (1 + 2)
 
 
-def test_a_passage_is_embedded_once_for_each_question(vectors: Any) -> None:
+def test_a_passage_is_embedded_once_for_each_question(vectors: LocalVectorStore) -> None:
     encoder = Sectors()
     calibrate(QUESTIONS, vectors, retrieve, SeenFrom(encoder), CalibrationPlan(n=8, k=2, n_questions=18))
     assert encoder.passes == len(QUESTIONS) * 8
 
 
-def test_what_is_stored_is_not_embedded_again(vectors: Any) -> None:
+def test_what_is_stored_is_not_embedded_again(vectors: LocalVectorStore) -> None:
     class Stored:
         def lookup(self, question_id: str, chunk_ids: Sequence[str]) -> tuple[Vectors, Any]:
             texts = {question.id: question.text for question in QUESTIONS}
@@ -113,12 +116,12 @@ def test_what_is_stored_is_not_embedded_again(vectors: Any) -> None:
     assert result == calibrate(QUESTIONS, vectors, retrieve, SeenFrom(Sectors()), plan)
 
 
-def test_the_same_seed_gives_the_same_calibration(vectors: Any) -> None:
+def test_the_same_seed_gives_the_same_calibration(vectors: LocalVectorStore) -> None:
     assert run(vectors, n_questions=5, seed=3) == run(vectors, n_questions=5, seed=3)
     assert run(vectors, n_questions=5, seed=3) != run(vectors, n_questions=5, seed=4)
 
 
-def test_the_manifests_entry_has_all_but_the_points(vectors: Any) -> None:
+def test_the_manifests_entry_has_all_but_the_points(vectors: LocalVectorStore) -> None:
     entry = run(vectors).to_dict()
     assert entry["encoder_name"] == "sectors"
     assert entry["n_pairs"] == 18 * 6
@@ -130,7 +133,7 @@ def test_agreement_is_one_for_equal_partitions_whatever_their_numbers() -> None:
     assert agreement([0, 0, 1, 1], [0, 1, 0, 1]) < 0.1
 
 
-def test_what_cannot_be_calibrated_is_an_error(vectors: Any) -> None:
+def test_what_cannot_be_calibrated_is_an_error(vectors: LocalVectorStore) -> None:
     with pytest.raises(IndexStateError, match="has 1 questions"):
         calibrate(QUESTIONS[:1], vectors, retrieve, SeenFrom(Sectors()))
     with pytest.raises(IndexStateError, match="fewer clusters"):

@@ -59,7 +59,7 @@ def index(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[I
         yield index
 
 
-def put(index: Index, embedder: Any, chunks: Sequence[Chunk], questions: Sequence[Question]) -> None:
+def put(index: Index, embedder: KeywordEmbedder, chunks: Sequence[Chunk], questions: Sequence[Question]) -> None:
     index.add([*chunks, *questions])
     if chunks:
         texts = [one.text for one in chunks]
@@ -70,16 +70,16 @@ def put(index: Index, embedder: Any, chunks: Sequence[Chunk], questions: Sequenc
 
 class Progress:
     def __init__(self) -> None:
-        self.seen: list[Any] = []
+        self.events: list[Any] = []
 
     def start(self, stage: str, total: int | None) -> None:
-        self.seen.append(("start", stage, total))
+        self.events.append(("start", stage, total))
 
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
-        self.seen.append(done)
+        self.events.append(done)
 
     def finish(self, stage: str) -> None:
-        self.seen.append(("finish", stage))
+        self.events.append(("finish", stage))
 
 
 def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) -> None:
@@ -95,11 +95,11 @@ def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) ->
         ("what is an apple?", "T\napple apple rocket"),
     ]
     store = InstructedStore.open(index.path / INSTRUCTED, embedder=encoder)
-    asked = [chunk("apple").id, chunk("tax").id]
-    vectors, found = store.lookup(QUESTIONS[0].id, asked)
-    assert found.tolist() == [True, False]
+    chunk_ids = [chunk("apple").id, chunk("tax").id]
+    vectors, is_stored = store.lookup(QUESTIONS[0].id, chunk_ids)
+    assert is_stored.tolist() == [True, False]
     np.testing.assert_allclose(vectors[:1], encoder.encode("what is an apple?", ["T\napple"]), atol=1e-3)
-    assert progress.seen == [("start", "precompute", 6), 2, 2, 2, ("finish", "precompute")]
+    assert progress.events == [("start", "precompute", 6), 2, 2, 2, ("finish", "precompute")]
 
 
 def test_the_estimate_comes_before_the_work_and_is_what_the_work_takes(index: Index) -> None:
@@ -156,8 +156,10 @@ def test_new_passages_and_questions_are_added_and_questions_that_are_gone_are_re
     job = Precomputation.of(index, encoder, top_n=2)
     report = job.run()
     # "apple pie" displaces "apple apple rocket"; the new question has two passages of its own.
-    assert sorted(passage for asked, passage in encoder.passes if asked == "what is an apple?") == ["T\napple pie"]
-    assert len([1 for asked, _ in encoder.passes if asked == "apple or tax?"]) == 2
+    assert sorted(passage for question, passage in encoder.passes if question == "what is an apple?") == [
+        "T\napple pie"
+    ]
+    assert len([1 for question, _ in encoder.passes if question == "apple or tax?"]) == 2
     assert report.questions_removed == 1
     assert QUESTIONS[2].id not in job.store
     assert job.store.holds(QUESTIONS[0].id, [chunk("apple").id, chunk("apple apple rocket").id]).tolist() == [
@@ -178,7 +180,7 @@ def test_an_interrupted_run_keeps_what_it_did_and_goes_on_from_there(index: Inde
     encoder = CountingEncoder()
     report = Precomputation.of(index, encoder, top_n=2).run()
     assert (report.pairs_embedded, report.pairs_kept) == (2, 4)
-    assert {asked for asked, _ in encoder.passes} == {"what is a tax?"}
+    assert {one for one, _ in encoder.passes} == {"what is a tax?"}
 
 
 def test_a_budget_ends_the_run_and_questions_about_the_most_passages_go_first(
@@ -192,7 +194,7 @@ def test_a_budget_ends_the_run_and_questions_about_the_most_passages_go_first(
 
     report = Precomputation.of(index, encoder, top_n=2).run(budget_s=3)
 
-    assert [asked for asked, _ in encoder.passes[::2]] == ["what is a rocket tax?", "what is an apple?"]
+    assert [one for one, _ in encoder.passes[::2]] == ["what is a rocket tax?", "what is an apple?"]
     assert (report.questions, report.questions_left) == (2, 2)
     report = Precomputation.of(index, encoder, top_n=2).run()
     assert (report.pairs_embedded, report.pairs_kept, report.questions_left) == (4, 4, 0)
@@ -210,7 +212,7 @@ def test_questions_of_one_source_alone_can_be_chosen(index: Index, keyword_embed
     put(index, keyword_embedder("apple", "rocket", "tax"), [], [question("random tax?", source="random")])
     encoder = CountingEncoder()
     Precomputation.of(index, encoder, top_n=1, source="random").run()
-    assert {asked for asked, _ in encoder.passes} == {"random tax?"}
+    assert {one for one, _ in encoder.passes} == {"random tax?"}
 
 
 def test_duplicates_are_left_out(index: Index) -> None:

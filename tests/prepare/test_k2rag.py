@@ -68,7 +68,7 @@ def test_every_document_is_there_in_fewer_words_and_a_second_run_asks_nothing(
     assert report.reduction == pytest.approx(1 - report.tokens_after / report.tokens_before, abs=1e-4)
     assert report.calls > 5  # summaries, extraction, reports
     corpus = open_summarised(index, embedder)
-    texts = {found.id: found for found in corpus.index.all(Document)}
+    texts = {summarised.id: summarised for summarised in corpus.index.all(Document)}
     assert texts.keys() == TOPICS.keys()
     assert all(texts[name].text in document(name).text for name in TOPICS)
     assert {chunk.document_id for chunk in corpus.passages.values()} == set(TOPICS)
@@ -128,13 +128,13 @@ def test_an_interrupted_run_is_not_used_and_goes_on(
 class Fixed:
     """A summariser that tells every text in the same words, but for one that it has nothing to say of."""
 
-    def __init__(self, said: str, silent_about: str = "nobody") -> None:
-        self.name = f"fixed {said}"
-        self.said = said
+    def __init__(self, summary: str, silent_about: str = "nobody") -> None:
+        self.name = f"fixed {summary}"
+        self.summary = summary
         self.silent_about = silent_about
 
     def __call__(self, text: str, words: int) -> str:
-        return "" if self.silent_about in text else self.said
+        return "" if self.silent_about in text else self.summary
 
 
 def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
@@ -144,7 +144,7 @@ def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
     assert report.failures == 1
     assert [failure.item_id for failure in index.results.failures(STAGE)] == ["Keep"]
     corpus = open_summarised(index, embedder)
-    texts = {found.id: found.text for found in corpus.index.all(Document)}
+    texts = {summarised.id: summarised.text for summarised in corpus.index.all(Document)}
     corpus.close()
     assert texts == dict.fromkeys(TOPICS, "A river.") | {"Keep": document("Keep").text}
     assert build_summarised(index, embedder, models, shorten=Shorten(Fixed("A river."), least_tokens=20)).failures == 0
@@ -152,10 +152,10 @@ def test_a_document_that_cannot_be_summarised_stands_in_full_and_is_tried_again(
 
 
 def test_another_summariser_summarises_anew(index: Index, embedder: KeywordEmbedder, models: LanguageModels) -> None:
-    for said in ("A river.", "A castle."):
-        build_summarised(index, embedder, models, shorten=Shorten(Fixed(said), least_tokens=20))
+    for summary in ("A river.", "A castle."):
+        build_summarised(index, embedder, models, shorten=Shorten(Fixed(summary), least_tokens=20))
         corpus = open_summarised(index, embedder)
-        assert {found.text for found in corpus.index.all(Document)} == {said}
+        assert {summarised.text for summarised in corpus.index.all(Document)} == {summary}
         corpus.close()
 
 

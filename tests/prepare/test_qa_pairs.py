@@ -38,7 +38,7 @@ class Models(LanguageModels):
         super().__init__(Settings(run=RunSettings(concurrency=2), roles={"default": RoleSettings()}))
         self.lm = lm
 
-    def __getitem__(self, role: str) -> Any:
+    def __getitem__(self, role: str) -> dspy.BaseLM:
         return self.lm
 
 

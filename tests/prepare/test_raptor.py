@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import dspy
 import pytest
 from dspy.utils import DummyLM
 
@@ -24,11 +24,11 @@ TEXTS = [f"river number {number}" for number in range(6)] + [f"castle number {nu
 class Models(LanguageModels):
     """One scripted model for every role."""
 
-    def __init__(self, lm: Any) -> None:
+    def __init__(self, lm: dspy.BaseLM) -> None:
         super().__init__(Settings(roles={"default": RoleSettings()}))
         self.lm = lm
 
-    def __getitem__(self, role: str) -> Any:
+    def __getitem__(self, role: str) -> dspy.BaseLM:
         return self.lm
 
 

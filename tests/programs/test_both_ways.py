@@ -76,7 +76,7 @@ def test_both_forms_call_the_predictors_by_dspys_own_ways_so_that_traces_and_cal
     started: list[str] = []
 
     class Watch(dspy.utils.BaseCallback):  # type: ignore[misc]
-        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        def on_module_start(self, call_id: str, instance: object, inputs: dict[str, Any]) -> None:
             started.append(type(instance).__name__)
 
     for form in (Doubling(), lambda **inputs: asyncio.run(Doubling().acall(**inputs))):
@@ -156,7 +156,7 @@ class NoAnswers:
     def nearest(self, question: str, k: int) -> list[Any]:
         return []
 
-    def collect(self, question: str, given: str, evidence: Sequence[Any], failure: str = "") -> None:
+    def collect(self, question: str, answer: str, evidence: Sequence[Any], failure: str = "") -> None:
         return
 
     def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:

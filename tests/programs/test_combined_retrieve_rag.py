@@ -1,5 +1,4 @@
 import asyncio
-import dataclasses
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
-from kraq_dspy.programs.presets import COMBINED_PRESETS
 from kraq_dspy.programs.retrievers import DenseRetriever, NearestQuestions
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from tests.programs.conftest import Library
@@ -122,14 +120,6 @@ def test_a_copy_shares_the_stores_and_saved_state_holds_the_predictor_alone(
     program.save(tmp_path / "program.json")
     assert set(json.loads((tmp_path / "program.json").read_text("utf-8"))["predictors"]) == {"answer"}
     CombinedRetrieveRAG(dense, nearest).load(tmp_path / "program.json")
-
-
-@pytest.mark.parametrize(("name", "k"), [("triviaqa", 15), ("hotpotqa", 15), ("bioasq", 15), ("pubhealth", 10)])
-def test_presets_are_the_papers_settings(dense: DenseRetriever, nearest: NearestQuestions, name: str, k: int) -> None:
-    options = dataclasses.asdict(COMBINED_PRESETS[name])
-    assert options.pop("questions") == "kraq"
-    program = CombinedRetrieveRAG(dense, nearest, **options)
-    assert (program.k, program.retrieve.n, program.retrieve.alpha) == (k, 2, 0.5)
 
 
 @pytest.mark.parametrize(

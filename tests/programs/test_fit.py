@@ -10,6 +10,7 @@ import pytest
 from dspy import ContextWindowExceededError
 from hypothesis import given
 from hypothesis import strategies as st
+from stand_in import StandIn, stand_in
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.roles import make_lm
@@ -39,41 +40,43 @@ class OneForAll:
 
 
 @pytest.fixture(scope="module")
-def server(stand_in: Any) -> Iterator[Any]:
+def server() -> Iterator[Any]:
     with stand_in() as running:
         yield running
 
 
 @pytest.fixture
-def lm(server: Any) -> dspy.LM:
+def lm(server: StandIn) -> dspy.LM:
     server.reset()
     return make_lm(RoleSettings(model="hosted_vllm/small", api_base=server.url, structured="none"))
 
 
-def test_a_passage_that_is_too_long_is_read_in_parts_and_nothing_is_lost(server: Any, lm: dspy.LM) -> None:
+def test_a_passage_that_is_too_long_is_read_in_parts_and_nothing_is_lost(server: StandIn, lm: dspy.LM) -> None:
     passage = "\n\n".join(TOWNS)
     server.configure(context_tokens=0)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         program = ExtractGraph(gleanings=0)
         one_by_one = {entity.name for town in TOWNS for entity in program(passage=town).entities}
         server.configure(context_tokens=390)  # four towns
-        found = program(passage=passage)
+        graph = program(passage=passage)
         awaited = asyncio.run(program.acall(passage=passage))
     assert server.stats()["faults"]["context"] >= 2
-    assert {entity.name for entity in found.entities} == one_by_one
-    assert awaited.toDict() == found.toDict()
+    assert {entity.name for entity in graph.entities} == one_by_one
+    assert awaited.toDict() == graph.toDict()
 
 
-def test_a_list_of_findings_that_is_too_long_ends_the_search_and_keeps_them(server: Any, lm: dspy.LM) -> None:
+def test_a_list_of_findings_that_is_too_long_ends_the_search_and_keeps_them(server: StandIn, lm: dspy.LM) -> None:
     server.configure(context_tokens=450)  # takes the passage once, not the passage and what was found in it
     passage = " ".join(TOWNS[:6])
     with dspy.context(lm=lm, adapter=KraqAdapter()):
-        found = ExtractGraph(gleanings=1)(passage=passage)
+        graph = ExtractGraph(gleanings=1)(passage=passage)
     assert server.stats()["faults"]["context"] == 1
-    assert {"TownA", "TownD"} <= {entity.name for entity in found.entities}
+    assert {"TownA", "TownD"} <= {entity.name for entity in graph.entities}
 
 
-def test_an_answer_rests_on_the_best_passages_that_fit(server: Any, lm: dspy.LM, caplog: Any) -> None:
+def test_an_answer_rests_on_the_best_passages_that_fit(
+    server: StandIn, lm: dspy.LM, caplog: pytest.LogCaptureFixture
+) -> None:
     chunks = [Chunk(f"{n}", "d", n, 0, len(town), town, 9) for n, town in enumerate(TOWNS)]
     hits = [Hit(chunk, 1 - n / 100, "q", "test") for n, chunk in enumerate(chunks)]
     server.configure(context_tokens=330)
@@ -85,26 +88,30 @@ def test_an_answer_rests_on_the_best_passages_that_fit(server: Any, lm: dspy.LM,
     assert "passages: too long; going on with 8 of 16 entries" in caplog.text
 
 
-def test_one_long_passage_is_cut_to_its_beginning(server: Any, lm: dspy.LM, caplog: Any) -> None:
+def test_one_long_passage_is_cut_to_its_beginning(
+    server: StandIn, lm: dspy.LM, caplog: pytest.LogCaptureFixture
+) -> None:
     server.configure(context_tokens=280)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         assert FittingPredict(AnswerQuestion, "passages")(question="Who?", passages=[" ".join(TOWNS)]).answer
     assert "going on with 431 of 863 characters" in caplog.text
 
 
-def test_drafts_are_written_from_the_best_passages_that_fit(server: Any, lm: dspy.LM) -> None:
+def test_drafts_are_written_from_the_best_passages_that_fit(server: StandIn, lm: dspy.LM) -> None:
     hits = [Hit(Chunk(f"{n}", "d", n, 0, 9, town * 8, 9), 1.0, "q", "test") for n, town in enumerate(TOWNS[:4])]
     server.configure(context_tokens=200)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         program = SpeculativeRAG(lambda question, k, **_: hits, OneForAll(), n=4, k=2, m=2, scorer=VoteScore())
-        found = program(question="Who founded TownA?")
+        prediction = program(question="Who founded TownA?")
         asyncio.run(program.acall(question="Who founded TownA?"))
     assert server.stats()["faults"]["context"] >= 2
-    assert found.failures == ()
-    assert len(found.drafts) == 2
+    assert prediction.failures == ()
+    assert len(prediction.drafts) == 2
 
 
-def test_what_a_graph_says_is_cut_once_there_are_no_passages_left(server: Any, lm: dspy.LM, caplog: Any) -> None:
+def test_what_a_graph_says_is_cut_once_there_are_no_passages_left(
+    server: StandIn, lm: dspy.LM, caplog: pytest.LogCaptureFixture
+) -> None:
     shown = dict.fromkeys(("reports", "entities", "relationships", "passages"), TOWNS)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         program = GraphLocalSearch(lambda text, k: [], None)  # type: ignore[arg-type]  # only its step is asked here
@@ -115,7 +122,7 @@ def test_what_a_graph_says_is_cut_once_there_are_no_passages_left(server: Any, l
     assert "entities: too long" not in caplog.text
 
 
-def test_summaries_questions_and_descriptions_are_made_of_what_fits(server: Any, lm: dspy.LM) -> None:
+def test_summaries_questions_and_descriptions_are_made_of_what_fits(server: StandIn, lm: dspy.LM) -> None:
     server.configure(context_tokens=420)
     long = TOWNS * 3
     with dspy.context(lm=lm, adapter=KraqAdapter()):
@@ -126,7 +133,7 @@ def test_summaries_questions_and_descriptions_are_made_of_what_fits(server: Any,
     assert server.stats()["faults"]["context"] >= 5
 
 
-def test_a_context_that_takes_nothing_is_an_error_after_a_few_calls(server: Any, lm: dspy.LM) -> None:
+def test_a_context_that_takes_nothing_is_an_error_after_a_few_calls(server: StandIn, lm: dspy.LM) -> None:
     server.configure(context_tokens=10)
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         with pytest.raises(ContextWindowExceededError):

@@ -1,6 +1,7 @@
 """States of programs: what is kept of them, where they fit, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def saved(tmp_path: Path, program: dspy.Module, **provenance: Any) -> Path:
     return path
 
 
-def changed(path: Path, change: Any) -> Path:
+def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     body = json.loads(path.read_text())
     change(body)
     path.write_text(json.dumps(body))
@@ -73,7 +74,7 @@ def test_nothing_but_the_fields_of_the_signature_is_kept_of_a_demonstration(tmp_
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("path_text", "kept"),
     [
         ("/home/someone/runs/dev.jsonl", "dev.jsonl"),
         ("transformers//models/tiny", "transformers/tiny"),
@@ -83,8 +84,8 @@ def test_nothing_but_the_fields_of_the_signature_is_kept_of_a_demonstration(tmp_
         ("http://localhost:8000/v1", "http://localhost:8000/v1"),
     ],
 )
-def test_absolute_paths_are_cut_down(tmp_path: Path, given: str, kept: str) -> None:
-    state = json.loads(saved(tmp_path, learned(), models={"default": [given]}).read_text())
+def test_absolute_paths_are_cut_down(tmp_path: Path, path_text: str, kept: str) -> None:
+    state = json.loads(saved(tmp_path, learned(), models={"default": [path_text]}).read_text())
     assert state["provenance"]["models"]["default"] == [kept]
 
 
@@ -143,7 +144,7 @@ def test_saving_writes_the_file_that_is_loaded_as_a_program_state(tmp_path: Path
     ("name", "options", "reason"),
     [("folder", {"save_program": True}, "pickle runs what is in it"), ("state.pkl", {}, "does not end with .json")],
 )
-def test_a_pickle_is_not_written(tmp_path: Path, name: str, options: Any, reason: str) -> None:
+def test_a_pickle_is_not_written(tmp_path: Path, name: str, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(StateError, match=reason):
         learned().save(tmp_path / name, **options)
     assert list(tmp_path.iterdir()) == []
@@ -196,7 +197,7 @@ def test_models_are_neither_saved_nor_replaced(tmp_path: Path) -> None:
 
 
 def of_another_version(path: Path) -> Path:
-    def change(body: Any) -> None:
+    def change(body: dict[str, Any]) -> None:
         signature = body["predictors"]["extract"]["signature"]
         signature["version"] = "0" * 16
         signature["outputs"]["facts"] = signature["outputs"].pop("claims")
@@ -210,13 +211,13 @@ def test_a_state_for_another_version_of_a_signature_is_refused_with_what_changed
     program = ExtractGraph()
     with pytest.raises(StateError) as refused:
         load_state(program, of_another_version(saved(tmp_path, learned())))
-    told = str(refused.value)
-    assert "another version of ExtractElements" in told
-    assert "the output 'claims' is new" in told
-    assert "the output 'facts' is gone" in told
-    assert "the output 'entities' was list[str] and is list[ExtractedEntity(name: str" in told
-    assert "the instructions that it started from were rewritten" in told
-    assert "kraq optimize" in told
+    message = str(refused.value)
+    assert "another version of ExtractElements" in message
+    assert "the output 'claims' is new" in message
+    assert "the output 'facts' is gone" in message
+    assert "the output 'entities' was list[str] and is list[ExtractedEntity(name: str" in message
+    assert "the instructions that it started from were rewritten" in message
+    assert "kraq optimize" in message
     assert program.extract.demos == []
 
 
@@ -224,7 +225,7 @@ def test_nothing_is_changed_when_one_of_several_predictors_does_not_fit(tmp_path
     kraq, again = KRAQ(), KRAQ()
     kraq.extract = learned()
 
-    def change(body: Any) -> None:
+    def change(body: dict[str, Any]) -> None:
         body["predictors"]["ask.generate"]["signature"]["version"] = "0"
 
     with pytest.raises(StateError, match="GenerateQuestion"):
@@ -238,7 +239,7 @@ def test_a_state_that_has_no_place_in_the_program_is_refused_with_what_it_asks(t
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "it is not JSON"),
         ("[]", "no program state of this library"),
@@ -246,10 +247,10 @@ def test_a_state_that_has_no_place_in_the_program_is_refused_with_what_it_asks(t
         ('{"format": "kraq program state", "format_version": 1, "predictors": {}}', "is damaged"),
     ],
 )
-def test_a_file_that_is_no_state_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_no_state_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
-    with pytest.raises(StateError, match=told):
+    with pytest.raises(StateError, match=message):
         load_state(ExtractGraph(), path)
 
 
@@ -257,14 +258,14 @@ def test_a_missing_file_and_a_damaged_demonstration_are_named(tmp_path: Path) ->
     with pytest.raises(StateError, match=r"nowhere\.json.*No such file"):
         KRAQ().load(tmp_path / "nowhere.json")
 
-    def change(body: Any) -> None:
+    def change(body: dict[str, Any]) -> None:
         body["predictors"]["extract"]["demos"][0]["entities"] = "none"
 
     with pytest.raises(StateError, match="is damaged: predictor 'extract'"):
         load_state(ExtractGraph(), changed(saved(tmp_path, learned()), change))
 
 
-def nearest_answers(embedder: Any) -> dspy.Predict:
+def nearest_answers(embedder: KeywordEmbedder) -> dspy.Predict:
     predictor = dspy.Predict(AnswerQuestion)
     demos = [
         dspy.Example(question=f"When was the {thing} opened?", passages=[f"The {thing} is old."], answer=year)
@@ -282,10 +283,10 @@ def test_a_pool_of_demonstrations_is_saved_with_its_encoder(
     again = dspy.Predict(AnswerQuestion)
     load_state(again, path, embedder=embedder)
     assert isinstance(again, NearestDemos)
-    asked = {"question": "Who built the bridge?", "passages": ["A bridge."]}
-    assert [demo.answer for demo in again.chosen(asked)] == ["1894"]
-    for other, told in ((None, "needs a sentence encoder"), (keyword_embedder("tower"), "with the encoder")):
-        with pytest.raises(StateError, match=told):
+    inputs = {"question": "Who built the bridge?", "passages": ["A bridge."]}
+    assert [demo.answer for demo in again.chosen(inputs)] == ["1894"]
+    for other, message in ((None, "needs a sentence encoder"), (keyword_embedder("tower"), "with the encoder")):
+        with pytest.raises(StateError, match=message):
             load_state(dspy.Predict(AnswerQuestion), path, embedder=other)
 
 

@@ -49,7 +49,7 @@ def test_the_parameter_is_named_with_what_came_and_what_was_expected(make: Calla
 
 
 @pytest.mark.parametrize("reply", ["one text", {"passages": 5}, [5], None, 7])
-def test_a_retriever_that_returns_something_else_than_hits_is_refused_at_the_first_call(reply: Any) -> None:
+def test_a_retriever_that_returns_something_else_than_hits_is_refused_at_the_first_call(reply: object) -> None:
     program = kraq.TraditionalRAG(lambda question: reply)
     with pytest.raises(TypeError, match=r"The retriever '<lambda>' returned .*; expected"):
         program(question="Which river is there?")

@@ -1,6 +1,7 @@
 """Whatever a corpus holds, the embedded model answers every step of the library: no text makes it fail."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ I""".splitlines()
 TEXTS = st.lists(st.one_of(st.sampled_from(LINES), st.text(max_size=30)), max_size=12).map("\n".join)
 
 
-def with_texts(value: Any, draw: Any) -> Any:
+def with_texts(value: Any, draw: Callable[[st.SearchStrategy[str]], str]) -> Any:
     """`value` with other texts in the places of its own."""
     if isinstance(value, str):
         return draw(TEXTS)

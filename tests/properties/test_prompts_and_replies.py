@@ -1,7 +1,6 @@
 """Any text in, any reply back: what the adapter promises for all of them."""
 
 import re
-from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -75,7 +74,7 @@ def test_any_reply_is_read_in_full_or_refused_by_one_kind_of_error(name: str, re
     st.lists(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1), max_size=6, unique=True),
     st.data(),
 )
-def test_a_list_that_is_cut_off_keeps_its_complete_items_in_order(items: list[str], data: Any) -> None:
+def test_a_list_that_is_cut_off_keeps_its_complete_items_in_order(items: list[str], data: st.DataObject) -> None:
     class Names(dspy.Signature):
         """List the names."""
 

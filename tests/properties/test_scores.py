@@ -36,11 +36,11 @@ def test_a_kraq_score_is_the_sum_of_its_parts_and_bounded(
 
 @given(LOGPROBS, LOGPROBS, st.floats(-30, -0.001))
 def test_yes_and_no_of_the_same_confidence_share_one(
-    rationale: list[float], response: list[float], said: float
+    rationale: list[float], response: list[float], logprob: float
 ) -> None:
     one = draft(0, rationale, response)
-    yes = kraq_score(one, supported=True, verdict=[said]).parts["self_reflect"]
-    no = kraq_score(one, supported=False, verdict=[said]).parts["self_reflect"]
+    yes = kraq_score(one, supported=True, verdict=[logprob]).parts["self_reflect"]
+    no = kraq_score(one, supported=False, verdict=[logprob]).parts["self_reflect"]
     assert math.isclose(math.exp(yes) + math.exp(no), 1.0, abs_tol=1e-9)
 
 
@@ -67,9 +67,9 @@ def test_a_likelier_yes_never_lowers_wangs_score(
 def test_the_best_draft_is_the_same_in_any_order(rows: list[tuple[list[float], list[float]]], chance: object) -> None:
     drafts = [draft(number, *row) for number, row in enumerate(rows)]
     scores = [kraq_score(one, supported=True, verdict=[-0.1]) for one in drafts]
-    found = best(drafts, scores)
-    assert scores[found].total == max(score.total for score in scores)
+    chosen = best(drafts, scores)
+    assert scores[chosen].total == max(score.total for score in scores)
     order = list(range(len(drafts)))
     chance.shuffle(order)  # type: ignore[attr-defined]
     again = best([drafts[i] for i in order], [scores[i] for i in order])
-    assert scores[order[again]].total == scores[found].total
+    assert scores[order[again]].total == scores[chosen].total

@@ -1,7 +1,7 @@
 """Saved states come back as they were, and excluded passages stay away, whatever they are."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ ANY_TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=40)
 
 
 class Records:
-    def chunks_by_id(self, ids: Any) -> list[Chunk]:
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return [CHUNKS[chunk_id] for chunk_id in ids]
 
 
@@ -45,18 +45,18 @@ def retrievers(keyword_embedder: type[KeywordEmbedder]) -> Iterator[list[Any]]:
 @given(
     excluded=st.sets(st.sampled_from(sorted(CHUNKS))),
     k=st.integers(1, 20),
-    asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
+    question=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
 )
 def test_what_is_excluded_is_never_found_and_the_next_best_take_its_place(
-    retrievers: list[Any], excluded: set[str], k: int, asked: str
+    retrievers: list[Any], excluded: set[str], k: int, question: str
 ) -> None:
     for retriever in retrievers:
-        everything = [hit.chunk.id for hit in retriever(asked, len(CHUNKS))]
-        found = [hit.chunk.id for hit in retriever(asked, k, exclude=excluded)]
-        assert not excluded & set(found)
-        assert len(found) == len(set(found)) <= k
+        everything = [hit.chunk.id for hit in retriever(question, len(CHUNKS))]
+        chunk_ids = [hit.chunk.id for hit in retriever(question, k, exclude=excluded)]
+        assert not excluded & set(chunk_ids)
+        assert len(chunk_ids) == len(set(chunk_ids)) <= k
         if isinstance(retriever, DenseRetriever | BM25Retriever):  # scores that do not depend on the other hits
-            assert found == [chunk_id for chunk_id in everything if chunk_id not in excluded][:k]
+            assert chunk_ids == [chunk_id for chunk_id in everything if chunk_id not in excluded][:k]
 
 
 @settings(max_examples=40)

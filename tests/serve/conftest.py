@@ -3,7 +3,7 @@
 import dataclasses
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,9 @@ def copy(poets: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(poets, tmp_path / "poets.kraq"))
 
 
-def open_all(*folders: Path, models: Mapping[str, BaseLM] | None = None, edit: bool = False) -> Any:
+def open_all(
+    *folders: Path, models: Mapping[str, BaseLM] | None = None, edit: bool = False
+) -> AbstractContextManager[Served]:
     def opened(path: Path, stack: ExitStack) -> Workspace:
         return stack.enter_context(Workspace.open(path, embedder=EMBEDDER, models=models))
 

@@ -96,9 +96,9 @@ def test_a_document_whose_id_has_a_slash_is_found_with_its_passages_as_spans(cli
 
 
 def test_search_finds_while_the_last_word_is_still_being_typed(client: TestClient) -> None:
-    found = got(client, "/api/search?q=lord+byr")
-    assert "Lord Byron" in [entity["name"] for entity in found["entities"]]
-    assert "byron" in [passage["document_id"] for passage in found["passages"]]
+    results = got(client, "/api/search?q=lord+byr")
+    assert "Lord Byron" in [entity["name"] for entity in results["entities"]]
+    assert "byron" in [passage["document_id"] for passage in results["passages"]]
     assert got(client, "/api/search?q=lord&kinds=entities").keys() == {"query", "entities"}
     assert got(client, "/api/search?q=+%3F!")["passages"] == []
     near = got(client, "/api/search?q=byron&retriever=dense&kinds=passages")["passages"]

@@ -4,20 +4,22 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from dspy.utils import DummyLM
+from stand_in import stand_in
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.serve import asking, listing
 from kraq_dspy.serve.app import make_app
-from kraq_dspy.serve.asking import Places
+from kraq_dspy.serve.asking import AnswerSlots
 from kraq_dspy.serve.errors import RequestError
 from kraq_dspy.serve.served import served
 from kraq_dspy.serve.settings import ServeSettings
@@ -32,11 +34,11 @@ class HeldLM(DummyLM):
 
     def __init__(self) -> None:
         super().__init__([{"answer": "never"}])
-        self.asked = asyncio.Event()
+        self.was_asked = asyncio.Event()
         self.cancelled = False
 
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        self.asked.set()
+    async def acall(self, *args: Any, **kwargs: Any) -> None:
+        self.was_asked.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -49,7 +51,7 @@ class FailingLM(DummyLM):
         super().__init__([{"answer": "never"}])
         self.error = error
 
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+    async def acall(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise self.error
 
 
@@ -62,7 +64,7 @@ def application(poets: Path, lm: DummyLM, **settings: Any) -> Iterator[Any]:
 class Client:
     """One request to the application, spoken as a server does, so that it can go away in the middle."""
 
-    def __init__(self, app: Any, body: dict[str, Any]) -> None:
+    def __init__(self, app: ASGIApp, body: dict[str, Any]) -> None:
         self.sent: list[Any] = []
         self.leaves = asyncio.Event()
         content = json.dumps(body).encode()
@@ -74,13 +76,13 @@ class Client:
         }  # fmt: skip
         messages = [{"type": "http.request", "body": content, "more_body": False}]
 
-        async def receive() -> Any:
+        async def receive() -> dict[str, Any]:
             if messages:
                 return messages.pop()
             await self.leaves.wait()
             return {"type": "http.disconnect"}
 
-        async def send(message: Any) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             self.sent.append(message)
 
         self.done = asyncio.ensure_future(app(scope, receive, send))
@@ -96,12 +98,12 @@ def test_a_client_that_goes_away_ends_its_answer_and_cancels_the_call(poets: Pat
         lm = HeldLM()
         with application(poets, lm) as app:
             client = Client(app, {"question": "Who wrote Don Juan?", "program": "traditional", "stream": stream})
-            await asyncio.wait_for(lm.asked.wait(), 60)
+            await asyncio.wait_for(lm.was_asked.wait(), 60)
             client.leaves.set()
             await asyncio.wait_for(client.done, 60)
             assert lm.cancelled
-            places = api_of(app).places
-            assert (places.in_use, places.waiting) == (0, 0)
+            slots = api_of(app).slots
+            assert (slots.in_use, slots.waiting) == (0, 0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
             assert others == set()
 
@@ -114,9 +116,9 @@ def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path)
         with application(poets, lm, at_once=1, waiting=1) as app:
             body = {"question": "Who wrote Don Juan?", "program": "traditional"}
             first = Client(app, body)
-            await asyncio.wait_for(lm.asked.wait(), 60)
+            await asyncio.wait_for(lm.was_asked.wait(), 60)
             second = Client(app, body)
-            while not api_of(app).places.waiting:
+            while not api_of(app).slots.waiting:
                 await asyncio.sleep(0)
             third = Client(app, body)
             await asyncio.wait_for(third.done, 60)
@@ -125,23 +127,23 @@ def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path)
             for client in (first, second):
                 client.leaves.set()
                 await asyncio.wait_for(client.done, 60)
-            assert api_of(app).places.in_use == 0
+            assert api_of(app).slots.in_use == 0
 
     asyncio.run(crowd())
 
 
 def test_places_are_given_back_whatever_happens_in_them() -> None:
-    async def fail(places: Places) -> None:
-        async with places.place():
+    async def fail(slots: AnswerSlots) -> None:
+        async with slots.slot():
             with pytest.raises(RequestError, match="being answered"):
-                places.require_room()
+                slots.require_free()
             raise ValueError("torn")
 
     async def crowd() -> None:
-        places = Places(1, 0)
+        slots = AnswerSlots(1, 0)
         with pytest.raises(ValueError, match="torn"):
-            await fail(places)
-        places.require_room()
+            await fail(slots)
+        slots.require_free()
 
     asyncio.run(crowd())
 
@@ -206,7 +208,7 @@ def test_a_fault_of_ours_is_told_to_the_log_alone(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def torn(*_: Any) -> Any:
+    def torn(*_: Any) -> NoReturn:
         raise error(f"{SECRET} at /home/ada/secret.py")
 
     monkeypatch.setattr(listing, "question_json", torn)
@@ -219,7 +221,7 @@ def test_a_fault_of_ours_is_told_to_the_log_alone(
 
 
 @pytest.fixture
-def written(poets: Path, stand_in: Any) -> Iterator[TestClient]:
+def written(poets: Path) -> Iterator[TestClient]:
     """A client of an application whose model writes its answers piece by piece."""
     with stand_in() as model, ExitStack() as stack:
         settings = Settings(roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=model.url)})
@@ -255,6 +257,6 @@ def test_openais_stream_has_each_piece_once_and_ends_as_theirs_does(written: Tes
     assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
 
 
-def api_of(app: Any) -> Any:
+def api_of(app: ASGIApp) -> Any:
     """The `Api` behind an application, for what it counts."""
     return app.app.app.state.api

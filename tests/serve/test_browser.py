@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,12 +17,15 @@ from kraq_dspy.serve.settings import ServeSettings
 from tests.serve.conftest import MARKUP, open_all
 
 pytestmark = pytest.mark.browser
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
 TOKEN = "correct-horse-battery"
 WAIT_MS = 60_000
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator["Browser"]:
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright (extra dev)")
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
@@ -73,12 +76,12 @@ class Running:
 
 
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+def open_page(browser: "Browser") -> Iterator[Callable[..., "Page"]]:
     """Opens an address. At the end: no error was logged, and nothing was asked for elsewhere."""
     problems: list[str] = []
     with ExitStack() as stack:
 
-        def opened(address: str, *, errors: bool = False, **how: Any) -> Any:
+        def opened(address: str, *, errors: bool = False, **how: Any) -> "Page":
             context = stack.enter_context(closing(browser.new_context(**how)))
             context.set_default_timeout(WAIT_MS)
             page = context.new_page()
@@ -98,7 +101,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     assert problems == []
 
 
-def until(page: Any, condition: str) -> None:
+def until(page: "Page", condition: str) -> None:
     """Wait for a condition in JavaScript. Playwright's own way needs `eval`, which the page forbids."""
     for _ in range(WAIT_MS // 50):
         if page.evaluate(condition):
@@ -107,7 +110,7 @@ def until(page: Any, condition: str) -> None:
     raise AssertionError(f"It never held: {condition}")
 
 
-def go(page: Any, address: str) -> None:
+def go(page: "Page", address: str) -> None:
     """Follow an address within the page, and wait for its view."""
     page.evaluate(
         "hash => { window.before = document.querySelector('main').firstChild; location.hash = hash; }", address
@@ -203,7 +206,7 @@ def test_a_graph_is_drawn_and_a_click_on_a_node_walks_to_it(
 def test_markup_in_an_index_is_shown_and_never_run(serve: Callable[..., str], open_page: Callable[..., Any]) -> None:
     address = serve()
     page = open_page(address)
-    seen = []
+    titles = []
     places = ["#", "#?level=0", "#search?q=juan", "#coverage", "#document/juan"]
     places += page.evaluate(
         """async () => { const data = async (path) => (await fetch('api/' + path)).json();
@@ -215,10 +218,10 @@ def test_markup_in_an_index_is_shown_and_never_run(serve: Callable[..., str], op
         page.goto(f"{address}/{place}")
         page.reload()
         page.wait_for_selector("h1")
-        seen.append(MARKUP in page.inner_text("main"))
+        titles.append(MARKUP in page.inner_text("main"))
         assert page.query_selector_all("main img") == []
         assert "owned" not in page.title().replace(MARKUP, "")
-    assert seen.count(True) >= 4
+    assert titles.count(True) >= 4
     page.fill("#search", "img")
     page.wait_for_selector("#found [role=option] >> text=onerror")
     assert page.query_selector_all("#found img") == []
@@ -278,7 +281,7 @@ def test_without_edit_the_review_has_no_buttons(serve: Callable[..., str], open_
     assert "read-only" in page.inner_text(".lead")
 
 
-def test_the_page_asks_for_the_token_and_again_after_a_wrong_one(serve: Callable[..., str], browser: Any) -> None:
+def test_the_page_asks_for_the_token_and_again_after_a_wrong_one(serve: Callable[..., str], browser: "Browser") -> None:
     address = serve(token=TOKEN)
     with closing(browser.new_context()) as context:
         page = context.new_page()

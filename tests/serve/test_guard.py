@@ -63,8 +63,8 @@ def test_pages_of_elsewhere_may_not_ask_unless_they_are_named(client_of: Clients
         assert "access-control-allow-origin" not in refused.headers
     assert closed.get("/api/status", headers={"Origin": "http://localhost"}).status_code == 200
     named = client_of(origins=("https://app.example",))
-    asked = named.options("/api/ask", headers={"Origin": "https://app.example"})
-    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, "https://app.example")
+    answer = named.options("/api/ask", headers={"Origin": "https://app.example"})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "https://app.example")
     assert named.get("/api/status", headers={"Origin": "https://other.example"}).status_code == 403
 
 

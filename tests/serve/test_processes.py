@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
+from stand_in import stand_in
 
 pytest.importorskip("starlette", reason="needs the extra serve")
 
@@ -73,7 +73,7 @@ def streaming(address: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("command", [["serve"], ["explore", "--no-browser"]])
 def test_ctrl_c_in_the_middle_of_an_answer_ends_it_without_a_traceback_and_frees_port_and_index(
-    command: list[str], people: Path, stand_in: Any
+    command: list[str], people: Path
 ) -> None:
     with stand_in(latency_ms=LONG_MS) as model:
         words = [*command, people, "--port", "0", "--lm", "hosted_vllm/stand-in", "--api-base", model.url]
@@ -82,7 +82,7 @@ def test_ctrl_c_in_the_middle_of_an_answer_ends_it_without_a_traceback_and_frees
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the workers in /proc")
-def test_workers_share_the_limit_on_calls_and_what_they_count_and_end_together(people: Path, stand_in: Any) -> None:
+def test_workers_share_the_limit_on_calls_and_what_they_count_and_end_together(people: Path) -> None:
     with stand_in() as model:
         words = ["--workers", "2", "--max-calls", "2", "--lm", "hosted_vllm/stand-in", "--api-base", model.url]
         with kraq("serve", people, "--port", "0", *words) as (process, address):

@@ -15,13 +15,14 @@ def editor(copy: Path, client_of: Clients) -> TestClient:
     return client_of(copy, edit=True)
 
 
-def entry_about(client: TestClient, question: str, status: str = "waiting") -> Any:
+def entry_about(client: TestClient, question: str, status: str = "waiting") -> dict[str, Any]:
     listed = client.get(f"/api/catalogue?status={status}").json()["items"]
     [number] = [each["number"] for each in listed if each["question"] == question]
-    return client.get(f"/api/catalogue/{number}").json()
+    entry: dict[str, Any] = client.get(f"/api/catalogue/{number}").json()
+    return entry
 
 
-def decided(client: TestClient, entry: Any, action: str, **fields: Any) -> Any:
+def decided(client: TestClient, entry: dict[str, Any], action: str, **fields: Any) -> Any:
     body = {"action": action, "version": entry["version"], **fields}
     return client.post(f"/api/catalogue/{entry['number']}", json=body)
 

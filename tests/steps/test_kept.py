@@ -30,11 +30,11 @@ def items(*names: str) -> list[Item]:
     return [Item(name, {}) for name in names]
 
 
-def mapped(shelf: Shelf, names: list[Item], asked: list[str]) -> list[str | None]:
+def mapped(shelf: Shelf, names: list[Item], worked_on: list[str]) -> list[str | None]:
     """Each item in capitals; "bad" ones fail, "spent" ends the run."""
 
     async def work(item: Item) -> str:
-        asked.append(item.id)
+        worked_on.append(item.id)
         if item.id.startswith("bad"):
             raise ValueError("no")
         if item.id == "spent":
@@ -50,9 +50,9 @@ def mapped(shelf: Shelf, names: list[Item], asked: list[str]) -> list[str | None
 
 def test_what_was_kept_is_found_and_the_rest_is_asked_and_kept() -> None:
     shelf = Shelf(a="A")
-    asked: list[str] = []
-    assert sorted(map(str, mapped(shelf, items("a", "b"), asked))) == ["A", "B"]
-    assert (asked, shelf.outcomes) == (["b"], {"a": "A", "b": "B"})
+    worked_on: list[str] = []
+    assert sorted(map(str, mapped(shelf, items("a", "b"), worked_on))) == ["A", "B"]
+    assert (worked_on, shelf.outcomes) == (["b"], {"a": "A", "b": "B"})
 
 
 def test_a_failure_costs_its_item_and_its_reason_is_kept() -> None:
@@ -70,12 +70,12 @@ def test_what_must_end_the_run_does_and_what_was_kept_stays() -> None:
 
 
 def test_nothing_but_failures_ends_the_run_early() -> None:
-    asked: list[str] = []
+    worked_on: list[str] = []
     with pytest.raises(
         ModelError, match=r"The first 25 words failed with the model 'm'; the last reason: ValueError: no"
     ):
-        mapped(Shelf(), items(*(f"bad{number}" for number in range(100))), asked)
-    assert len(asked) == GIVE_UP_AFTER
+        mapped(Shelf(), items(*(f"bad{number}" for number in range(100))), worked_on)
+    assert len(worked_on) == GIVE_UP_AFTER
 
 
 def test_one_success_before_them_keeps_the_run_going() -> None:

@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import dspy
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import (
     CommunitySettings,
@@ -106,7 +108,7 @@ def asked(
 
 
 def test_a_build_on_a_cluster_writes_the_records_of_a_local_one_and_a_second_asks_nothing(
-    ray: Any, tmp_path: Path, embedder: KeywordEmbedder
+    ray: ModuleType, tmp_path: Path, embedder: KeywordEmbedder
 ) -> None:
     local = build_index(DOCUMENTS, tmp_path / "local.kraq", settings=settings(), embedder=embedder)
     first = build_index(DOCUMENTS, tmp_path / "ray.kraq", settings=settings(run=ON_RAY), embedder=embedder)
@@ -118,9 +120,7 @@ def test_a_build_on_a_cluster_writes_the_records_of_a_local_one_and_a_second_ask
     assert ray.is_initialized()  # a cluster that was joined is left alone
 
 
-def test_items_that_fail_are_listed_with_their_reason_and_done_in_the_next_run(
-    ray: Any, index: Index, stand_in: Any
-) -> None:
+def test_items_that_fail_are_listed_with_their_reason_and_done_in_the_next_run(ray: ModuleType, index: Index) -> None:
     with stand_in(rate_500=0.4, seed=1) as server:
         first = asked(index, served(server.url), 40)
         failed = index.results.failures("ask")
@@ -135,7 +135,7 @@ def test_items_that_fail_are_listed_with_their_reason_and_done_in_the_next_run(
     assert index.results.failures("ask") == []
 
 
-def test_what_actors_paid_is_in_the_ledger_and_in_the_meter(ray: Any, index: Index, stand_in: Any) -> None:
+def test_what_actors_paid_is_in_the_ledger_and_in_the_meter(ray: ModuleType, index: Index) -> None:
     meter = Meter()
     with stand_in() as server:
         asked(index, served(server.url), 20, meter=meter)
@@ -147,7 +147,7 @@ def test_what_actors_paid_is_in_the_ledger_and_in_the_meter(ray: Any, index: Ind
     assert meter.usage() == {("ask", "hosted_vllm/stand-in"): spent}
 
 
-def test_a_limit_ends_the_run_soon_and_what_came_is_kept(ray: Any, index: Index, stand_in: Any) -> None:
+def test_a_limit_ends_the_run_soon_and_what_came_is_kept(ray: ModuleType, index: Index) -> None:
     with stand_in(latency_ms=20) as server:
         with pytest.raises(BudgetExceededError, match="max_calls = 20"):
             asked(index, served(server.url), 400, meter=Meter(Limits(max_calls=20)))
@@ -166,14 +166,14 @@ def test_a_limit_ends_the_run_soon_and_what_came_is_kept(ray: Any, index: Index,
     ],
 )
 def test_a_model_that_no_actor_can_use_ends_the_run_with_one_message(
-    ray: Any, index: Index, changes: dict[str, Any], message: str
+    ray: ModuleType, index: Index, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ModelError, match=message):
         asked(index, served("http://127.0.0.1:9/v1", **changes), 60)
     assert list(index.results.usage()) == []
 
 
-def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_model(stand_in: Any) -> None:
+def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_model() -> None:
     pytest.importorskip("ray", reason="needs the extra ray")
     import pyarrow as pa
     from ray import cloudpickle
@@ -256,7 +256,7 @@ build_index(documents, sys.argv[1], settings=settings_from_dict(json.loads(sys.a
 
 @pytest.mark.slow
 def test_a_driver_that_was_killed_pays_again_for_what_was_in_flight_and_no_more(
-    ray: Any, tmp_path: Path, stand_in: Any
+    ray: ModuleType, tmp_path: Path
 ) -> None:
     concurrency = 8
     with stand_in(latency_ms=200) as server:
@@ -290,7 +290,7 @@ def test_a_driver_that_was_killed_pays_again_for_what_was_in_flight_and_no_more(
 
 
 @pytest.mark.slow
-def test_an_interrupted_driver_ends_and_what_was_done_is_kept(ray: Any, tmp_path: Path, stand_in: Any) -> None:
+def test_an_interrupted_driver_ends_and_what_was_done_is_kept(ray: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "documents.jsonl").write_text(
         "".join(json.dumps({"id": str(n), "text": f"Poet {n} met Ada Lovelace."}) + "\n" for n in range(300))
     )
@@ -304,9 +304,9 @@ def test_an_interrupted_driver_ends_and_what_was_done_is_kept(ray: Any, tmp_path
         while server.stats()["requests"] < 100 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, output = process.communicate(timeout=60)
         assert process.returncode == 130
-        assert "Interrupted" in said
+        assert "Interrupted" in output
     with Index.open(tmp_path / "i.kraq") as index:
         assert sum(usage.calls for usage in index.results.usage().values()) >= 100 - 2 * (2 * 8 + 8)
 
@@ -347,7 +347,7 @@ cluster.shutdown()
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_costs_no_item(ray: Any, tmp_path: Path, stand_in: Any) -> None:
+def test_a_node_that_dies_costs_no_item(ray: ModuleType, tmp_path: Path) -> None:
     with stand_in(latency_ms=200) as server:
         command = [sys.executable, "-c", NODES, str(tmp_path / "i.kraq"), server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -41,12 +41,12 @@ def test_an_error_of_the_callers_own_is_not_turned_into_one_of_the_index(databas
 def test_a_reader_sees_what_is_committed_while_a_write_is_under_way(database: Database) -> None:
     with database.writing() as connection:
         connection.execute("INSERT INTO numbers VALUES (1)")
-        seen: list[list[int]] = []
-        reader = threading.Thread(target=lambda: seen.append(numbers(database)))
+        reads: list[list[int]] = []
+        reader = threading.Thread(target=lambda: reads.append(numbers(database)))
         reader.start()
         reader.join()
 
-    assert seen == [[]]
+    assert reads == [[]]
     assert numbers(database) == [1]
 
 

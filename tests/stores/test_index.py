@@ -59,9 +59,9 @@ def test_a_record_that_is_as_it_was_is_not_written_again(index: Index) -> None:
 
 def test_records_are_looked_up_in_the_order_that_was_asked_for(index: Index) -> None:
     index.add(chunk(str(i)) for i in range(1200))
-    wanted = [content_id(str(i)) for i in (1100, 3, 3, 700)]
+    chunk_ids = [content_id(str(i)) for i in (1100, 3, 3, 700)]
 
-    assert [one.id for one in index.chunks_by_id(wanted)] == wanted
+    assert [one.id for one in index.chunks_by_id(chunk_ids)] == chunk_ids
     assert len(index.chunks_by_id(index.ids(Chunk))) == 1200
     assert index.chunks_by_id([]) == []
 
@@ -317,19 +317,19 @@ def test_sixteen_threads_read_whole_writes_while_one_writes(index: Index) -> Non
     done = threading.Event()
 
     def read() -> set[int]:
-        seen = set()
+        states = set()
         while not done.is_set():
-            seen.add(len(list(index.all(Chunk))))
-        return seen
+            states.add(len(list(index.all(Chunk))))
+        return states
 
     with ThreadPoolExecutor(16) as pool:
         readers = [pool.submit(read) for _ in range(16)]
         for batch in range(10):
             index.add(chunk(f"{batch}-{i}") for i in range(100))
         done.set()
-        seen = set().union(*(reader.result() for reader in readers))
+        states = set().union(*(reader.result() for reader in readers))
 
-    assert seen <= set(range(0, 1001, 100))
+    assert states <= set(range(0, 1001, 100))
     assert index.count(Chunk) == 1000
 
 

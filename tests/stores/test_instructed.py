@@ -45,8 +45,8 @@ def test_vectors_come_back_in_the_order_asked_for_with_what_was_not_found(
     vectors = unit_rows(3)
     store = make(tmp_path / "instructed.db", precision=precision)
     store.add([InstructedRow(Q, CHUNKS[:3], vectors)])
-    found_vectors, found = store.lookup(Q, [CHUNKS[2], CHUNKS[5], CHUNKS[0]])
-    assert found.tolist() == [True, False, True]
+    found_vectors, is_stored = store.lookup(Q, [CHUNKS[2], CHUNKS[5], CHUNKS[0]])
+    assert is_stored.tolist() == [True, False, True]
     np.testing.assert_allclose(found_vectors[[0, 2]], vectors[[2, 0]], atol=tolerance)
     np.testing.assert_allclose(np.linalg.norm(found_vectors, axis=1), [1, 0, 1], rtol=1e-6)
     assert found_vectors.dtype == np.float32
@@ -54,8 +54,8 @@ def test_vectors_come_back_in_the_order_asked_for_with_what_was_not_found(
 
 def test_of_a_question_that_is_not_there_nothing_is_found(tmp_path: Path) -> None:
     store = make(tmp_path / "instructed.db")
-    vectors, found = store.lookup(Q, CHUNKS[:2])
-    assert not found.any()
+    vectors, is_stored = store.lookup(Q, CHUNKS[:2])
+    assert not is_stored.any()
     assert vectors.shape == (2, 4)
     assert Q not in store
     assert store.lookup(Q, [])[0].shape == (0, 4)
@@ -140,8 +140,8 @@ def test_threads_read_while_rows_are_written(tmp_path: Path) -> None:
 
     def read() -> None:
         while not ended.is_set():
-            found_vectors, found = store.lookup(Q, CHUNKS[::-1])
-            if not found.all() or np.abs(found_vectors - vectors[::-1]).max() > 1e-3:
+            found_vectors, is_stored = store.lookup(Q, CHUNKS[::-1])
+            if not is_stored.all() or np.abs(found_vectors - vectors[::-1]).max() > 1e-3:
                 wrong.append("torn")
 
     readers = [threading.Thread(target=read) for _ in range(3)]
@@ -197,8 +197,8 @@ def test_a_killed_writer_leaves_whole_batches_and_a_sound_file(tmp_path: Path) -
     assert store.n_questions >= 4 * reported
     chunks = [content_id(str(j)) for j in range(100)]
     for batch in range(reported):
-        vectors, found = store.lookup(content_id(str(batch), "3"), chunks)
-        assert found.all()
+        vectors, is_stored = store.lookup(content_id(str(batch), "3"), chunks)
+        assert is_stored.all()
         assert vectors.argmax(1).tolist() == list(range(100))
     store.add([InstructedRow(Q, tuple(chunks), np.eye(256, dtype=np.float32)[:100])])
     assert Q in store

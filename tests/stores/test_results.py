@@ -170,13 +170,13 @@ def test_sixteen_threads_may_save_and_find_at_once(results: ResultStore) -> None
 
     def work(worker: int) -> list[object]:
         start.wait()
-        found = []
+        recalled = []
         for i in range(20):
             item = f"{worker}-{i}"
             remember(results, item, "hash")
             save(results, item, worker)
-            found.append(results.find("extract", item, "f"))
-        return found
+            recalled.append(results.find("extract", item, "f"))
+        return recalled
 
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(work, range(16)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,17 +20,17 @@ TEXTS = {"r": "a river", "b": "a bridge", "rb": "a river and a bridge"}
 class Counting:
     """Passes texts on to the keyword embedder and keeps them."""
 
-    def __init__(self, embedder: Any) -> None:
+    def __init__(self, embedder: KeywordEmbedder) -> None:
         self.embedder = embedder
         self.name, self.dimension = embedder.name, embedder.dimension
-        self.seen: list[str] = []
+        self.embedded: list[str] = []
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         rows: Vectors = self.embedder.encode_queries(texts)
         return rows
 
     def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        self.seen += texts
+        self.embedded += texts
         return self.encode_queries(texts)
 
 
@@ -44,7 +43,7 @@ def test_only_what_is_missing_or_changed_is_embedded_and_what_is_gone_goes(
     changed = {"r": "a river", "b": "no bridge at all, a river"}
     vectors = TextVectors(store, embedder, changed)
     assert vectors.sync("embed") == 1
-    assert embedder.seen == [*TEXTS.values(), "no bridge at all, a river"]
+    assert embedder.embedded == [*TEXTS.values(), "no bridge at all, a river"]
     assert store.count() == 2
     assert [record_id for record_id, _ in vectors("river", 9)] == ["r", "b"]
     assert [record_id for record_id, _ in vectors("river", 9, exclude=["r", "unknown"])] == ["b"]

@@ -237,9 +237,9 @@ def test_sixteen_threads_search_while_one_writes(store: VectorStore) -> None:
         for batch in range(5):
             store.upsert([content_id(f"{batch}-{i}") for i in range(40)], unit(*[[0, 1, 0]] * 40))
         done.set()
-        found = [search.result() for search in searches]
+        results = [search.result() for search in searches]
 
-    assert found == [{"cat"}] * 16
+    assert results == [{"cat"}] * 16
     assert store.count() == 204
 
 

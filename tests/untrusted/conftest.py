@@ -55,18 +55,18 @@ def unquoted(messages: Sequence[Mapping[str, Any]], inputs: Collection[str] | No
         if message["role"] != "user":
             parts.append(first)
             continue
-        asked = REQUEST.search(first)
-        if asked:
-            parts.append(first[asked.start() :])
-            first = first[: asked.start()]
+        request = REQUEST.search(first)
+        if request:
+            parts.append(first[request.start() :])
+            first = first[: request.start()]
         before, *fields = MARKER.split(first)
         parts.append(before)
-        seen: set[str] = set()
+        named: set[str] = set()
         for name, value in zip(fields[::2], fields[1::2], strict=True):
             quoted = name not in outputs if inputs is None else name in inputs
-            if name in seen or not quoted or _broken_list(value):
+            if name in named or not quoted or _broken_list(value):
                 parts.append(value)
-            seen.add(name)
+            named.add(name)
     return parts
 
 
@@ -90,12 +90,12 @@ class ObeyingServer:
     """Speaks the OpenAI protocol. `obeyed` are the unquoted texts that held an order; `asked` counts prompts."""
 
     obeyed: list[str] = field(default_factory=list)
-    asked: int = 0
+    prompts: int = 0
     url: str = ""
 
     def answer(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """What the prompt's own format wants: the order where there is one, else text of the prompt, word for word."""
-        self.asked += 1
+        self.prompts += 1
         orders = [part for part in unquoted(messages) if ORDER in part]
         self.obeyed += orders
         text = ORDER if orders else str(messages[-1]["content"])
@@ -164,8 +164,3 @@ def obeying() -> Iterator[ObeyingServer]:
 @pytest.fixture(scope="session")
 def injections() -> list[Injection]:
     return read_injections()
-
-
-@pytest.fixture(scope="session")
-def find_unquoted() -> Any:
-    return unquoted

@@ -19,6 +19,7 @@ from kraq_dspy.stores.index import Index
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.preparations import PREPARATIONS
 from kraq_dspy.workspace.programs import PROGRAMS
+from tests.untrusted.conftest import Injection, ObeyingServer, unquoted
 
 ORDER = "PWNED"
 QUESTION = "What stands near the mill?"
@@ -40,24 +41,24 @@ def prompts(adapter: dspy.Adapter, text: str) -> list[tuple[list[dict[str, Any]]
     return made
 
 
-def test_no_signature_shows_a_document_unquoted(injections: Any, find_unquoted: Any) -> None:
+def test_no_signature_shows_a_document_unquoted(injections: list[Injection]) -> None:
     obeyed = {
         injection.name
         for injection in injections
         for messages, inputs in prompts(KraqAdapter(), injection.text)
-        if any(ORDER in part for part in find_unquoted(messages, inputs))
+        if any(ORDER in part for part in unquoted(messages, inputs))
     }
     assert len(injections) == 30
     assert obeyed == set()
 
 
-def test_the_reader_of_this_test_is_gullible(injections: Any, find_unquoted: Any) -> None:
+def test_the_reader_of_this_test_is_gullible(injections: list[Injection]) -> None:
     """With DSPy's own adapter, which does not expect such documents, more than half of them are obeyed."""
     obeyed = {
         injection.name
         for injection in injections
         for messages, inputs in prompts(dspy.ChatAdapter(), injection.text)
-        if any(ORDER in part for part in find_unquoted(messages, inputs))
+        if any(ORDER in part for part in unquoted(messages, inputs))
     }
     assert len(obeyed) > 15
     assert {"forged question field", "turn in ChatML", "forged request"} <= obeyed
@@ -72,7 +73,7 @@ def settings(url: str) -> Settings:
     )
 
 
-def documents(injections: Any) -> list[Document]:
+def documents(injections: list[Injection]) -> list[Document]:
     """Each carries an injection, in its text and in its title."""
     return [
         Document(f"d{n}", injection.text, f"The mill stands near the tower {n}. {injection.text}")
@@ -81,7 +82,7 @@ def documents(injections: Any) -> list[Document]:
 
 
 @pytest.fixture
-def attacked(tmp_path: Path, obeying: Any, injections: Any) -> Path:
+def attacked(tmp_path: Path, obeying: ObeyingServer, injections: list[Injection]) -> Path:
     """An index of the injections, each of them carried through every stage by the model's own answers."""
     chosen = settings(obeying.url)
     report = build_index(documents(injections), tmp_path / "a.kraq", settings=chosen, random_questions=True)
@@ -90,7 +91,9 @@ def attacked(tmp_path: Path, obeying: Any, injections: Any) -> Path:
     return report.path
 
 
-def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obeying: Any, injections: Any) -> None:
+def test_neither_the_build_nor_any_program_obeys_a_document(
+    attacked: Path, obeying: ObeyingServer, injections: list[Injection]
+) -> None:
     assert obeying.obeyed == []
     with Index.open(attacked, write=True) as index:
         embedder = load_instructed_embedder(index.manifest.settings.instructed)
@@ -101,9 +104,9 @@ def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obey
     assert obeying.obeyed == []
     with Workspace.open(attacked) as space:
         for name in PROGRAMS.names():
-            before = obeying.asked
+            before = obeying.prompts
             answer = str(space.ask(space.program(name), QUESTION).answer)
-            assert obeying.asked > before, name
+            assert obeying.prompts > before, name
             assert answer.strip() != ORDER, name
             assert obeying.obeyed == [], name
         for injection in injections:  # and a question that is an injection itself
@@ -111,7 +114,7 @@ def test_neither_the_build_nor_any_program_obeys_a_document(attacked: Path, obey
     assert obeying.obeyed == []
 
 
-def test_a_broken_mark_costs_no_letter_of_the_text(injections: Any) -> None:
+def test_a_broken_mark_costs_no_letter_of_the_text(injections: list[Injection]) -> None:
     for injection in injections:
         messages = KraqAdapter().format(signatures.AnswerQuestion, [], {"passages": [injection.text], "question": "?"})
         sent = json.loads(messages[-1]["content"].split("\n")[1])[0]

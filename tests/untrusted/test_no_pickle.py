@@ -28,23 +28,25 @@ def calls() -> Iterator[tuple[str, str, dict[str, ast.expr]]]:
 
 
 def test_nothing_imports_what_unpickles() -> None:
-    found = [place for place, call, _ in calls() if call.split()[-1].split(".")[0] in UNPICKLERS and "import" in call]
-    assert found == []
+    calls_of_pickle = [
+        place for place, call, _ in calls() if call.split()[-1].split(".")[0] in UNPICKLERS and "import" in call
+    ]
+    assert calls_of_pickle == []
 
 
 def test_loaders_that_could_unpickle_are_told_not_to() -> None:
-    seen = 0
+    count = 0
     for place, call, keywords in calls():
-        said = {name: ast.unparse(value) for name, value in keywords.items()}
+        arguments = {name: ast.unparse(value) for name, value in keywords.items()}
         if call == "torch.load":
-            seen += 1
-            assert said.get("weights_only") == "True", place
+            count += 1
+            assert arguments.get("weights_only") == "True", place
         if call in ("np.load", "numpy.load"):
-            assert said.get("allow_pickle", "False") == "False", place
-        assert said.get("allow_pickle", "False") == "False", place
-        assert said.get("trust_remote_code", "False") == "False", place
+            assert arguments.get("allow_pickle", "False") == "False", place
+        assert arguments.get("allow_pickle", "False") == "False", place
+        assert arguments.get("trust_remote_code", "False") == "False", place
         assert call not in ("eval", "exec", "pd.read_pickle", "yaml.load", "yaml.unsafe_load"), place
-    assert seen
+    assert count
 
 
 class Trap:

@@ -21,8 +21,8 @@ SECRETS = ("ada@example.org", "7946 0958", "4111 1111")
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    found = [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
-    return sorted(str(path.relative_to(folder)) for path in found)
+    paths = [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    return sorted(str(path.relative_to(folder)) for path in paths)
 
 
 def test_what_is_struck_out_is_in_no_file_of_the_index_and_does_not_come_back(tmp_path: Path) -> None:
@@ -45,8 +45,10 @@ def test_questions_with_personal_data_are_reported(tmp_path: Path) -> None:
         index.replace(Question, [personal, harmless, *index.all(Question)])
     status = json.loads(CliRunner().invoke(app, ["status", str(tmp_path / "x.kraq"), "--json"]).stdout)
     assert status["personal_questions"]["q1"] == ["e-mail address"]
-    found = json.loads(CliRunner().invoke(app, ["questions", str(tmp_path / "x.kraq"), "--personal", "--json"]).stdout)
-    listed = [question["id"] for question in found]
+    questions = json.loads(
+        CliRunner().invoke(app, ["questions", str(tmp_path / "x.kraq"), "--personal", "--json"]).stdout
+    )
+    listed = [question["id"] for question in questions]
     assert "q1" in listed
     assert "q2" not in listed
     shown = CliRunner().invoke(app, ["status", str(tmp_path / "x.kraq")])

@@ -2,9 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stand_in import stand_in
 from typer.testing import CliRunner
 
 from kraq_dspy.cli.program import app
@@ -29,13 +29,13 @@ def files_with(folder: Path, secret: str) -> list[str]:
     return [str(path) for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
-def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, stand_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KRAQ_TEST_KEY", KEY)
     (tmp_path / "corpus").mkdir()
     for name, text in TEXTS.items():
         (tmp_path / "corpus" / f"{name}.txt").write_text(text)
     (tmp_path / "made").mkdir()
-    out, said = tmp_path / "made" / "x.kraq", ""
+    out, written = tmp_path / "made" / "x.kraq", ""
     with stand_in() as server:
         (tmp_path / "kraq.toml").write_text(
             f'[roles.default]\nretries = 0\nmodel = "hosted_vllm/m"\napi_base = "{server.url}"\n'
@@ -52,17 +52,17 @@ def test_a_key_is_in_no_file_and_no_output(tmp_path: Path, stand_in: Any, monkey
             *(["export", str(out), "--out", str(tmp_path / "made" / name), "--format", name] for name in FORMATS),
         ):
             result = CliRunner().invoke(app, words)
-            said += result.output + result.stderr + repr(result.exception)
+            written += result.output + result.stderr + repr(result.exception)
         with Workspace.open(out, settings=read_settings(tmp_path / "kraq.toml")) as space:
             program = space.program("combined")
             program.save(tmp_path / "made" / "program.json")
-            said += repr(program) + repr(space.models["answerer"]) + json.dumps(program.dump_state(), default=repr)
+            written += repr(program) + repr(space.models["answerer"]) + json.dumps(program.dump_state(), default=repr)
         monkeypatch.delenv("KRAQ_TEST_KEY")
         refused = CliRunner().invoke(app, ["ask", str(out), "Who?", *config])
-        said += refused.output + repr(refused.exception)
-    assert "combined" in said
+        written += refused.output + repr(refused.exception)
+    assert "combined" in written
     assert "KRAQ_TEST_KEY" in repr(refused.exception)  # the variable is named, its value is not
-    assert KEY not in said
+    assert KEY not in written
     assert files_with(tmp_path / "made", KEY) == []
 
 

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from kraq_dspy.lms.adapter_name import served_name
+from tests.conftest import TinyModels
 
 ENVIRONMENT = Path(os.environ.get("KRAQ_VLLM_ENV", Path.home() / ".cache" / "kraq-dspy" / "vllm"))
 START_S = 420
@@ -42,14 +42,14 @@ class Server:
 
     def count(self, metric: str, **labels: str) -> int:
         """The value of one of its metrics, summed over all labels but those given."""
-        wanted = [f'{name}="{value}"' for name, value in labels.items()]
+        parts = [f'{name}="{value}"' for name, value in labels.items()]
         lines = httpx.get(f"{self.root}/metrics").text.splitlines()
-        found = [line for line in lines if line.startswith(metric + "{") and all(label in line for label in wanted)]
-        return int(sum(float(line.rpartition(" ")[2]) for line in found))
+        matching = [line for line in lines if line.startswith(metric + "{") and all(label in line for label in parts)]
+        return int(sum(float(line.rpartition(" ")[2]) for line in matching))
 
 
 @pytest.fixture(scope="session")
-def server(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if not (ENVIRONMENT / "bin" / "vllm").exists():
         pytest.skip(f"needs vLLM in {ENVIRONMENT}: run scripts/vllm_env.sh, or make test-vllm")
     folder = tmp_path_factory.mktemp("served")
@@ -83,9 +83,9 @@ def server(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             command, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
-        found = Server(root, model, adapter, other)
-        _wait(found.root, process, log)
-        yield found
+        running = Server(root, model, adapter, other)
+        _wait(running.root, process, log)
+        yield running
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         try:

@@ -26,6 +26,8 @@ from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
+from tests.conftest import WarmShell
+from tests.vllm.conftest import Server
 
 pytestmark = pytest.mark.vllm
 
@@ -35,10 +37,12 @@ QUESTIONS = ["which city is this?", "the cat sat on", "Zürich and 東京"]
 class Plain(dspy.ChatAdapter):  # type: ignore[misc]
     """The question as it is; the first half of the answer is the rationale, the second the response."""
 
-    def format(self, signature: Any, demos: Any, inputs: Any) -> list[dict[str, Any]]:
+    def format(
+        self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         return [{"role": "user", "content": " ".join([inputs["question"], *inputs.get("passages", [])])}]
 
-    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         if "response" not in signature.output_fields:
             return {"answer": completion}
         middle = len(completion) // 2
@@ -46,13 +50,13 @@ class Plain(dspy.ChatAdapter):  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
-def engine(server: Any) -> Iterator[TransformersEngine]:
+def engine(server: Server) -> Iterator[TransformersEngine]:
     engine = TransformersEngine(server.model, adapters={"generator": server.adapter})
     yield engine
     engine.close()
 
 
-def served(server: Any, name: str, **settings: Any) -> KraqLM:
+def served(server: Server, name: str, **settings: Any) -> KraqLM:
     role = RoleSettings(
         model=f"hosted_vllm/{name}", api_base=server.api_base, api_key_env="VLLM_TEST_KEY", temperature=0.0, **settings
     )
@@ -76,7 +80,7 @@ def answered(lm: dspy.LM, question: str) -> tuple[str, float]:
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("adapter", ["instruct", "generator"])
 def test_both_engines_give_the_same_text_and_confidence(
-    server: Any, engine: TransformersEngine, question: str, adapter: str
+    server: Server, engine: TransformersEngine, question: str, adapter: str
 ) -> None:
     mine, theirs = (server.model, "instruct") if adapter == "instruct" else (adapter, server.generator)
     text, confidence = answered(local(engine, mine, max_tokens=24), question)
@@ -85,7 +89,7 @@ def test_both_engines_give_the_same_text_and_confidence(
     assert served_confidence == pytest.approx(confidence, rel=1e-3)
 
 
-def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: Any) -> None:
+def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: Server) -> None:
     names = ("instruct", server.generator)
     confidences = [answered(served(server, name, max_tokens=24), QUESTIONS[0])[1] for name in names]
     assert confidences[0] != pytest.approx(confidences[1], rel=1e-3)
@@ -93,7 +97,9 @@ def test_the_adapter_changes_the_answer_and_an_unknown_name_is_an_error(server: 
         answered(served(server, "generatr"), QUESTIONS[0])
 
 
-def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(server: Any, kraq: Any) -> None:
+def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(
+    server: Server, kraq: WarmShell
+) -> None:
     where = ("--api-base", server.api_base, "--key-env", "VLLM_TEST_KEY")
     loaded = kraq("lm", "load", server.other, "--json", *where)
     assert loaded.returncode == 0, loaded.stderr
@@ -125,7 +131,7 @@ def test_adapters_are_loaded_and_unloaded_from_the_command_line_while_it_serves(
     ],
 )
 def test_what_the_server_cannot_load_is_refused_with_its_reason(
-    server: Any, kraq: Any, words: list[str], says: str
+    server: Server, kraq: WarmShell, words: list[str], says: str
 ) -> None:
     words = [word.format(model=server.model, other=server.other) for word in words]
     done = kraq("lm", *words, "--api-base", server.api_base)
@@ -134,7 +140,7 @@ def test_what_the_server_cannot_load_is_refused_with_its_reason(
     assert "Traceback" not in done.stderr
 
 
-def test_log_probabilities_spell_the_text(server: Any) -> None:
+def test_log_probabilities_spell_the_text(server: Server) -> None:
     lm = served(server, "instruct", max_tokens=24)
     with dspy.context(lm=lm, adapter=Plain()):
         prediction = dspy.Predict("question -> answer")(question=QUESTIONS[2], config={"logprobs": True})
@@ -145,7 +151,7 @@ def test_log_probabilities_spell_the_text(server: Any) -> None:
     assert all(token["logprob"] <= 0 for token in tokens)
 
 
-def test_scores_of_given_text_are_those_of_the_model(server: Any, engine: TransformersEngine) -> None:
+def test_scores_of_given_text_are_those_of_the_model(server: Server, engine: TransformersEngine) -> None:
     prompts = [
         ("Question: which city is this?\nAnswer:", " Zürich", "\nExplanation:", " the cat sat on the mat", "Yes"),
         ("Question: a dog?\nAnswer:", " 東京", "\nExplanation:", " ran", "Yes"),
@@ -157,7 +163,7 @@ def test_scores_of_given_text_are_those_of_the_model(server: Any, engine: Transf
             np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_cancelled_drafts_stop_on_the_server(server: Any) -> None:
+def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     lm = served(server, "instruct")
     n_drafts, length = 6, 16_000
     before = server.count("vllm:generation_tokens_total")
@@ -197,7 +203,7 @@ def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
 
 
 @pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_drafts_are_written_at_once_and_verified_in_one_forward_pass(server: Any, how: str) -> None:
+def test_drafts_are_written_at_once_and_verified_in_one_forward_pass(server: Server, how: str) -> None:
     role = RoleSettings(model="hosted_vllm/instruct", api_base=server.api_base, api_key_env="VLLM_TEST_KEY")
     program = SpeculativeRAG(retrieve, Halves(), n=4, k=2, m=4, scorer=WangScore(make_prompt_scorer(role)))
     with dspy.context(lm=served(server, "instruct", max_tokens=24), adapter=Plain()):

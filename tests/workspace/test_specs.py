@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.combined_options import CombinedOptions
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.options import option, options_of, read_options, words_of
-from kraq_dspy.programs.presets import CombinedOptions
 from kraq_dspy.programs.retrievers import AdaptiveRetriever, MMRRetriever, PageRankRetriever
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.workspace.choices import by_flags, choose_program, choose_retriever
@@ -193,7 +193,7 @@ def test_a_choice_knows_budget_roles_and_what_must_be_prepared() -> None:
         (RETRIEVERS["adaptive"].options, AdaptiveRetriever),
     ],
 )
-def test_an_option_defaults_to_what_the_class_defaults_to(declared: type, program: Any) -> None:
+def test_an_option_defaults_to_what_the_class_defaults_to(declared: type, program: type) -> None:
     parameters = inspect.signature(program.__init__).parameters
     own = {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
     shared = {name: each.default for name, each in options_of(declared).items() if name in own}
@@ -210,6 +210,19 @@ def test_every_option_of_every_program_and_retriever_says_what_it_does() -> None
         if not each.help.endswith(".")
     ]
     assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("program", "counts"),
+    [
+        ("combined", {"k": "passages", "n": "questions"}),
+        ("speculative", {"n": "passages"}),  # its k are clusters
+        ("graph-global", {"k": "reports", "level": "levels"}),
+    ],
+)
+def test_an_option_says_of_what_in_an_index_it_takes_so_many(program: str, counts: dict[str, str]) -> None:
+    declared = options_of(PROGRAMS[program].options)
+    assert {name: each.counts for name, each in declared.items() if each.counts} == counts
 
 
 def test_an_option_may_be_a_number_or_one_word() -> None:

@@ -8,6 +8,7 @@ import pytest
 from kraq_dspy.config import InstructedSettings, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 from kraq_dspy.stores.index import Index
@@ -77,7 +78,7 @@ def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
 def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_the_command(
     index: Index,
 ) -> None:
-    def make() -> Any:
+    def make() -> EfficientSpeculativeRAG:
         return make_efficient(index, Settings(), retrieve, Finder(), embedder=Encoder())
 
     with pytest.raises(IndexStateError, match=r"no pre-computed embeddings. Run: kraq precompute .*a\.kraq"):

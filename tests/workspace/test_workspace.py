@@ -7,7 +7,7 @@ import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -83,9 +83,9 @@ def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_pro
         program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
         prepared = space.ask(program, "who is it that keeps the Ardmore lighthouse")
         assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
-        asked = space.ask(program, QUESTION)
-        assert (asked.source, len(asked.hits), asked.hits[0].why) == ("program", 2, "bm25")
-        assert asked.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
+        prediction = space.ask(program, QUESTION)
+        assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
+        assert prediction.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
         with pytest.raises(ConfigError, match="not of itself"):
             space.program("qa-search", over="qa-search")
         with pytest.raises(ConfigError, match="'graph-local' finds its own evidence"):
@@ -132,7 +132,7 @@ def test_an_encoder_that_fails_leaves_no_lock_behind(built: Path) -> None:
         def name(self) -> str:
             raise OSError("the weights are torn")
 
-        def encode_queries(self, texts: list[str]) -> Any:
+        def encode_queries(self, texts: list[str]) -> NoReturn:
             raise AssertionError("nothing was asked")
 
         encode_passages = encode_queries

@@ -1,11 +1,11 @@
-"""`kraq ask`: an answer with its evidence."""
+"""Answers a question with its evidence: `kraq ask`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, answer_fields, show_answer
 from kraq_dspy.cli.ask.streamed import asked
@@ -29,7 +29,7 @@ Stream = Annotated[
 def ask(
     index_dir: IndexDir,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
-    chosen: Chosen,
+    chosen: ChosenProgram,
     flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     evidence: Evidence = EVIDENCE,

@@ -1,11 +1,11 @@
-"""`kraq chat`: one question after another over an index that stays open, with models that stay warm."""
+"""Answers one question after another over an index and models that stay open: `kraq chat`."""
 
 import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kraq_dspy.cli.ask.ask import Evidence, Stream
-from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.cli.ask.scarce import note_scarce
 from kraq_dspy.cli.ask.show import EVIDENCE, show_answer
 from kraq_dspy.cli.ask.streamed import asked
@@ -23,7 +23,7 @@ HELP = "/program NAME, /retriever NAME, /evidence N, /history, /help, /quit; any
 
 def chat(
     index_dir: IndexDir,
-    chosen: Chosen,
+    chosen: ChosenProgram,
     flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     evidence: Evidence = EVIDENCE,
@@ -51,7 +51,7 @@ class Session:
     """What holds from one line to the next."""
 
     space: "Workspace"
-    chosen: Chosen
+    chosen: ChosenProgram
     choice: Any
     program: Any
     evidence: int
@@ -82,7 +82,7 @@ class Session:
             answer = asked(self.space, self.program, line, stream=self.stream)
             show_answer(line, self.choice, self.space.models[self.choice.role].model, answer, self.evidence)
 
-    def _choose(self, chosen: Chosen) -> None:
+    def _choose(self, chosen: ChosenProgram) -> None:
         choice = chosen.choice(PROGRAM_FLAGS())
         note_scarce(self.space, choice)
         self.program = self.space.make_program(choice)  # before anything is changed: it may be refused

@@ -1,4 +1,4 @@
-"""`kraq explore`: an index in the browser, or as a page of one file."""
+"""Shows an index in the browser, or writes it as a page of one file: `kraq explore`."""
 
 import threading
 import webbrowser

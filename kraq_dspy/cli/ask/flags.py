@@ -1,4 +1,4 @@
-"""The options of programs and retrievers as options of the command line, read from where each program is declared."""
+"""Makes options of the command line of the programs' and retrievers', as each declares them."""
 
 import dataclasses
 from collections import defaultdict
@@ -19,7 +19,7 @@ def _completed(names: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenProgram:
     """A program over a retriever, by name."""
 
     program: Annotated[

@@ -1,4 +1,4 @@
-"""`kraq mcp`: an index as tools for agents."""
+"""Offers an index as tools for agents: `kraq mcp`."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, Chosen
+from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Models
 from kraq_dspy.cli.shared.terminal import note
@@ -17,7 +17,7 @@ from kraq_dspy.errors import ConfigError
 
 def mcp(
     index_dir: IndexDir,
-    chosen: Chosen,
+    chosen: ChosenProgram,
     flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
     http: Annotated[bool, typer.Option("--http", help="Over HTTP instead of standard input and output.")] = False,

@@ -12,23 +12,22 @@ if TYPE_CHECKING:
 
 def note_scarce(space: "Workspace", choice: "ProgramChoice") -> None:
     """A note for each option that somebody set to more than there is of what it counts; defaults are only limits."""
-    declared = options_of(choice.spec.options)
-    for name, program in (("k", None), ("n", "combined"), ("level", None)):
-        value = getattr(choice.options, name, None)
-        if isinstance(value, int) and value != declared[name].default and program in (None, choice.spec.name):
-            there, what = _limit(space, name)
+    for name, declared in options_of(choice.spec.options).items():
+        value = getattr(choice.options, name)
+        if declared.counts and isinstance(value, int) and value != declared.default:
+            there, what = _limit(space, declared.counts)
             if value > there:
                 note(f"{name} is {value:,}; the index has {what}.")
 
 
-def _limit(space: "Workspace", name: str) -> tuple[int, str]:
-    from kraq_dspy.records import Chunk, Community
+def _limit(space: "Workspace", counted: str) -> tuple[int, str]:
+    from kraq_dspy.records import Chunk, Community, Summary
 
-    if name == "k":
-        there = space.index.count(Chunk)
-        return there, f"{there:,} passages"
-    if name == "n":
+    if counted == "levels":
+        deepest = max((community.level for community in space.index.all(Community)), default=0)
+        return deepest, f"no level below {deepest}"
+    if counted == "questions":
         there = len(space.index.questions())
-        return there, f"{there:,} questions"
-    deepest = max((community.level for community in space.index.all(Community)), default=0)
-    return deepest, f"no level below {deepest}"
+    else:
+        there = space.index.count({"passages": Chunk, "reports": Summary}[counted])
+    return there, f"{there:,} {counted}"

@@ -1,4 +1,4 @@
-"""`kraq serve`: indexes over HTTP, as a page, a JSON API and an OpenAI-compatible one."""
+"""Serves indexes over HTTP, as a page, a JSON API and an OpenAI-compatible one: `kraq serve`."""
 
 from pathlib import Path
 from typing import Annotated

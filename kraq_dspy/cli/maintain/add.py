@@ -1,4 +1,4 @@
-"""`kraq add`: documents come into an index; only what is new is done."""
+"""Adds documents to an index, doing only what is new: `kraq add`."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`kraq check`: is an index whole, and what mends it."""
+"""Checks whether an index is whole, and mends it: `kraq check`."""
 
 from typing import Annotated
 

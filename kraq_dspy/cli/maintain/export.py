@@ -1,4 +1,4 @@
-"""`kraq export`: an index in the formats of other systems, or as a data set of its questions."""
+"""Writes an index in the formats of other systems, or as a data set of its questions: `kraq export`."""
 
 from dataclasses import dataclass
 from enum import StrEnum

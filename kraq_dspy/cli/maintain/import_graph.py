@@ -1,4 +1,4 @@
-"""`kraq import`: an index from another system's graph."""
+"""Makes an index of another system's graph: `kraq import`."""
 
 from pathlib import Path
 from typing import Annotated

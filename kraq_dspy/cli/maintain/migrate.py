@@ -1,4 +1,4 @@
-"""`kraq migrate`: an index of an earlier version is brought up to date."""
+"""Brings an index of an earlier version up to date: `kraq migrate`."""
 
 from kraq_dspy.cli.shared.options import IndexDir, Json
 from kraq_dspy.cli.shared.terminal import print_json, say

@@ -1,4 +1,4 @@
-"""`kraq remove`: documents leave an index, with all that was made from them alone."""
+"""Takes documents out of an index, with all that was made from them alone: `kraq remove`."""
 
 from typing import Annotated
 

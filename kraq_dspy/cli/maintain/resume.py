@@ -1,4 +1,4 @@
-"""`kraq resume`: an interrupted build goes on."""
+"""Goes on with an interrupted build: `kraq resume`."""
 
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits

@@ -1,4 +1,4 @@
-"""`kraq update`: an index follows its corpus; only what changed is done again."""
+"""Lets an index follow its corpus, doing again only what changed: `kraq update`."""
 
 from pathlib import Path
 from typing import Annotated

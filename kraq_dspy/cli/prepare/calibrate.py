@@ -1,4 +1,4 @@
-"""`kraq calibrate`: how near a stored question must be to stand in for the user's."""
+"""Measures how near a stored question must be to stand in for the user's: `kraq calibrate`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`kraq precompute`: what programs look up, made offline once."""
+"""Makes offline, once, what programs look up: `kraq precompute`."""
 
 import dataclasses
 from collections.abc import Sequence

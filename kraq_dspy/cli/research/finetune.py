@@ -1,4 +1,4 @@
-"""`kraq finetune`: an adapter that learned from pairs."""
+"""Trains an adapter on pairs: `kraq finetune`."""
 
 import dataclasses
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`kraq lm`: the vLLM server that `kraq.toml` asks for, and its adapters while it runs."""
+"""Serves what `kraq.toml` asks of vLLM, and manages its adapters while it runs: `kraq lm`."""
 
 import os
 import shutil

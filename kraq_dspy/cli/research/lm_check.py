@@ -1,4 +1,4 @@
-"""`kraq lm check`: can a model's replies be read, step by step, and what to set."""
+"""Checks, step by step, whether a model's replies can be read, and says what to set: `kraq lm check`."""
 
 import dataclasses
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`kraq lm get`: a small language model for this process, with its licence shown and its checksum compared."""
+"""Fetches a small language model, shows its licence and compares its checksum: `kraq lm get`."""
 
 from pathlib import Path
 from typing import Annotated

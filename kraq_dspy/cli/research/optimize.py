@@ -1,4 +1,4 @@
-"""`kraq optimize`: a step or a program made better on a dev set, and measured on rows that it did not learn from."""
+"""Optimizes a step or a program on a dev set, and measures it on rows that it never saw: `kraq optimize`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""`kraq pairs`: what a small model can learn from."""
+"""Makes what a small model can learn from: `kraq pairs`."""
 
 from enum import StrEnum
 from pathlib import Path

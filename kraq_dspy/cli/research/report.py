@@ -1,4 +1,4 @@
-"""`kraq report`: the report of `kraq eval`, made anew from its rows."""
+"""Makes the report of `kraq eval` anew from its rows: `kraq report`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The options that several commands share, each declared once, in the groups in which commands take them."""
+"""Declares the options that several commands share, each once, in the groups in which commands take them."""
 
 import dataclasses
 from dataclasses import dataclass

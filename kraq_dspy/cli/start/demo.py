@@ -1,4 +1,4 @@
-"""`kraq demo`: the whole way on bundled passages, with the embedded model or another."""
+"""Goes the whole way on bundled passages, with the embedded model or another: `kraq demo`."""
 
 import dataclasses
 import json as json_lines

@@ -1,4 +1,4 @@
-"""`kraq estimate`: what an index will cost, before any model is asked."""
+"""Estimates what an index will cost, before any model is asked: `kraq estimate`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

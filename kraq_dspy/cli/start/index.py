@@ -1,4 +1,4 @@
-"""`kraq index`: from a corpus to representative questions."""
+"""Leads from a corpus to representative questions: `kraq index`."""
 
 import sys
 from pathlib import Path

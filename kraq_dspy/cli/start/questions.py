@@ -1,4 +1,4 @@
-"""`kraq questions`: the representative questions of an index, read without loading any model."""
+"""Lists the representative questions of an index, without loading any model: `kraq questions`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`kraq status`: what is in an index, at once and without loading any model."""
+"""Tells what is in an index, at once and without loading any model: `kraq status`."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""`kraq status --watch`: how far a build is, read beside the process that does it, until it is complete."""
+"""Watches a build from another process until it is complete: `kraq status --watch`."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from kraq_dspy.records import Usage, usage_by_stage
 
 
 @dataclass(frozen=True)
-class Look:
+class BuildProgress:
     """An index at one moment."""
 
     time: str
@@ -55,7 +55,7 @@ def under_way(index_dir: Path) -> bool:
     return holder(index_dir / "lock") is not None
 
 
-def look(index_dir: Path) -> Look:
+def look(index_dir: Path) -> BuildProgress:
     """Raises IndexStateError where there is no index."""
     from kraq_dspy.stores.index import Index
 
@@ -63,10 +63,10 @@ def look(index_dir: Path) -> Look:
         usage = usage_by_stage(index.results.usage())
         failures = len(index.results.failures())
         moment = datetime.now(UTC).isoformat(timespec="seconds")
-        return Look(moment, index.manifest.complete, index.counts(), usage, failures)
+        return BuildProgress(moment, index.manifest.complete, index.counts(), usage, failures)
 
 
-def _shown(index_dir: Path, before: Look, now: Look, seconds: float) -> Group:
+def _shown(index_dir: Path, before: BuildProgress, now: BuildProgress, seconds: float) -> Group:
     state = Text("complete", style="green") if now.complete else Text("under way, or interrupted")
     rows = []
     for stage, used in now.usage.items():

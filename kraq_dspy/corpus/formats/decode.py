@@ -83,7 +83,7 @@ def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
         return
     if b"\x00" in start:
         raise UnreadableTextError(_binary(start))
-    for number, (offset, raw) in enumerate(_raw_lines(_Rest(start, stream), settings), start=1):
+    for number, (offset, raw) in enumerate(_raw_lines(_ReplayedStream(start, stream), settings), start=1):
         if len(raw) > settings.max_bytes:
             yield Line(number, "", settings.too_large(len(raw), "The line, as far as it was read,"))
         else:
@@ -107,7 +107,7 @@ def wrong_encoding(error: UnicodeDecodeError, offset: int, encoding: str = "utf-
     )
 
 
-class _Rest:
+class _ReplayedStream:
     """`readline` over what was read already and the stream after it."""
 
     def __init__(self, start: bytes, stream: BinaryIO) -> None:
@@ -124,7 +124,7 @@ class _Rest:
         return line
 
 
-def _raw_lines(stream: _Rest, settings: ReadSettings) -> Iterator[tuple[int, bytes]]:
+def _raw_lines(stream: _ReplayedStream, settings: ReadSettings) -> Iterator[tuple[int, bytes]]:
     """(offset, line with its end). An overlong line is cut to `max_bytes` + 1 bytes, never held whole."""
     offset = 0
     while raw := stream.readline(settings.max_bytes + 1):

@@ -58,18 +58,18 @@ def _visible_text(soup: BeautifulSoup) -> str:
             around = "" if node.name in INLINE else "\t" if node.name in CELLS else "\n"
             keeps_lines = preformatted or node.name in ("pre", "textarea")
             pieces.append(around)
-            waiting.append((_Mark(around), False))
+            waiting.append((_Separator(around), False))
             waiting.extend(
                 (child, keeps_lines) for child in reversed(node.contents) if isinstance(child, Tag | NavigableString)
             )
-        elif isinstance(node, _Mark):
+        elif isinstance(node, _Separator):
             pieces.append(str(node))
         else:
             pieces.append(str(node) if preformatted else SPACES.sub(" ", str(node)))
     return _tidy("".join(pieces))
 
 
-class _Mark(str):
+class _Separator(str):
     """What follows an element, between the texts of the page."""
 
     __slots__ = ()

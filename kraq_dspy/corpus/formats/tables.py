@@ -25,7 +25,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_bytes))
     with path.open("rb") as stream:
         try:
-            lines = _Lines(read_lines(stream, settings))
+            lines = _CsvLines(read_lines(stream, settings))
             first = next(lines, "")
             while not first.strip() and not lines.problems and not lines.ended:
                 first = next(lines, "")
@@ -42,7 +42,7 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
             yield BadRow(str(error))
 
 
-def _rows(lines: "_Lines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
+def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
     # Strict, so that a quote that is never closed is an error and not one enormous row.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     number = 0
@@ -96,7 +96,7 @@ def _header(line: str, delimiter: str) -> list[str]:
         return []
 
 
-class _Lines:
+class _CsvLines:
     """The lines' text for the csv module, which wants the line ends. Keeps the problems of the lines it gave."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
@@ -105,7 +105,7 @@ class _Lines:
         self.problems: list[str] = []
         self.ended = False
 
-    def __iter__(self) -> "_Lines":
+    def __iter__(self) -> "_CsvLines":
         return self
 
     def __next__(self) -> str:

@@ -39,9 +39,9 @@ class WeightedSentences(SharedByCopies):
         vectors = np.zeros((len(passages), self.dimension), dtype=np.float32)
         if not passages:
             return vectors
-        [asked] = self.embedder.encode_queries([question])
+        [query] = self.embedder.encode_queries([question])
         for row, sentences in zip(vectors, self._sentences(passages), strict=True):
-            weights = np.exp(self.sharpness * (sentences @ asked - 1))  # cosines: the largest exponent is 0
+            weights = np.exp(self.sharpness * (sentences @ query - 1))  # cosines: the largest exponent is 0
             total = weights @ sentences
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors

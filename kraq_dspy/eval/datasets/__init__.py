@@ -1,4 +1,4 @@
-"""Public question-answering sets in one schema, from the hub or from local files.
+"""Loads public question-answering sets in one schema, from the hub or from local files.
 
 python -m kraq_dspy.eval.datasets fetch hotpot_qa --out data
 load_dataset("hotpot_qa", Path("data"))

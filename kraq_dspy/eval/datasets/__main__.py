@@ -1,4 +1,4 @@
-"""`python -m kraq_dspy.eval.datasets`: lists, fetches and samples data sets."""
+"""Lists, fetches and samples data sets: `python -m kraq_dspy.eval.datasets`."""
 
 from pathlib import Path
 from typing import Annotated

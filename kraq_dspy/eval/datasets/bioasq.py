@@ -1,4 +1,4 @@
-"""BioASQ task B, phase B: biomedical questions with expert answers and snippets (Tsatsaronis et al., 2015).
+"""Reads BioASQ, task B, phase B: biomedical questions with expert answers and snippets (Tsatsaronis et al., 2015).
 
 The files (`12B1_golden.json`, ...) come after a free registration at the organisers' site; there is no hub copy.
 """

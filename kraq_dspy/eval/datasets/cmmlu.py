@@ -1,4 +1,4 @@
-"""CMMLU: Chinese multiple choice in 67 subjects, without passages (Li et al., 2023)."""
+"""Reads CMMLU: Chinese multiple choice in 67 subjects, without passages (Li et al., 2023)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

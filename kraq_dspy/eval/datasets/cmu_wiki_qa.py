@@ -1,4 +1,4 @@
-"""CMU-Wiki-QA: questions about Wikipedia articles with short answers, without passages (Smith et al., 2008)."""
+"""Reads CMU-Wiki-QA: questions about Wikipedia articles with short answers, without passages (Smith et al., 2008)."""
 
 from collections.abc import Iterable, Mapping
 

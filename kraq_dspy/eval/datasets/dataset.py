@@ -1,4 +1,4 @@
-"""Questions with their answers and evidence, in one schema for every source."""
+"""Defines a data set: questions with their answers and evidence, in one schema for every source."""
 
 from collections import Counter
 from collections.abc import Mapping

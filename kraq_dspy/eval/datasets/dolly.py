@@ -1,4 +1,4 @@
-"""Dolly 15k: instructions written by people, some with a passage to answer from (Conover et al., 2023).
+"""Reads Dolly 15k: instructions written by people, some with a passage to answer from (Conover et al., 2023).
 
 A source of (question, answer, evidence) for fine-tuning the question generator, not for evaluation.
 """

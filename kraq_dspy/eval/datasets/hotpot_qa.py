@@ -1,4 +1,4 @@
-"""HotPotQA in the distractor setting: two gold passages among ten (Yang et al., 2018)."""
+"""Reads HotPotQA in the distractor setting: two gold passages among ten (Yang et al., 2018)."""
 
 from collections.abc import Iterable, Mapping
 

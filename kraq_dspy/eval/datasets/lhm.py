@@ -1,4 +1,4 @@
-"""LHM-Dienstleistungen-QA: German questions about services of the city of Munich (Schröder et al., 2022)."""
+"""Reads LHM-Dienstleistungen-QA: German questions about services of the city of Munich (Schröder et al., 2022)."""
 
 from collections.abc import Iterable, Mapping
 

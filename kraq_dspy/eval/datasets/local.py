@@ -1,4 +1,4 @@
-"""Data sets as files in one schema: a folder with `corpus`, `questions` and, where there are any, `triples`.
+"""Reads data sets from files in one schema: a folder with `corpus`, `questions` and, where there are any, `triples`.
 
 Each is gzip-compressed JSON Lines (`.jsonl.gz`) or plain (`.jsonl`):
 corpus: id, title, text; questions: id, question, answers, supporting_ids, type, where known context_ids and

@@ -1,4 +1,4 @@
-"""MultiHop-RAG: questions over several news articles (Tang and Yang, 2024)."""
+"""Reads MultiHop-RAG: questions over several news articles (Tang and Yang, 2024)."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""MuSiQue: questions of two to four hops, twenty passages each (Trivedi et al., 2022)."""
+"""Reads MuSiQue: questions of two to four hops, twenty passages each (Trivedi et al., 2022)."""
 
 from collections.abc import Iterable, Mapping
 

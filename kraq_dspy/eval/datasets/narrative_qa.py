@@ -1,4 +1,4 @@
-"""NarrativeQA: questions about whole books and film scripts, two answers each (Kočiský et al., 2018)."""
+"""Reads NarrativeQA: questions about whole books and film scripts, two answers each (Kočiský et al., 2018)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

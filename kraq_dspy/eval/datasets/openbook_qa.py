@@ -1,4 +1,4 @@
-"""OpenBookQA: multiple choice from facts of elementary science (Mihaylov et al., 2018)."""
+"""Reads OpenBookQA: multiple choice from facts of elementary science (Mihaylov et al., 2018)."""
 
 from collections.abc import Iterable, Mapping
 

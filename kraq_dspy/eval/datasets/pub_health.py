@@ -1,4 +1,4 @@
-"""PubHealth: claims about public health, to be verified from an article (Kotonya and Toni, 2020)."""
+"""Reads PubHealth: claims about public health, to be verified from an article (Kotonya and Toni, 2020)."""
 
 import logging
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""QASPER: questions about NLP papers, with the paragraphs that answer them (Dasigi et al., 2021)."""
+"""Reads QASPER: questions about NLP papers, with the paragraphs that answer them (Dasigi et al., 2021)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

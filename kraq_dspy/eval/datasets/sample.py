@@ -1,4 +1,4 @@
-"""The papers' sampling: questions until their evidence reaches a number of tokens."""
+"""Samples as the papers do: draws questions until their evidence reaches a number of tokens."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""TriviaQA, the reading comprehension part with Wikipedia pages (Joshi et al., 2017)."""
+"""Reads TriviaQA, the reading comprehension part with Wikipedia pages (Joshi et al., 2017)."""
 
 from collections.abc import Iterable, Mapping
 

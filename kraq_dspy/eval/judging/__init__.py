@@ -1,1 +1,1 @@
-"""Language models as judges, and how far they agree with people."""
+"""Lets language models judge answers, and measures how far they agree with people."""

@@ -1,4 +1,4 @@
-"""BERTScore: how much of one text's meaning is in another, word by word (Zhang et al., 2020; package bert-score)."""
+"""Measures how much of one text's meaning is in another: BERTScore (Zhang et al., 2020; package bert-score)."""
 
 import logging
 import threading

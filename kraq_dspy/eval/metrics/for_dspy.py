@@ -1,4 +1,4 @@
-"""The metrics in the form that DSPy takes: `metric(example, prediction, trace=None)`, and with feedback for GEPA.
+"""Gives metrics the form that DSPy takes: `metric(example, prediction, trace=None)`, and with feedback for GEPA.
 
 Each is one core scorer that returns a float, with thin wrappers around it, because DSPy reads a metric's value in three
 ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for yes or no, where 0.3 would be a yes;

@@ -19,7 +19,6 @@ class QuestionPair:
 
     reference: str
     generated: str
-    generated_position: int
     cosine: float
 
 
@@ -73,7 +72,7 @@ def pair_questions(references: Sequence[str], generated: Sequence[str], embedder
         vectors[[position[text] for text in references]], vectors[[position[text] for text in generated]]
     )
     return [
-        QuestionPair(reference, generated[near], int(near), float(cosine))
+        QuestionPair(reference, generated[near], float(cosine))
         for reference, near, cosine in zip(references, nearest, cosines, strict=True)
     ]
 

@@ -16,7 +16,7 @@ FIGURES = "figures.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TableStatus:
     """A table of a paper, and the figures of the run that was found for it, None where there is none."""
 
     table: PaperTable
@@ -50,7 +50,7 @@ def write_figures(figures: Iterable[Figures], folder: Path, made_with: Mapping[s
     return file
 
 
-def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
+def listed(runs: Path, papers: Sequence[str] = ()) -> list[TableStatus]:
     """All tables, or those of the papers whose names begin so, with what is found under `runs`; the newest counts."""
     latest_runs: dict[str, Mapping[str, Any]] = {}
     for file in sorted(runs.glob(f"*/{FIGURES}"), key=lambda path: (path.stat().st_mtime_ns, str(path))):
@@ -66,13 +66,13 @@ def listed(runs: Path, papers: Sequence[str] = ()) -> list[Listed]:
             raise EvaluationError(f"{str(file)!r} holds no figures of a run: {error}.") from error
     prefixes = [name.lower().replace("_", " ").replace("-", " ") for name in papers]
     return [
-        Listed(table, latest_runs.get(table.id))
+        TableStatus(table, latest_runs.get(table.id))
         for table in papers_tables().values()
         if not prefixes or any(table.paper.lower().replace("-", " ").startswith(name) for name in prefixes)
     ]
 
 
-def page(tables: Sequence[Listed]) -> str:
+def page(tables: Sequence[TableStatus]) -> str:
     """The page "paper's table, command, ours, theirs", as Markdown; made of the runs' figures alone."""
     parts = [INTRODUCTION, *_index(tables)]
     for each in tables:
@@ -91,7 +91,7 @@ table and figure of the five papers with measured results is listed; those with 
 *ours (theirs)*, theirs as printed. Why they differ stands below each table."""
 
 
-def _index(tables: Sequence[Listed]) -> Iterator[str]:
+def _index(tables: Sequence[TableStatus]) -> Iterator[str]:
     lines = ["| table | shows | command | needs | run |", "|---|---|---|---|---|"]
     for each in tables:
         table = each.table
@@ -101,7 +101,7 @@ def _index(tables: Sequence[Listed]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _section(each: Listed, ours: Mapping[str, Any]) -> Iterator[str]:
+def _section(each: TableStatus, ours: Mapping[str, Any]) -> Iterator[str]:
     table = each.table
     yield f"## {table.id}"
     yield ""

@@ -1,4 +1,4 @@
-"""The papers' tables by one command: index built or found, systems asked, rows on disk, a report made of them.
+"""Makes the papers' tables by one command: opens or builds the index, asks the systems, keeps rows, reports.
 
 `table` reads what a table asks for, `indexes` prepares what the systems need, `systems` makes them, `scoring` scores
 one question, `run` and `question_quality` write the rows, `summary` compares them, `report` shows them. `coverage`

@@ -53,7 +53,7 @@ def measure(run: "Run", folder: Path) -> None:
     for settings, group in _groups(kept):
         with prepared_space(run, settings, group) as (index, space):
             writer = writer or run.writer(folder, index, {"notes": notes})
-            asking = Asking(run, space, run.scorer(space.models), prices_of(settings))
+            asking = SystemRunner(run, space, run.scorer(space.models), prices_of(settings))
             # All of a group are made before its first is run: what cannot be made ends the run before it costs.
             for system, work, at_once in [asking.work(system) for system in group]:
                 run.ask_all(system.name, work, writer, at_once=at_once)
@@ -85,7 +85,7 @@ def _groups(kept: list[tuple[System, Settings]]) -> list[tuple[Settings, list[Sy
     return groups
 
 
-class Asking:
+class SystemRunner:
     """The systems of one group, over one index."""
 
     def __init__(self, run: "Run", space: Workspace, scorer: Scorer, prices: Mapping[str, Price]) -> None:
@@ -106,7 +106,7 @@ class Asking:
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
 
         def answer(example: Example) -> Row:
-            spent = Spent(self.prices)
+            spent = SpendingJournal(self.prices)
             facts = facts_of(example)
             try:
                 with working_on(system.name, example.id, spent), dspy.context(disable_history=True):
@@ -149,7 +149,7 @@ class Asking:
             undefined: list[str] = []
             seconds: dict[str, float] = {}
             hit_ids: tuple[str, ...] = ()
-            spent = Spent(self.prices)  # some retrievers ask a model
+            spent = SpendingJournal(self.prices)  # some retrievers ask a model
             try:
                 for budget, score in of_budget.items():
                     started = perf_counter()
@@ -173,7 +173,7 @@ class Asking:
         return find
 
 
-class Spent(TappedJournal):
+class SpendingJournal(TappedJournal):
     """Adds up what answers took: calls, tokens, and money where the models have a price."""
 
     def __init__(self, prices: Mapping[str, Price]) -> None:

@@ -1,4 +1,4 @@
-"""Rows of QA search's tables: prepared answers looked up, a program, and one of the two where the other is wrong.
+"""Makes the rows of QA search's tables: prepared answers looked up, a program, and both in turn.
 
 The catalogue holds the data set's questions with their gold answers, or pairs that a model makes of its documents
 ("synthetic", as in the paper's section 5); it is made anew for each run and leaves the index alone.
@@ -23,7 +23,14 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, Row, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, Asking, Spent, facts_of, prepared_space, reason_of
+from kraq_dspy.eval.tables.asking import (
+    ENDS_THE_RUN,
+    SpendingJournal,
+    SystemRunner,
+    facts_of,
+    prepared_space,
+    reason_of,
+)
 from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
@@ -65,7 +72,9 @@ def measure(run: "Run", folder: Path) -> None:
             _ask_program(run, system, settings, phrased, writer)
         else:
             with _catalogue(run, pool, system) as answers:
-                look = _Look(run, system, answers, run.models(settings) if settings != run.settings else models)
+                look = _WordingLookup(
+                    run, system, answers, run.models(settings) if settings != run.settings else models
+                )
                 run.ask_all(system.name, look, writer, at_once=run.concurrency, examples=phrased)
     for system, _ in kept:
         if system.use == "first of two":
@@ -122,13 +131,13 @@ def _program(system: System) -> System:
     return System(system.name, system.options.get("program", "traditional"), options)
 
 
-def _ask_program(run: "Run", system: System, settings: Settings, asked: Sequence[Example], writer: Any) -> None:
+def _ask_program(run: "Run", system: System, settings: Settings, examples: Sequence[Example], writer: Any) -> None:
     program = _program(system)
     answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
     with prepared_space(answering, settings, [program]) as (_, space):
-        asking = Asking(answering, space, run.scorer(space.models), prices_of(settings))
+        asking = SystemRunner(answering, space, run.scorer(space.models), prices_of(settings))
         _, work, at_once = asking.work(program)
-        run.ask_all(system.name, work, writer, at_once=at_once, examples=asked)
+        run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
 
 
 def _pairs(
@@ -178,20 +187,20 @@ def _catalogue(run: "Run", pool: Sequence[NewEntry], system: System) -> Iterator
         store = LocalVectorStore(Path(place) / "vectors", run.embedder.dimension)
         try:
             catalogue.add_all(pool[: system.options.get("entries")], by="kraq eval")
-            yield _Unread(catalogue, store, run.embedder)
+            yield _WithoutExactMatches(catalogue, store, run.embedder)
         finally:
             store.close()
             catalogue.close()
 
 
-class _Unread(ServedAnswers):
+class _WithoutExactMatches(ServedAnswers):
     """Lets the model look even for a question that is there word for word, as the paper does."""
 
     def exact(self, question: str) -> None:
         return None
 
 
-class _Nobody(dspy.Module):
+class _UnknowingProgram(dspy.Module):
     """Stands behind the catalogue and knows nothing."""
 
     async def aforward(self, question: str) -> dspy.Prediction:
@@ -201,7 +210,7 @@ class _Nobody(dspy.Module):
 
 
 @dataclass(frozen=True)
-class _Look:
+class _WordingLookup:
     """Looks wordings up as the paper does: blocks in their order, no second look, unless the system says otherwise."""
 
     run: "Run"
@@ -212,9 +221,9 @@ class _Look:
     def __call__(self, example: Example) -> Row:
         options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "stop_early": True}
         chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
-        search = QASearch(_Nobody(), self.answers, collect=False, **chosen)
+        search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
         search.set_lm(self.models["answerer"])
-        spent = Spent(prices_of(self.models.settings))
+        spent = SpendingJournal(prices_of(self.models.settings))
         facts = facts_of(example)
         try:
             with (

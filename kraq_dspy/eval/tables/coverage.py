@@ -1,4 +1,4 @@
-"""Coverage of an index by its questions, the best few of them, and whether coverage foretells Relevance."""
+"""Measures coverage of an index by its questions, finds the best few, and whether coverage foretells Relevance."""
 
 import random
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from kraq_dspy.eval.tables.table import DATASET_NAMES
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExampleSet:
     """A data set, the questions of it that are asked, and how many are not because of a limit."""
 
     dataset: Dataset
@@ -50,7 +50,7 @@ def load(
     limit: int | None = None,
     seed: int = 0,
     needs_corpus: bool = True,
-) -> Asked:
+) -> ExampleSet:
     """`name` from the folder of data sets, or the folder itself where it is one. No network is used.
 
     With `tokens`, the papers' sample: questions until their evidence has that many tokens, over that evidence alone.
@@ -70,4 +70,4 @@ def load(
     examples = sorted(dataset.examples, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)
     kept = examples if limit is None else examples[:limit]
-    return Asked(dataset, tuple(kept), len(examples) - len(kept))
+    return ExampleSet(dataset, tuple(kept), len(examples) - len(kept))

@@ -1,4 +1,4 @@
-"""Rows about an index itself: its questions by level, what making its stores takes, what a summarised corpus spares."""
+"""Makes rows about an index: its questions by level, what its stores cost, what a summarised corpus spares."""
 
 import dataclasses
 import tempfile
@@ -92,8 +92,8 @@ def _rows(
     else:
         make = {"dense": _encode, "sparse": _store_words, "graph": _build_graph}[system.options["store"]]
         documents = corpora[system.options["corpus"]]
-        seconds, asked = make(run, documents)
-        spent = {**dataclasses.asdict(asked), **memory_mb()}
+        seconds, usage = make(run, documents)
+        spent = {**dataclasses.asdict(usage), **memory_mb()}
         size = sum(count_tokens(document.text) for document in documents)
         yield Row(dataset, name, metrics={"seconds": seconds, "tokens": float(size)}, extra={"usage": spent})
 

@@ -14,7 +14,7 @@ from kraq_dspy.eval.judging.agreement import Agreement, judge_agreement
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJudge, judge_answers
 from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_run
-from kraq_dspy.eval.tables.data import Asked
+from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.files import json_objects
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
@@ -27,7 +27,7 @@ METRIC = "judged_right"
 class LabelledAnswer:
     """An answer, and whether people (or the way it was made) say that it is right."""
 
-    asked: AnsweredQuestion
+    answered: AnsweredQuestion
     right: bool
 
 
@@ -58,7 +58,7 @@ def read_labelled(path: Path) -> list[LabelledAnswer]:
     return labelled
 
 
-def made_from(questions: Asked, *, seed: int = 0) -> list[LabelledAnswer]:
+def made_from(questions: ExampleSet, *, seed: int = 0) -> list[LabelledAnswer]:
     """Two answers to each question: a gold one, and the gold one of another question of the same type.
 
     An easy set: a judge that fails it is useless, one that passes it may still misjudge what programs answer. Where a
@@ -101,7 +101,7 @@ def calibrate_judge(
     judge.set_lm(lm)
     progress = progress or SilentProgress()
     writer = RowWriter(folder, header)
-    todo = [each.asked for each in labelled if (kind, each.asked.id) not in writer.done]
+    todo = [each.answered for each in labelled if (kind, each.answered.id) not in writer.done]
     progress.start(f"{kind} judge", len(labelled))
     progress.advance(f"{kind} judge", len(labelled) - len(todo))
     for start in range(0, len(todo), 4 * concurrency):
@@ -113,7 +113,7 @@ def calibrate_judge(
 
 
 def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[Row], kind: str, model: str) -> Agreement:
-    gold = {each.asked.id: each.right for each in labelled}
+    gold = {each.answered.id: each.right for each in labelled}
     judged = {
         row.question_id: bool(row.metrics[METRIC]) for row in rows if row.system == kind and METRIC in row.metrics
     }

@@ -1,4 +1,4 @@
-"""Rows of QA-RAG's Table 1: how often a passage's question-answer pairs are good at once, and after asking again.
+"""Makes the rows of QA-RAG's Table 1: how often a passage's pairs are good at once, and after asking again.
 
 The paper's authors corrected ambiguous references by hand; here the critic "stand alone" of the role "judge" says
 whether every question can be understood without the passage.
@@ -14,7 +14,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import Row
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, Spent, reason_of
+from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, SpendingJournal, reason_of
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -56,7 +56,7 @@ class _Writing:
         self._prices = prices_of(settings)
 
     def __call__(self, passage: Example) -> Row:
-        spent, clock, tries = Spent(self._prices), Clock(), 0
+        spent, clock, tries = SpendingJournal(self._prices), Clock(), 0
         extra: dict[str, Any] = {"question": passage.question[:200]}
         try:
             with (

@@ -1,4 +1,4 @@
-"""Rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
+"""Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

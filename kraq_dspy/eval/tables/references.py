@@ -11,7 +11,7 @@ from kraq_dspy.concurrency import as_done
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.tables.data import Asked
+from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.roles import LanguageModels
@@ -23,13 +23,13 @@ STAGE = "references"
 
 
 def with_model_references(
-    questions: Asked,
+    questions: ExampleSet,
     folder: Path,
     settings: Settings,
     embedder: Embedder,
     make_models: Callable[[Settings, Embedder], LanguageModels] | None,
     progress: Progress,
-) -> Asked:
+) -> ExampleSet:
     """The questions that name their evidence, each with the answer that the role "teacher" gives from it.
 
     Answers are kept in `folder`/references.jsonl: another run of the command asks for none again. Raises
@@ -67,4 +67,4 @@ def with_model_references(
         for example in named
         if known[example.id].strip()
     )
-    return Asked(questions.dataset, examples, questions.left_out + len(questions.examples) - len(examples))
+    return ExampleSet(questions.dataset, examples, questions.left_out + len(questions.examples) - len(examples))

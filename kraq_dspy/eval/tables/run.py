@@ -13,7 +13,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.rows import ROWS_FILE, Row, RowWriter, RunHeader, read_rows
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality, systems
-from kraq_dspy.eval.tables.data import Asked, load
+from kraq_dspy.eval.tables.data import ExampleSet, load
 from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
 from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
 from kraq_dspy.eval.tables.references import with_model_references
@@ -108,7 +108,7 @@ class Run:
     """A table on one data set."""
 
     table: Table
-    questions: Asked
+    questions: ExampleSet
     settings: Settings
     embedder: Embedder
     options: RunOptions

@@ -1,4 +1,4 @@
-"""The text that a model of this process reads for a chat: the same in training and in answering."""
+"""Writes a chat as the text that a model of this process reads: the same in training and in answering."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

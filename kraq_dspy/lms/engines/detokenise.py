@@ -1,4 +1,4 @@
-"""The text that each token adds, for any tokeniser."""
+"""Finds the text that each token adds, for any tokeniser."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The engines under every `dspy.LM` that this library makes.
+"""Defines the engines under every `dspy.LM` that this library makes.
 
 DSPy hands an engine one request and takes one response. Ours look the request up in the journal of the item at work,
 else ask the client or the embedded engine that they wrap, count what it cost, and write the answer down. They retry, so

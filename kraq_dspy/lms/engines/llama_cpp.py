@@ -1,4 +1,4 @@
-"""A GGUF file in this process: llama.cpp, from a wheel, as an engine under `dspy.LM`.
+"""Runs a GGUF file in this process: llama.cpp, from a wheel, as an engine under `dspy.LM`.
 
     [roles.default]
     model = "gguf/models/qwen2.5-coder-1.5b.gguf"

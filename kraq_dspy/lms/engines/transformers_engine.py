@@ -1,4 +1,4 @@
-"""A Hugging Face model in this process, as an engine under `dspy.LM`.
+"""Runs a Hugging Face model in this process, as an engine under `dspy.LM`.
 
     engine = TransformersEngine("path/to/model", adapters={"generator": "path/to/lora"})
     lm = dspy.LM("generator", engine=engine, async_engine=AsyncTransformersEngine(engine))
@@ -174,12 +174,12 @@ class TransformersEngine(SharedByCopies):
 
     def _adapter(self, model: str) -> str:
         """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
-        asked = model.removeprefix(PREFIX)
-        if asked in self._peft_names:
-            return self._peft_names[asked]
-        if asked == self.name:
+        name = model.removeprefix(PREFIX)
+        if name in self._peft_names:
+            return self._peft_names[name]
+        if name == self.name:
             return _BASE
-        base, mark, named = asked.partition("#")
+        base, mark, named = name.partition("#")
         if mark and base == self.name and named:
             if named not in self._peft_names:
                 self._load_named(named)
@@ -188,12 +188,12 @@ class TransformersEngine(SharedByCopies):
         raise UnsupportedModelError(f"There is no model {model!r} here; known: {known}.")
 
     def _load_named(self, named: str) -> None:
-        folder, wanted = adapter_folder(named)
+        folder, hash_begins = adapter_folder(named)
         if not (Path(folder) / "adapter_config.json").is_file():
             raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
-        if wanted and not weights_hash(folder).startswith(wanted):
+        if hash_begins and not weights_hash(folder).startswith(hash_begins):
             raise UnsupportedModelError(
-                f"The adapter {folder!r} holds other weights than those asked for ({wanted}): it was trained anew. "
+                f"The adapter {folder!r} holds other weights than asked for ({hash_begins}): it was trained anew. "
                 f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
             )
         self._load_adapter(named, folder)

@@ -1,4 +1,4 @@
-"""The clients that speak to model servers: DSPy's native lm15 client where it knows the provider, else LiteLLM.
+"""Chooses the client that speaks to a model server: DSPy's native lm15 where it knows the provider, else LiteLLM.
 
 Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
 """

@@ -1,4 +1,4 @@
-"""The command that serves what `kraq.toml` asks of vLLM: the base model once, and the adapters of its roles."""
+"""Writes the command that serves what `kraq.toml` asks of vLLM: the base model once, its roles' adapters."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The forms a reply can be asked for in: a section a field under DSPy's markers, or one JSON object."""
+"""Defines the forms a reply can be asked for in: a section a field under DSPy's markers, or one JSON object."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

@@ -110,7 +110,7 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return _from_object(reply, names) or _from_bare_value(reply, fields) or unmarked(reply, fields)
 
 
-def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:
+def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
     """One JSON object with the fields as keys, as JSONAdapter asks for it; it may lie inside others."""
     if "{" not in reply:
         return {}
@@ -118,7 +118,7 @@ def _from_object(reply: str, wanted: Mapping[str, str]) -> dict[str, Any]:
     for _ in range(3):
         if not isinstance(value, dict):
             return {}
-        fields = {wanted[key]: part for name, part in value.items() if (key := str(name).casefold()) in wanted}
+        fields = {names[key]: part for name, part in value.items() if (key := str(name).casefold()) in names}
         if fields:
             return fields
         value = next((part for part in value.values() if isinstance(part, dict)), None)

@@ -1,1 +1,1 @@
-"""GraphRAG's searches over a KRAQ index (Edge et al., 2024): what they need of the graph, and what they make of it."""
+"""Searches a KRAQ index as GraphRAG does (Edge et al., 2024): what that needs of the graph, and makes of it."""

@@ -1,4 +1,4 @@
-"""GraphRAG's global search: points from all reports of a level, rated, then one answer (Edge et al., 2024)."""
+"""Answers from points that all reports of a level contribute, rated: GraphRAG's global search (Edge et al., 2024)."""
 
 from collections.abc import Sequence
 

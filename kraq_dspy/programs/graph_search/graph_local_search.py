@@ -1,4 +1,4 @@
-"""GraphRAG's local search: what the graph holds around the entities that a question is about (Edge et al., 2024)."""
+"""Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
 import dspy
 

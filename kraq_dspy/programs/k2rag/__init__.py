@@ -1,4 +1,4 @@
-"""KeyKnowledgeRAG (Markondapatnaikuni et al., 2025): a summarised corpus, a graph's account of it, sub-questions."""
+"""Answers from a summarised corpus, a graph's account of it and sub-questions (Markondapatnaikuni et al., 2025)."""
 
 from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
 from kraq_dspy.programs.k2rag.naive_graph_rag import NaiveGraphRAG

@@ -1,4 +1,4 @@
-"""K2RAG's baseline over a graph: an answer from the graph's account of the question alone."""
+"""Answers from the graph's account of the question alone: K2RAG's baseline over a graph."""
 
 import dspy
 

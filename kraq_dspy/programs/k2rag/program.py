@@ -1,4 +1,4 @@
-"""K2RAG's questions to a summarised corpus (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
+"""Asks a summarised corpus as K2RAG does (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
 
 import logging
 from collections.abc import Callable, Sequence

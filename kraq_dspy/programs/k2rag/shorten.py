@@ -1,4 +1,4 @@
-"""K2RAG's summaries: of documents before they are indexed, and of what was found for a question."""
+"""Summarises documents before K2RAG indexes them, and what it found for a question."""
 
 from typing import Any, ClassVar
 

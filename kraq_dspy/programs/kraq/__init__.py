@@ -1,4 +1,4 @@
-"""KRAQ: the pipeline from chunks to representative questions, and its steps."""
+"""Leads from chunks to representative questions: the pipeline KRAQ and its steps."""
 
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 

@@ -1,4 +1,4 @@
-"""KRAQ stages 4 and 5 as programs: what a community is about, and the question that stands for it."""
+"""Says what a community is about, and asks the question that stands for it (KRAQ, stages 4 and 5)."""
 
 import re
 from collections.abc import Sequence

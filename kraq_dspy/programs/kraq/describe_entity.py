@@ -1,4 +1,4 @@
-"""KRAQ stage 2 as programs: is it one entity, and what is it?"""
+"""Decides whether two names mean one entity, and describes it (KRAQ, stage 2)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""Questions that ask the same are found and marked, not deleted: a level keeps its partition."""
+"""Marks questions that ask the same, and deletes none: a level keeps its partition."""
 
 import dataclasses
 from collections.abc import Sequence

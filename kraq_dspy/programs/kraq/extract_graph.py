@@ -1,4 +1,4 @@
-"""KRAQ stage 1 as a program: read a passage, then look again for what was missed."""
+"""Reads a passage for its graph, then looks again for what was missed (KRAQ, stage 1)."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 1 with a small model: it names and links; the passage's own sentences describe."""
+"""Lets a small model name and link; the passage's own sentences describe (KRAQ, stage 1)."""
 
 from typing import Any
 

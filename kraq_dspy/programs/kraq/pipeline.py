@@ -1,4 +1,4 @@
-"""KRAQ: from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
+"""Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
 import asyncio
 import logging

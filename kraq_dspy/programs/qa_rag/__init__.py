@@ -1,4 +1,4 @@
-"""QA-RAG: questions and passages in question-answer form (Roy et al., 2024)."""
+"""Answers from questions and passages in question-answer form: QA-RAG (Roy et al., 2024)."""
 
 from kraq_dspy.programs.qa_rag.program import QARAG
 

@@ -1,4 +1,4 @@
-"""QA-RAG: questions and passages are put into question-answer form before the answer (Roy et al., 2024)."""
+"""Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
 from collections.abc import Sequence

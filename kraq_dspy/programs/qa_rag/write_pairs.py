@@ -1,4 +1,4 @@
-"""QA-RAG's context plug-in as a step of its own: a passage as question-answer pairs, made once or when asked for."""
+"""Writes a passage as question-answer pairs, once or when asked for: QA-RAG's context plug-in."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol

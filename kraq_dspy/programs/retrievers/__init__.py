@@ -1,4 +1,4 @@
-"""Retrievers: one interface (`ports.Retriever`), one file each, and one contract test that all of them pass."""
+"""Finds passages: one interface (`ports.Retriever`), a file a retriever, one contract test that all of them pass."""
 
 from kraq_dspy.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever

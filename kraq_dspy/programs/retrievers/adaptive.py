@@ -1,4 +1,4 @@
-"""Words, meaning and the graph together, each as far as the question calls for it: the retriever to start with.
+"""Retrieves by words, meaning and graph, each as far as the question calls for it: the retriever to start with.
 
 Two signals complement each other. The base retriever's score says how much a passage resembles the question; a walk
 from the best of its hits (`pagerank.py`) says how close a passage is to those in the graph. Which of them to believe

@@ -1,4 +1,4 @@
-"""Retrieval by words: Okapi BM25, as the vector store computes it."""
+"""Retrieves by words: Okapi BM25, as the vector store computes it."""
 
 from kraq_dspy.ports import ChunkSource, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, to_hits

@@ -1,4 +1,4 @@
-"""Combined retrieval: part of the budget for the question, the rest for the stored questions nearest to it."""
+"""Retrieves with part of the budget for the question, the rest for the stored questions nearest to it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The community bridge: from passages already found to the others of their communities, without a model or a search.
+"""Leads from passages to the others of their communities, without a model or a search.
 
 A question with several steps names only the first of them, and the passages of the later ones do not resemble it. But
 they share a community with those of the first. So the communities of the first passages are ordered by how near their

@@ -1,4 +1,4 @@
-"""Dense retrieval: the chunks whose embeddings are nearest to the question's."""
+"""Retrieves the chunks whose embeddings are nearest to the question's."""
 
 from kraq_dspy.ports import ChunkSource, Embedder, VectorSearch
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, to_hits

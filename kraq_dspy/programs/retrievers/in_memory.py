@@ -93,10 +93,6 @@ class Corpus(SharedByCopies):
         documents = [_document(text) for text in texts]
         return cls(documents, _encoder(embedder), settings or ChunkSettings())
 
-    def question_finder(self, questions: Sequence[str | Question]) -> QuestionFinder:
-        """Finds the nearest of these questions, with the encoder of the corpus."""
-        return as_question_finder(questions, self.embedder)
-
 
 def as_question_finder(questions: Any, embedder: EmbedderLike | None = None) -> QuestionFinder:
     """A `QuestionFinder` over plain questions; what is one already is returned as it is.

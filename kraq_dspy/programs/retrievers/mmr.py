@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: relevant, and unlike what was already taken (Carbonell & Goldstein, SIGIR 1998)."""
+"""Retrieves what is relevant and unlike what was already taken (MMR: Carbonell & Goldstein, SIGIR 1998)."""
 
 from dataclasses import replace
 

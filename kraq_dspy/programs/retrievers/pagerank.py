@@ -1,4 +1,4 @@
-"""Personalised PageRank over passages and entities (the idea of HippoRAG: Gutiérrez et al., NeurIPS 2024).
+"""Ranks passages by personalised PageRank over them and entities (the idea of HippoRAG: Gutiérrez et al., 2024).
 
 A walker starts at the passages that resemble the question, steps to the entities that they name, on to related
 entities and to the passages that name those, and now and then returns to the start. Passages that it visits often

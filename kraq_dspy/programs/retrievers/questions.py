@@ -1,4 +1,4 @@
-"""The stored questions nearest to a text: how a user's question meets the representative ones."""
+"""Finds the stored questions nearest to a text: how a user's question meets the representative ones."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""RAPTOR: passages and the summaries of their clusters, found together (Sarthi et al., 2024)."""
+"""Retrieves passages and the summaries of their clusters together: RAPTOR (Sarthi et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

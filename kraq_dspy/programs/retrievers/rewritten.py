@@ -1,4 +1,4 @@
-"""Query rewriting and fusion: the question and a model's rewritings of it, each searched with, their rankings fused."""
+"""Searches with the question and a model's rewritings of it, and fuses the rankings."""
 
 import logging
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Word overlap as a cosine: tf-idf vectors of a question and of the passages that compete for it."""
+"""Compares a question with the passages that compete for it by words: the cosine of tf-idf vectors."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Drafts: one answer with its reasons from each subset of the evidence."""
+"""Drafts an answer with its reasons from each subset of the evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Efficient Speculative RAG: Speculative RAG with E(d|q*) looked up in place of E(d|Q) (KRAQ paper, 3.2)."""
+"""Looks E(d|q*) up in place of E(d|Q): Speculative RAG in its efficient form (KRAQ paper, 3.2)."""
 
 from collections.abc import Sequence
 from time import perf_counter

@@ -29,7 +29,7 @@ SPECULATIVE_PRESETS = {
 class SpeculativeOptions:
     """Sizes of a data set of the papers (`preset`), each of which may be overruled; TriviaQA's without one."""
 
-    n: int | None = option(None, "Passages to cluster (the papers' N).", least=1, flag="--passages")
+    n: int | None = option(None, "Passages to cluster (the papers' N).", least=1, flag="--passages", counts="passages")
     k: int | None = option(None, "Their clusters.", least=1, flag="--clusters")
     m: int | None = option(None, "Drafts.", least=1, flag="--drafts")
     preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")

@@ -1,4 +1,4 @@
-"""Ways to score drafts, all of them in log space, so that long drafts do not underflow.
+"""Scores drafts in several ways, all of them in log space, so that long drafts do not underflow.
 
 - `KraqScore`: the papers' rho_draft * rho_self_contain * rho_self_reflect, each by P_conf (KRAQ paper, appendix C.1).
   Needs log-probabilities of the drafter and of the verifier.

@@ -1,4 +1,4 @@
-"""Speculative RAG: several drafts from different evidence, and a verifier that chooses (Wang et al., 2024)."""
+"""Drafts several answers from different evidence, of which a verifier chooses one (Wang et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

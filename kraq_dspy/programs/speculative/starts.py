@@ -1,4 +1,4 @@
-"""KMeans begun from many places at once: which start ends best (Arthur and Vassilvitskii, 2007; Lloyd, 1982)."""
+"""Begins KMeans from many places and keeps the best end (Arthur and Vassilvitskii, 2007; Lloyd, 1982)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Clusters of passages, and subsets with one passage from every cluster (Wang et al., 2024; KRAQ paper, 3.2)."""
+"""Clusters passages, and draws one from every cluster into each subset (Wang et al., 2024; KRAQ paper, 3.2)."""
 
 import functools
 import importlib

@@ -1,1 +1,1 @@
-"""The steps of QA search and of its catalogue."""
+"""Holds the steps of QA search and of its catalogue."""

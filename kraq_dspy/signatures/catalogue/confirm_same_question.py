@@ -1,4 +1,4 @@
-"""QA search, second look: would the prepared answer be right for what was asked?"""
+"""Asks whether the prepared answer is right for the question: QA search's second look."""
 
 import dspy
 

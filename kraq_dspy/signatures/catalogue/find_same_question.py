@@ -1,4 +1,4 @@
-"""QA search: which prepared question means the same? (QA search paper, Algorithm 1 and figure 7)"""
+"""Asks which prepared question means the same (QA search paper, Algorithm 1 and figure 7)."""
 
 import dspy
 

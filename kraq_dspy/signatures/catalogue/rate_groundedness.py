@@ -1,4 +1,4 @@
-"""First critic of synthetic pairs: does the passage answer the question? (QA search paper, figure 9)"""
+"""Rates whether the passage answers the question: the first critic of synthetic pairs (QA search paper, figure 9)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Second critic of synthetic pairs: would anybody ask this? (QA search paper, figure 10)"""
+"""Rates whether anybody would ask this: the second critic of synthetic pairs (QA search paper, figure 10)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Third critic of synthetic pairs: can the question be understood without its passage? (QA search paper, appendix)"""
+"""Rates whether a question is clear without its passage: the third critic of pairs (QA search paper, appendix)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Other ways to ask a question: how QA search is tried (QA search paper, section 4)."""
+"""Asks a question in other ways: how QA search is tried (QA search paper, section 4)."""
 
 import dspy
 

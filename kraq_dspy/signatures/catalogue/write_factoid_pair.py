@@ -1,4 +1,4 @@
-"""Synthetic catalogue entries: a question that a passage answers, and its answer (QA search paper, figure 8)."""
+"""Writes a question that a passage answers, and its answer, for the catalogue (QA search paper, figure 8)."""
 
 import dspy
 

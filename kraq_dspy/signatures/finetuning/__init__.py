@@ -1,1 +1,1 @@
-"""The steps that make rows for fine-tuning."""
+"""Holds the steps that make rows for fine-tuning."""

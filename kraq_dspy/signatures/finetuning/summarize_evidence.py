@@ -1,4 +1,4 @@
-"""Pairs for fine-tuning: what a community's summary would say about a question's evidence (KRAQ paper, appendix A)."""
+"""Summarises a question's evidence as a community's summary would, for pairs (KRAQ paper, appendix A)."""
 
 import dspy
 

@@ -1,1 +1,1 @@
-"""The steps of GraphRAG's searches."""
+"""Holds the steps of GraphRAG's searches."""

@@ -1,4 +1,4 @@
-"""GraphRAG, local search: the answer from what a graph holds around the things that a question is about."""
+"""Answers from what a graph holds around the things of a question: GraphRAG's local search."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""GraphRAG, global search, reduce: one answer from the points of all reports."""
+"""Makes one answer of the points of all reports: GraphRAG's global search, reduce."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""GraphRAG, global search, map: what some reports contribute to an answer, and how much it matters."""
+"""Finds what some reports contribute to an answer, and how much it matters: GraphRAG's global search, map."""
 
 import dspy
 

@@ -1,1 +1,1 @@
-"""The steps of judges."""
+"""Holds the steps of judges."""

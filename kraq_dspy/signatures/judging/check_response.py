@@ -1,4 +1,4 @@
-"""Response control: is a response right for its question and context? (QA-RAG, listing 9: Type2)"""
+"""Checks whether a response is right for its question and context (QA-RAG, listing 9: Type2)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The rubric judge (QA search paper, appendix: 4 and 5 count as right)."""
+"""Grades an answer from 1 to 5 by a rubric (QA search paper, appendix: 4 and 5 count as right)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The binary judge of the papers (KRAQ paper, appendix E.6; thesis, 7.7)."""
+"""Judges whether an answer is right: the papers' binary judge (KRAQ paper, appendix E.6; thesis, 7.7)."""
 
 import dspy
 

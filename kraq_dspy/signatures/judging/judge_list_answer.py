@@ -1,4 +1,4 @@
-"""The binary judge for questions whose answer is a list (KRAQ thesis, 4.2.3: BioASQ)."""
+"""Judges whether an answer that is a list is right (KRAQ thesis, 4.2.3: BioASQ)."""
 
 import dspy
 

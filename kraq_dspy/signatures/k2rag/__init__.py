@@ -1,1 +1,1 @@
-"""The steps of K2RAG."""
+"""Holds the steps of K2RAG."""

@@ -1,4 +1,4 @@
-"""K2RAG, step C: what a part of the graph's account makes one want to look up."""
+"""Asks what a part of the graph's account makes one want to look up (K2RAG, step C)."""
 
 import dspy
 

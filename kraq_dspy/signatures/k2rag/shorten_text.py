@@ -1,4 +1,4 @@
-"""K2RAG: a document before it is indexed, or what was found for a question, in fewer words."""
+"""Puts a document, or what was retrieved for a question, into fewer words (K2RAG)."""
 
 import dspy
 

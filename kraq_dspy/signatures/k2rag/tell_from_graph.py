@@ -1,4 +1,4 @@
-"""K2RAG, step A: all that a knowledge graph has to say on a question's topics."""
+"""Tells all that a knowledge graph has to say on a question's topics (K2RAG, step A)."""
 
 import dspy
 

@@ -1,1 +1,1 @@
-"""The steps of the KRAQ pipeline."""
+"""Holds the steps of the KRAQ pipeline."""

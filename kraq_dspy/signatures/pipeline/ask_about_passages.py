@@ -1,4 +1,4 @@
-"""The Random baseline: a question about passages drawn at random (KRAQ paper, section 2; thesis, chapter 3)."""
+"""Asks about passages drawn at random: the baseline Random (KRAQ paper, section 2; thesis, chapter 3)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 2: do two similar names mean one thing?"""
+"""Asks whether two similar names mean one thing (KRAQ, stage 2)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 1: what a passage says about the world (KRAQ paper, section 2)."""
+"""Extracts what a passage says about the world (KRAQ, stage 1; KRAQ paper, section 2)."""
 
 import dspy
 

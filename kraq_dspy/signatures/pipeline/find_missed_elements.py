@@ -1,4 +1,4 @@
-"""KRAQ stage 1, self-reflection ("gleaning"): what the first reading missed (KRAQ paper, section 2)."""
+"""Finds what the first reading missed: self-reflection, or "gleaning" (KRAQ, stage 1; KRAQ paper, section 2)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 5: the question that stands for a community. The fine-tuned generator answers this signature."""
+"""Asks the question that stands for a community: what the fine-tuned generator answers (KRAQ, stage 5)."""
 
 import dspy
 

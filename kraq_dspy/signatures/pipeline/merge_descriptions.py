@@ -1,4 +1,4 @@
-"""KRAQ stage 2: many descriptions of one entity become one."""
+"""Makes one description of many of the same entity (KRAQ, stage 2)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 1 for small models: names and links alone, since they copy descriptions from one name to the next."""
+"""Names and links without describing: small models copy descriptions from one name to the next (KRAQ, stage 1)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""KRAQ stage 4: what a community of entities is about (KRAQ paper, section 2)."""
+"""Says what a community of entities is about (KRAQ, stage 4; KRAQ paper, section 2)."""
 
 import dspy
 

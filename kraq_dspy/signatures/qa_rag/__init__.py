@@ -1,1 +1,1 @@
-"""The steps of QA-RAG."""
+"""Holds the steps of QA-RAG."""

@@ -1,4 +1,4 @@
-"""QA-RAG: the answer from evidence in question-answer form (QA-RAG, listing 8)."""
+"""Answers from evidence in question-answer form (QA-RAG, listing 8)."""
 
 import dspy
 

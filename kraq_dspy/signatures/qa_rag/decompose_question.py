@@ -1,4 +1,4 @@
-"""QA-RAG, query plug-in: what a question asks, one thing at a time (QA-RAG, listing 6)."""
+"""Takes a question apart into what it asks, one thing at a time: the query plug-in (QA-RAG, listing 6)."""
 
 import dspy
 

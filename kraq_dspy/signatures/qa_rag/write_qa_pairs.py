@@ -1,4 +1,4 @@
-"""QA-RAG, context plug-in: a passage as questions and answers (QA-RAG, listing 7)."""
+"""Writes a passage as questions and answers: the context plug-in (QA-RAG, listing 7)."""
 
 import dspy
 

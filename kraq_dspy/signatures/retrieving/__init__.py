@@ -1,1 +1,1 @@
-"""The steps of retrievers that ask a model: rewriting, and summaries of clusters."""
+"""Holds the steps of retrievers that ask a model: rewriting, and summaries of clusters."""

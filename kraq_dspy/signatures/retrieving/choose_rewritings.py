@@ -1,4 +1,4 @@
-"""DMQR-RAG: which rewritings does a question need? (Li et al., 2024: adaptive strategy selection)"""
+"""Chooses which rewritings a question needs (DMQR-RAG: Li et al., 2024, adaptive strategy selection)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""DMQR-RAG: rewriting as the question's core (Li et al., 2024)."""
+"""Rewrites a question as its core (DMQR-RAG: Li et al., 2024)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""DMQR-RAG: rewriting as a pseudo-answer, which resembles the passage that holds the real one (Li et al., 2024)."""
+"""Rewrites a question as a guessed answer, near to the passage with the real one (DMQR-RAG: Li et al., 2024)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""DMQR-RAG: rewriting as keywords (Li et al., 2024)."""
+"""Rewrites a question as keywords (DMQR-RAG: Li et al., 2024)."""
 
 import dspy
 

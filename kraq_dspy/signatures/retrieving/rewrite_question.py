@@ -1,4 +1,4 @@
-"""Query rewriting: the same question, put so that a search understands it (QRFusion; DMQR's general rewriting)."""
+"""Puts the same question so that a search understands it (QRFusion; DMQR's general rewriting)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""RAPTOR: what a cluster of passages, or of their summaries, says (Sarthi et al., 2024)."""
+"""Says what a cluster of passages, or of their summaries, says (RAPTOR: Sarthi et al., 2024)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""RAG-Fusion: several searches for one question (Rackauckas, 2024)."""
+"""Makes several searches of one question (RAG-Fusion: Rackauckas, 2024)."""
 
 import dspy
 

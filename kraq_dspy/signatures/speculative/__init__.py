@@ -1,1 +1,1 @@
-"""The steps of speculative RAG."""
+"""Holds the steps of speculative RAG."""

@@ -1,4 +1,4 @@
-"""Speculative RAG: one draft from one subset of the evidence (KRAQ paper, appendix E.5; Wang et al., 2024)."""
+"""Drafts an answer from one subset of the evidence (KRAQ paper, appendix E.5; Wang et al., 2024)."""
 
 import dspy
 

@@ -1,4 +1,4 @@
-"""Rows for fine-tuning the drafter: why known evidence supports a known answer (Wang et al., 2024)."""
+"""Explains why known evidence supports a known answer: rows for fine-tuning the drafter (Wang et al., 2024)."""
 
 import dspy
 

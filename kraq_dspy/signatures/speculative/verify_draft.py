@@ -1,4 +1,4 @@
-"""Speculative RAG: does a draft's rationale support its response? (KRAQ thesis, appendix 7.6)"""
+"""Asks whether a draft's rationale supports its response (KRAQ thesis, appendix 7.6)."""
 
 from typing import Literal
 

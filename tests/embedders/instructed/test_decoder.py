@@ -11,13 +11,14 @@ from kraq_dspy.config import InstructedSettings
 from kraq_dspy.embedders.instructed import Decoder, load_instructed_embedder
 from kraq_dspy.embedders.instructed.decoder import PROMPT
 from kraq_dspy.errors import ConfigError, ModelError
+from tests.conftest import TinyModels
 
 PASSAGES = ["the cat sat on the mat", "a dog ran to the house", "Zürich and 東京 are cities"]
 QUESTION = "which city is this?"
 
 
 @pytest.fixture(scope="module")
-def model(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+def model(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny_models.llama(tmp_path_factory.mktemp("decoder")))
 
 
@@ -35,7 +36,7 @@ def test_a_row_is_the_last_token_of_passage_and_question_in_the_layer_that_is_na
         assert vector == pytest.approx((state / state.norm()).numpy(), abs=1e-4)
 
 
-def test_a_gguf_file_gives_what_its_weights_give(model: str, tiny_models: Any, tmp_path: Path) -> None:
+def test_a_gguf_file_gives_what_its_weights_give(model: str, tiny_models: TinyModels, tmp_path: Path) -> None:
     pytest.importorskip("gguf")
     file = tiny_models.gguf(model, tmp_path / "tiny.gguf")
     settings = InstructedSettings(kind="decoder", name=str(file), layers=2)

@@ -188,11 +188,11 @@ def test_cmu_questions_that_recur_have_all_their_answers(tmp_path: Path) -> None
 
 def test_lhm_questions_share_the_text_of_their_service(tmp_path: Path) -> None:
     service = {"title": "Reisepass", "context": "Der Pass kostet 60 Euro."}
-    asked = [
+    questions = [
         {**service, "question": question, "answers": {"text": ["60 Euro"], "answer_start": [16]}}
         for question in ("Was kostet ein Pass?", "Wie teuer ist er?")
     ]
-    dataset = stored(tmp_path, "lhm", test=asked[:1], train=asked)
+    dataset = stored(tmp_path, "lhm", test=questions[:1], train=questions)
     assert [example.question for example in dataset.examples] == ["Was kostet ein Pass?", "Wie teuer ist er?"]
     [document] = dataset.documents
     assert {example.supporting_ids for example in dataset.examples} == {(document.id,)}
@@ -200,10 +200,10 @@ def test_lhm_questions_share_the_text_of_their_service(tmp_path: Path) -> None:
 
 def test_bioasq_takes_abstracts_that_lie_beside_its_files(tmp_path: Path) -> None:
     base = "http://www.ncbi.nlm.nih.gov/pubmed/"
-    asked = {"type": "factoid", "exact_answer": [["A"]], "snippets": [{"text": "A snippet.", "document": f"{base}9"}]}
+    factoid = {"type": "factoid", "exact_answer": [["A"]], "snippets": [{"text": "A snippet.", "document": f"{base}9"}]}
     questions = [
-        {**asked, "id": "1", "body": "Which?", "documents": [f"{base}7", f"{base}8"]},
-        {**asked, "id": "2", "body": "What?", "documents": [f"{base}8"]},
+        {**factoid, "id": "1", "body": "Which?", "documents": [f"{base}7", f"{base}8"]},
+        {**factoid, "id": "2", "body": "What?", "documents": [f"{base}8"]},
     ]
     (tmp_path / "bioasq").mkdir()
     (tmp_path / "bioasq" / "12B1_golden.json").write_text(json.dumps({"questions": questions}))

@@ -2,6 +2,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Request, Response
 from dspy.utils.dummies import DummyLM
 
 from kraq_dspy.errors import EvaluationError
@@ -82,7 +83,7 @@ class RefusingEngine:
     def __deepcopy__(self, memo: dict[int, Any]) -> "RefusingEngine":
         return self
 
-    def complete(self, request: Any) -> Any:
+    def complete(self, request: Request) -> Response:
         raise dspy.lm15.InvalidRequestError("the prompt is not to my taste")
 
 

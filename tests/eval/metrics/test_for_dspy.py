@@ -28,12 +28,12 @@ def example(answers: Sequence[str] = ("Oslo",), **more: Any) -> dspy.Example:
     return Example("q1", "Which city?", tuple(answers), **more).to_dspy()
 
 
-def said(answer: Any, **more: Any) -> dspy.Prediction:
+def said(answer: object, **more: Any) -> dspy.Prediction:
     return dspy.Prediction(answer=answer, **more)
 
 
 @pytest.mark.parametrize("metric", [exact_match, strict_exact_match, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
-def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Any) -> None:
+def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Callable[..., float]) -> None:
     assert metric(example(), said("Oslo")) == pytest.approx(1.0)
     assert metric(example(), said("Rome")) == 0.0
 
@@ -142,7 +142,7 @@ def test_dspys_evaluate_averages_the_plain_and_the_feedback_form_alike() -> None
 
 
 @pytest.mark.parametrize("metric", [token_f1, token_f1.with_feedback()])
-def test_a_bootstrapping_optimizer_takes_only_good_answers_as_demonstrations(metric: Any) -> None:
+def test_a_bootstrapping_optimizer_takes_only_good_answers_as_demonstrations(metric: Callable[..., float]) -> None:
     with dspy.context(lm=two_right_one_partly()):
         optimizer = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=3, max_labeled_demos=0)
         compiled = optimizer.compile(Echo(), trainset=questions())

@@ -18,9 +18,9 @@ def test_missing_and_extra_triples_cost_recall_and_precision() -> None:
 
 
 def test_predicates_count_by_their_words() -> None:
-    said = [("Ada Lovelace", "worked for", "Charles Babbage")]
-    assert triple_f1(GOLD[:1], said) == 0.5
-    assert link_f1(GOLD[:1], said) == 1.0
+    triples = [("Ada Lovelace", "worked for", "Charles Babbage")]
+    assert triple_f1(GOLD[:1], triples) == 0.5
+    assert link_f1(GOLD[:1], triples) == 1.0
 
 
 def test_a_triple_has_one_partner() -> None:

@@ -98,7 +98,7 @@ def scripted() -> Scripted:
         lm = dspy.LM("scripted", cache=False, num_retries=0, engine=engine)
 
         class Scripted(LanguageModels):
-            def __getitem__(self, role: str) -> Any:
+            def __getitem__(self, role: str) -> dspy.BaseLM:
                 return lm
 
             def close(self) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from kraq_dspy.eval.tables.bias import NONE, audit_bias
 from kraq_dspy.eval.tables.report.bias_plot import bias_plot, shown_themes
 from kraq_dspy.records import Chunk, Community, Document, Question, Summary
 from kraq_dspy.stores.index import Index
+from tests.conftest import WarmShell
 
 PASSAGES = 40
 """Of each theme: a document with one passage each."""
@@ -111,7 +111,7 @@ def test_the_picture_names_the_largest_themes_and_those_furthest_off(tmp_path: P
     assert "The tiny" not in svg
 
 
-def test_by_command_a_table_json_and_a_picture(kraq: Any, tmp_path: Path) -> None:
+def test_by_command_a_table_json_and_a_picture(kraq: WarmShell, tmp_path: Path) -> None:
     themed(tmp_path / "i.kraq", {"north": 90, "south": 10}, {"north": 40, "south": 40}).close()
     done = kraq("eval", "bias", tmp_path / "i.kraq", "--out", tmp_path / "bias.svg")
     assert done.returncode == 0, done.stderr

@@ -34,8 +34,8 @@ def test_a_larger_limit_asks_the_same_questions_and_more() -> None:
 
 
 def test_a_sample_is_over_its_own_evidence_alone() -> None:
-    asked = load(EXAMPLE, "hotpotqa-mini", tokens=2500)
-    assert len(asked.dataset.documents) == 10 * len(asked.examples) == 30
+    drawn = load(EXAMPLE, "hotpotqa-mini", tokens=2500)
+    assert len(drawn.dataset.documents) == 10 * len(drawn.examples) == 30
 
 
 def test_an_absent_data_set_names_the_command_that_gets_it(tmp_path: Path) -> None:

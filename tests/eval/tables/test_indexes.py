@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.eval.datasets import Dataset, Example, PassageTriples
@@ -40,18 +41,16 @@ def test_an_index_is_built_once_and_found_again(tmp_path: Path, ready: tuple[Set
 
 def test_random_questions_are_added_to_an_index_and_stay(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
     prepare_index(poets(), tmp_path, *ready)
-    wanted = prepare_index(poets(), tmp_path, *ready, random_questions=True)
-    assert wanted.report is not None
-    assert "extract" not in wanted.report.usage  # nothing but the random questions was asked
+    prepared = prepare_index(poets(), tmp_path, *ready, random_questions=True)
+    assert prepared.report is not None
+    assert "extract" not in prepared.report.usage  # nothing but the random questions was asked
     assert prepare_index(poets(), tmp_path, *ready).report is None
-    with Index.open(wanted.path) as index:
+    with Index.open(prepared.path) as index:
         counts = [len(index.questions(source=source, duplicates=True)) for source in ("kraq", "random")]
     assert counts[0] == counts[1] > 0
 
 
-def test_another_generator_asks_for_nothing_but_the_questions(
-    tmp_path: Path, ready: tuple[Settings, Embedder], stand_in: Any
-) -> None:
+def test_another_generator_asks_for_nothing_but_the_questions(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
     settings, embedder = ready
     base = prepare_index(poets(), tmp_path, settings, embedder)
     with stand_in(latency_ms=0) as server:

@@ -11,7 +11,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.eval.judging.judges import AnsweredQuestion
 from kraq_dspy.eval.rows import RunHeader, read_run
-from kraq_dspy.eval.tables.data import Asked
+from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.eval.tables.judge_calibration import LabelledAnswer, calibrate_judge, made_from, read_labelled
 from tests.eval.tables.conftest import Scripted
 
@@ -31,20 +31,20 @@ def verdict(word: str) -> str:
 
 def test_agreement_counts_each_kind_of_verdict(tmp_path: Path, scripted: Scripted) -> None:
     def reply(prompt: str) -> str:
-        said = {"answer 0": "True", "answer 1": "False", "answer 2": "True", "answer 3": "maybe"}
-        return verdict(next(word for answer, word in said.items() if answer in prompt))
+        replies = {"answer 0": "True", "answer 1": "False", "answer 2": "True", "answer 3": "maybe"}
+        return verdict(next(word for answer, word in replies.items() if answer in prompt))
 
     engine, _ = scripted(reply)
     lm = dspy.LM("scripted", cache=False, num_retries=0, engine=engine)
-    found = calibrate_judge(labelled(True, False, False, True), "binary", lm, HEADER, tmp_path)
-    assert found.accuracy.estimate == pytest.approx(2 / 3)
-    assert (found.n, found.n_failed) == (3, 1)
-    assert found.confusion[False, True] == 1
+    calibration = calibrate_judge(labelled(True, False, False, True), "binary", lm, HEADER, tmp_path)
+    assert calibration.accuracy.estimate == pytest.approx(2 / 3)
+    assert (calibration.n, calibration.n_failed) == (3, 1)
+    assert calibration.confusion[False, True] == 1
     _, rows = read_run(tmp_path)
     assert [row.question_id for row in rows if row.failure is not None] == ["q3"]
-    asked = len(engine.prompts)
+    calls = len(engine.prompts)
     calibrate_judge(labelled(True, False, False, True), "binary", lm, HEADER, tmp_path)
-    assert len(engine.prompts) == asked
+    assert len(engine.prompts) == calls
 
 
 def test_labels_made_from_gold_answers_are_half_right_and_half_wrong() -> None:
@@ -52,8 +52,8 @@ def test_labels_made_from_gold_answers_are_half_right_and_half_wrong() -> None:
         Example(str(number), f"Capital of {number}?", answers)
         for number, answers in enumerate([("Oslo", "Christiania"), ("Paris",), ("yes",), ()])
     )
-    made = made_from(Asked(Dataset("d", (), examples), examples, 0))
-    assert {(each.asked.id, each.asked.answer, each.right) for each in made} == {
+    made = made_from(ExampleSet(Dataset("d", (), examples), examples, 0))
+    assert {(each.answered.id, each.answered.answer, each.right) for each in made} == {
         ("0/right", "Christiania", True),
         ("0/wrong", "Paris", False),
         ("1/right", "Paris", True),
@@ -65,8 +65,8 @@ def test_labelled_answers_are_read_line_by_line(tmp_path: Path) -> None:
     row = {"id": 1, "question": "Who?", "answers": ["Ada"], "answer": "Ada Lovelace", "right": True}
     path = tmp_path / "labels.jsonl"
     path.write_text(json.dumps(row) + "\n\n")
-    [found] = read_labelled(path)
-    assert (found.asked.id, found.right) == ("1", True)
+    [answer] = read_labelled(path)
+    assert (answer.answered.id, answer.right) == ("1", True)
 
 
 @pytest.mark.parametrize("change", [{"right": "maybe"}, {"answers": None}, {"right": 1}])

@@ -103,15 +103,15 @@ def test_a_question_that_fails_is_a_row_with_its_reason_and_is_tried_again_on_re
     _, models = scripted(stumbling)
     folder = toy.run(answers_table(), out=tmp_path, models=models)
     header, rows = read_run(folder)
-    asked = header.extra["asked"]
+    count = header.extra["asked"]
     failed = [row for row in rows if row.failure is not None]
-    assert len(rows) == 2 * asked
+    assert len(rows) == 2 * count
     assert len(failed) == 2
     assert all("the model stumbled" in (row.failure or "") and not row.metrics for row in failed)
     _, steady = scripted(lambda prompt: CONCISE)
     toy.run(answers_table(), out=tmp_path, models=steady, retry_failed=True)
     _, rows = read_run(folder)
-    assert [row.failure for row in rows] == [None] * (2 * asked)
+    assert [row.failure for row in rows] == [None] * (2 * count)
 
 
 def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
@@ -121,8 +121,8 @@ def test_a_system_that_only_fails_ends_the_run_and_keeps_its_rows(toy: Toy, tmp_
     _, models = scripted(broken)
     data = tmp_path / "many"
     documents = tuple(Document(name, name, f"{name} lives in Oslo with Ada Lovelace.") for name in ("Kim", "Bo"))
-    asked = tuple(Example(str(number), f"Where does Kim live ({number})?", ("Oslo",)) for number in range(30))
-    save_local(Dataset("many", documents, asked), data)
+    examples = tuple(Example(str(number), f"Where does Kim live ({number})?", ("Oslo",)) for number in range(30))
+    save_local(Dataset("many", documents, examples), data)
     with pytest.raises(ModelError, match="no such model"):
         toy.run(answers_table(), out=tmp_path, data=data, models=models, tokens=None)
     _, rows = read_run(tmp_path / "many")

@@ -80,45 +80,45 @@ def save_parquet(folder: Path, tables: Tables, prefix: str = "") -> Path:
     return folder
 
 
-def records(found: ImportedGraphRAG) -> dict[str, Any]:
+def records(imported: ImportedGraphRAG) -> dict[str, Any]:
     kinds = ("documents", "chunks", "entities", "relationships", "claims", "communities", "summaries")
-    return {kind: getattr(found, kind) for kind in kinds}
+    return {kind: getattr(imported, kind) for kind in kinds}
 
 
-def given(found: ImportedGraphRAG, questions: Sequence[Question] = ()) -> Given:
-    by_kind = {type(each[0]): each for each in records(found).values() if each}
+def given(imported: ImportedGraphRAG, questions: Sequence[Question] = ()) -> Given:
+    by_kind = {type(each[0]): each for each in records(imported).values() if each}
     return Given({**by_kind, Question: questions})
 
 
 def test_tables_become_records_with_our_ids(tmp_path: Path) -> None:
-    found = read_graphrag(save_parquet(tmp_path, small()))
+    imported = read_graphrag(save_parquet(tmp_path, small()))
     ann, bob, cid, dan = (entity_id_of(key) for key in ("ann", "bob", "cid", "dan"))
-    first, second = found.chunks
-    assert [TEXT[chunk.start : chunk.end] for chunk in found.chunks] == [first.text, second.text]
-    assert [(chunk.document_id, chunk.position, chunk.title) for chunk in found.chunks] == [
+    first, second = imported.chunks
+    assert [TEXT[chunk.start : chunk.end] for chunk in imported.chunks] == [first.text, second.text]
+    assert [(chunk.document_id, chunk.position, chunk.title) for chunk in imported.chunks] == [
         ("d", 0, "People"), ("d", 1, "People"),
     ]  # fmt: skip
-    assert found.documents[0].metadata == {"creation_date": "2026-01-01"}
-    entities = {entity.id: entity for entity in found.entities}
+    assert imported.documents[0].metadata == {"creation_date": "2026-01-01"}
+    entities = {entity.id: entity for entity in imported.entities}
     assert set(entities) == {ann, bob, cid, dan}
     assert (entities[bob].name, entities[bob].degree, entities[bob].chunk_ids) == ("BOB", 2, (first.id, second.id))
-    links = {(link.source_id, link.target_id): link for link in found.relationships}
+    links = {(link.source_id, link.target_id): link for link in imported.relationships}
     assert (links[ann, bob].weight, links[ann, bob].description, links[ann, bob].chunk_ids) == (3.0, "A", (first.id,))
-    assert [(claim.entity_id, claim.statement, claim.chunk_id, claim.object_id) for claim in found.claims] == [
+    assert [(claim.entity_id, claim.statement, claim.chunk_id, claim.object_id) for claim in imported.claims] == [
         (ann, "Ann sings.", first.id, None),
         (ann, "Ann paid Bob.", first.id, bob),
     ]
     top = content_id("community", *sorted((ann, bob, cid)))
-    assert [(c.level, len(c.entity_ids), c.parent_id) for c in found.communities] == [
+    assert [(c.level, len(c.entity_ids), c.parent_id) for c in imported.communities] == [
         (0, 3, None), (1, 2, top), (1, 1, top),
     ]  # fmt: skip
-    assert found.communities[0].chunk_ids == (first.id, second.id)
-    assert found.communities[2].chunk_ids == (second.id,)
-    assert [len(found.communities[0].child_ids), len(found.communities[0].relationship_ids)] == [2, 2]
-    summaries = {summary.community_id: summary for summary in found.summaries}
+    assert imported.communities[0].chunk_ids == (first.id, second.id)
+    assert imported.communities[2].chunk_ids == (second.id,)
+    assert [len(imported.communities[0].child_ids), len(imported.communities[0].relationship_ids)] == [2, 2]
+    summaries = {summary.community_id: summary for summary in imported.summaries}
     assert summaries[top].findings == (Finding("short", "long"),)
     assert (summaries[top].title, summaries[top].text, summaries[top].model) == ("Title 0", "Summary 0.", "graphrag")
-    assert found.problems == ("1 entities belong to no community: GraphRAG leaves them out, and so do levels here",)
+    assert imported.problems == ("1 entities belong to no community: GraphRAG leaves them out, and so do levels here",)
 
 
 def test_every_way_of_storing_the_same_tables_reads_the_same(tmp_path: Path) -> None:
@@ -195,13 +195,15 @@ def test_faults_of_the_data_are_mended_and_counted(tmp_path: Path) -> None:
         {**empty, "community": 99, "summary": "Of nothing."},
         {**empty, "community": 4},
     ]
-    found = read_graphrag(save_jsonl(tmp_path, tables))
-    eve = next(entity for entity in found.entities if entity.name == "EVE")
+    imported = read_graphrag(save_jsonl(tmp_path, tables))
+    eve = next(entity for entity in imported.entities if entity.name == "EVE")
     assert (eve.type, eve.description, eve.degree) == ("", "Ann met Eve.", 1)
-    assert [link.weight for link in found.relationships if link.source_id == entity_id_of("cid")] == [1.0]
-    assert Counter(community.level for community in found.communities) == {0: 1, 1: 2, 2: 1}
-    assert {len(c.entity_ids) for c in found.communities if c.level == 2} == {1}  # GraphRAG's 4, moved below its holder
-    assert found.problems == (
+    assert [link.weight for link in imported.relationships if link.source_id == entity_id_of("cid")] == [1.0]
+    assert Counter(community.level for community in imported.communities) == {0: 1, 1: 2, 2: 1}
+    assert {len(c.entity_ids) for c in imported.communities if c.level == 2} == {
+        1
+    }  # GraphRAG's 4, moved below its holder
+    assert imported.problems == (
         "1 claims name a text unit that does not exist and were left out",
         "1 claims without a subject or a description were left out",
         "1 communities have entities that none of their sub-communities has",
@@ -231,19 +233,19 @@ def test_titles_that_are_merged_do_not_put_an_entity_into_two_communities_of_a_l
     tables = small()
     tables["entities"].append({"id": "e5", "title": "Cid's", "type": "", "description": "", "text_unit_ids": []})
     tables["communities"][1]["entity_ids"].append("e5")  # CID is in the other one
-    found = read_graphrag(save_parquet(tmp_path, tables))
-    assert [len(community.entity_ids) for community in found.communities] == [3, 2, 1]
+    imported = read_graphrag(save_parquet(tmp_path, tables))
+    assert [len(community.entity_ids) for community in imported.communities] == [3, 2, 1]
 
 
 def test_text_units_that_are_not_in_their_document_become_its_text(tmp_path: Path) -> None:
     tables = small()
     for row in tables["text_units"]:
         row["text"] = f"title: People.\n{row['text']}"
-    found = read_graphrag(save_parquet(tmp_path, tables))
-    (document,) = found.documents
+    imported = read_graphrag(save_parquet(tmp_path, tables))
+    (document,) = imported.documents
     assert document.text == "\n\n".join(row["text"] for row in tables["text_units"])
-    assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in found.chunks)
-    assert "1 documents do not contain their text units literally: their text is that of the units" in found.problems
+    assert all(document.text[chunk.start : chunk.end] == chunk.text for chunk in imported.chunks)
+    assert "1 documents do not contain their text units literally: their text is that of the units" in imported.problems
 
 
 def test_text_units_out_of_order_are_put_into_reading_order(tmp_path: Path) -> None:
@@ -290,10 +292,10 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
 
 
 def test_the_tables_have_the_columns_of_graphrag_3(tmp_path: Path) -> None:
-    found = read_graphrag(save_parquet(tmp_path / "in", small()))
-    top = found.communities[0]
+    imported = read_graphrag(save_parquet(tmp_path / "in", small()))
+    top = imported.communities[0]
     question = Question("q", "Who knows Bob?", "kraq", top.id, 0, ("a", "b"), ("d",), "embedded")
-    write_graphrag(tmp_path / "out", given(found, [question]))
+    write_graphrag(tmp_path / "out", given(imported, [question]))
 
     def table(name: str) -> pa.Table:
         return pa.parquet.read_table(tmp_path / "out" / f"{name}.parquet")
@@ -347,23 +349,23 @@ def test_parts_of_a_table_are_small_in_rows_and_in_text_and_number_its_rows_on(
 def test_real_runs_are_read_whole_and_survive_the_way_through_parquet(
     shared_data: Path, tmp_path: Path, name: str, communities: int, levels: dict[int, int]
 ) -> None:
-    found = read_graphrag(shared_data / f"graphrag_{name}")
-    assert len(found.communities) == len(found.summaries) == communities
-    assert Counter(community.level for community in found.communities) == levels
-    ids = {entity.id for entity in found.entities}
-    chunk_ids = {chunk.id for chunk in found.chunks}
-    assert all({link.source_id, link.target_id} <= ids for link in found.relationships)
-    assert all(set(entity.chunk_ids) <= chunk_ids for entity in found.entities)
-    assert all(set(link.chunk_ids) <= chunk_ids for link in found.relationships)
-    texts = {document.id: document.text for document in found.documents}
-    assert all(texts[chunk.document_id][chunk.start : chunk.end] == chunk.text for chunk in found.chunks)
-    widest = [id for community in communities_at(found.communities, 0) for id in community.entity_ids]
+    imported = read_graphrag(shared_data / f"graphrag_{name}")
+    assert len(imported.communities) == len(imported.summaries) == communities
+    assert Counter(community.level for community in imported.communities) == levels
+    ids = {entity.id for entity in imported.entities}
+    chunk_ids = {chunk.id for chunk in imported.chunks}
+    assert all({link.source_id, link.target_id} <= ids for link in imported.relationships)
+    assert all(set(entity.chunk_ids) <= chunk_ids for entity in imported.entities)
+    assert all(set(link.chunk_ids) <= chunk_ids for link in imported.relationships)
+    texts = {document.id: document.text for document in imported.documents}
+    assert all(texts[chunk.document_id][chunk.start : chunk.end] == chunk.text for chunk in imported.chunks)
+    widest = [id for community in communities_at(imported.communities, 0) for id in community.entity_ids]
     for level in levels:
-        here = [id for community in communities_at(found.communities, level) for id in community.entity_ids]
+        here = [id for community in communities_at(imported.communities, level) for id in community.entity_ids]
         assert len(here) == len(set(here))
         assert set(here) <= set(widest)
-    write_graphrag(tmp_path, given(found))
-    assert records(read_graphrag(tmp_path)) == records(found)
+    write_graphrag(tmp_path, given(imported))
+    assert records(read_graphrag(tmp_path)) == records(imported)
 
 
 @pytest.mark.parametrize("prefix", ["", "create_final_"])

@@ -34,19 +34,19 @@ def test_a_folder_of_passages_and_triples_is_read_from_every_format(tmp_path: Pa
     save = write_parquet if suffix == ".parquet" else write
     save(tmp_path / f"corpus{suffix}", CORPUS)
     save(tmp_path / f"triples{suffix}", TRIPLES)
-    found = read_triples(tmp_path)
-    assert [(d.id, d.title, d.text) for d in found.documents] == [
+    imported = read_triples(tmp_path)
+    assert [(d.id, d.title, d.text) for d in imported.documents] == [
         ("p1", "Oslo", "Oslo is in Norway."), ("p2", "", "Nothing."),
     ]  # fmt: skip
-    assert [(c.document_id, c.start, c.end, c.text) for c in found.chunks] == [
+    assert [(c.document_id, c.start, c.end, c.text) for c in imported.chunks] == [
         ("p1", 0, 18, "Oslo is in Norway."), ("p2", 0, 8, "Nothing."),
     ]  # fmt: skip
-    first, second = found.extractions
-    assert [first.chunk_id, second.chunk_id] == [chunk.id for chunk in found.chunks]
+    first, second = imported.extractions
+    assert [first.chunk_id, second.chunk_id] == [chunk.id for chunk in imported.chunks]
     assert first.entities == (ExtractedEntity("Oslo", "", ""), ExtractedEntity("Norway", "", ""))
     assert first.relationships == (ExtractedRelationship("Oslo", "Norway", "is in", "Oslo is in Norway."),)
     assert second.relationships == ()
-    assert found.problems == ("1 passages have no triples",)
+    assert imported.problems == ("1 passages have no triples",)
 
 
 def test_a_triples_file_finds_the_corpus_beside_it(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_one_file_may_hold_passages_and_triples(tmp_path: Path) -> None:
             "triples": [{"subject": "Oslo", "predicate": "is in", "object": "Norway"}],
         }
     ]
-    found = read_triples(write(tmp_path / "graph.jsonl", rows))
-    assert found.problems == ()
-    assert found.extractions[0].entities == (ExtractedEntity("Oslo", "city", ""),)
-    assert [(link.source, link.predicate, link.target) for link in found.extractions[0].relationships] == [
+    imported = read_triples(write(tmp_path / "graph.jsonl", rows))
+    assert imported.problems == ()
+    assert imported.extractions[0].entities == (ExtractedEntity("Oslo", "city", ""),)
+    assert [(link.source, link.predicate, link.target) for link in imported.extractions[0].relationships] == [
         ("Oslo", "is in", "Norway")
     ]
 
@@ -85,10 +85,10 @@ def test_bad_rows_are_counted_with_their_reason_and_the_rest_goes_on(tmp_path: P
             "[1]\n",
         ],
     )
-    found = read_triples(tmp_path)
-    assert len(found.documents) == 2
-    assert len(found.extractions[0].relationships) == 1
-    assert found.problems == (
+    imported = read_triples(tmp_path)
+    assert len(imported.documents) == 2
+    assert len(imported.extractions[0].relationships) == 1
+    assert imported.problems == (
         "1 entities were not a text",
         "1 lines of corpus.jsonl were no JSON object",
         "1 lines of triples.jsonl were no JSON object",
@@ -129,8 +129,8 @@ def test_without_a_usable_passage_the_error_says_why(tmp_path: Path) -> None:
 
 
 def test_the_shared_triples_are_all_read(shared_data: Path) -> None:
-    found = read_triples(shared_data / "musique")
-    assert (len(found.documents), len(found.chunks), len(found.extractions)) == (1890, 1890, 1890)
-    assert len({chunk.id for chunk in found.chunks}) == 1890
-    assert found.problems == ("2 passages have no triples",)
-    assert sum(len(each.relationships) for each in found.extractions) == 17_204  # of 17,234; 30 repeat
+    imported = read_triples(shared_data / "musique")
+    assert (len(imported.documents), len(imported.chunks), len(imported.extractions)) == (1890, 1890, 1890)
+    assert len({chunk.id for chunk in imported.chunks}) == 1890
+    assert imported.problems == ("2 passages have no triples",)
+    assert sum(len(each.relationships) for each in imported.extractions) == 17_204  # of 17,234; 30 repeat

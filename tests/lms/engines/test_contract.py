@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 import pytest
+from stand_in import stand_in
 
 from kraq_dspy import signatures
 from kraq_dspy.config import RoleSettings
@@ -40,7 +41,7 @@ STEPS = (
 
 
 @pytest.fixture(scope="module")
-def server(stand_in: Any) -> Iterator[Any]:
+def server() -> Iterator[Any]:
     with stand_in() as running:
         yield running
 
@@ -64,7 +65,7 @@ def lm(settings: RoleSettings, meter: Meter) -> KraqLM:
     return make_lm(settings, meter=meter)
 
 
-def inputs(signature: Any) -> dict[str, Any]:
+def inputs(signature: type[dspy.Signature]) -> dict[str, Any]:
     return {name: TEXT if field.annotation is str else [TEXT, TEXT] for name, field in signature.input_fields.items()}
 
 
@@ -85,7 +86,7 @@ def test_every_step_is_answered_in_every_format(lm: KraqLM, name: str, adapter: 
 def test_the_same_prompt_gets_the_same_answer_through_call_and_acall(lm: KraqLM) -> None:
     step = dspy.Predict(signatures.ExtractElements)
 
-    async def awaited() -> Any:
+    async def awaited() -> dspy.Prediction:
         with dspy.context(lm=lm, adapter=KraqAdapter()):
             return await step.acall(passage=TEXT)
 
@@ -114,8 +115,8 @@ def test_sixteen_threads_get_their_own_answers(lm: KraqLM, meter: Meter) -> None
             ]
 
     with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(names, towns))
-    assert all(town in here for town, here in zip(towns, found, strict=True))
+        names_of_towns = list(pool.map(names, towns))
+    assert all(town in here for town, here in zip(towns, names_of_towns, strict=True))
     assert meter.total().calls == 64
 
 
@@ -139,14 +140,14 @@ def test_log_probabilities_come_when_asked_for(lm: KraqLM) -> None:
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         step = dspy.Predict(signatures.DraftAnswer)
         assert "logprobs" not in step(**inputs(signatures.DraftAnswer))
-        asked = step(**inputs(signatures.DraftAnswer), config={"logprobs": True, "top_logprobs": 2})
-    tokens = asked.logprobs["content"]
-    assert asked.response in "".join(token["token"] for token in tokens)
+        prediction = step(**inputs(signatures.DraftAnswer), config={"logprobs": True, "top_logprobs": 2})
+    tokens = prediction.logprobs["content"]
+    assert prediction.response in "".join(token["token"] for token in tokens)
     assert all(token["logprob"] <= 0 for token in tokens)
     assert any(len(token["top_logprobs"]) == 2 for token in tokens) or lm.model == "embedded"
 
 
-def test_faults_of_all_kinds_are_survived(stand_in: Any) -> None:
+def test_faults_of_all_kinds_are_survived() -> None:
     faults = {"rate_429": 0.1, "rate_500": 0.05, "rate_timeout": 0.03, "rate_malformed": 0.05, "timeout_s": 1}
     meter = Meter()
     with stand_in(**faults, retry_after=0) as server:
@@ -156,7 +157,7 @@ def test_faults_of_all_kinds_are_survived(stand_in: Any) -> None:
         async def all_of_them() -> list[Any]:
             limit = asyncio.Semaphore(16)
 
-            async def one(number: int) -> Any:
+            async def one(number: int) -> dspy.Prediction:
                 async with limit:
                     return await step.acall(passage=f"Town {number} lies near Anna Lake. Bert River ends there.")
 

@@ -49,24 +49,24 @@ async def ask_async(lm: KraqLM, question: str = "Where?") -> str:
         return str((await dspy.Predict("question -> answer").acall(question=question)).answer)
 
 
-Asked = Callable[..., str]
+Ask = Callable[..., str]
 
 
 @pytest.fixture(params=["sync", "async"])
-def asked(request: pytest.FixtureRequest) -> Asked:
+def ask_either_way(request: pytest.FixtureRequest) -> Ask:
     """The same call through `__call__` and through `acall`."""
     if request.param == "sync":
         return ask
     return lambda lm, question="Where?": asyncio.run(ask_async(lm, question))
 
 
-def test_usage_is_counted_by_stage_and_model(scripted: ScriptedServer, quick: Backoff, asked: Asked) -> None:
+def test_usage_is_counted_by_stage_and_model(scripted: ScriptedServer, quick: Backoff, ask_either_way: Ask) -> None:
     meter = Meter()
     lm = model(scripted.url, quick, meter)
     with working_on("extract", "item"):
-        asked(lm)
-        asked(lm)
-    asked(lm)
+        ask_either_way(lm)
+        ask_either_way(lm)
+    ask_either_way(lm)
     assert meter.usage() == {
         ("extract", "hosted_vllm/m"): Usage(2, 20, 10),
         ("", "hosted_vllm/m"): Usage(1, 10, 5),
@@ -74,7 +74,7 @@ def test_usage_is_counted_by_stage_and_model(scripted: ScriptedServer, quick: Ba
 
 
 def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
 ) -> None:
     meter = Meter()
     answer = json.loads(reply().payload())
@@ -82,37 +82,39 @@ def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
     scripted.replies = [reply(), reply(body=json.dumps(answer).encode())]
     lm = model(scripted.url, quick, meter)
 
-    asked(lm, "Where?")
-    asked(lm, "When?")
+    ask_either_way(lm, "Where?")
+    ask_either_way(lm, "When?")
 
     assert meter.total() == Usage(2, 20, 10, cached_tokens=8)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_fault_is_asked_again(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, status: int
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask, status: int
 ) -> None:
     meter = Meter()
     scripted.replies = [reply("busy", status), reply("busy", status), reply()]
-    assert asked(model(scripted.url, quick, meter)) == "Paris"
+    assert ask_either_way(model(scripted.url, quick, meter)) == "Paris"
     assert (len(scripted.requests), meter.total().calls, meter.retries) == (3, 1, 2)
 
 
 def test_a_lasting_fault_ends_after_the_bound(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
 ) -> None:
     scripted.replies = [reply("busy", 429)]
     with pytest.raises(LMRateLimitError):
-        asked(model(scripted.url, quick))
+        ask_either_way(model(scripted.url, quick))
     assert len(scripted.requests) == 1 + quick.retries
     scripted.replies = [reply("broken", 500)]
     with pytest.raises(LMServerError):
-        asked(model(scripted.url, quick))
+        ask_either_way(model(scripted.url, quick))
 
 
-def test_retry_after_is_waited_for(scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked) -> None:
+def test_retry_after_is_waited_for(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
+) -> None:
     scripted.replies = [reply("busy", 429, {"Retry-After": "1"}), reply()]
-    assert asked(model(scripted.url, quick)) == "Paris"
+    assert ask_either_way(model(scripted.url, quick)) == "Paris"
     assert scripted.times[1] - scripted.times[0] >= 1
 
 
@@ -145,22 +147,22 @@ def test_a_retry_after_beyond_patience_ends_the_call(
 
 
 def test_a_request_that_is_wrong_is_not_asked_again(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
 ) -> None:
     scripted.replies = [reply("temperature must be a number", 400)]
     with pytest.raises(LMInvalidRequestError):
-        asked(model(scripted.url, quick))
+        ask_either_way(model(scripted.url, quick))
     assert len(scripted.requests) == 1
 
 
 def test_a_server_that_hangs_is_left_after_the_timeout(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
 ) -> None:
     scripted.replies = [reply(wait_s=1.0), reply()]
-    assert asked(model(scripted.url, quick, timeout_s=0.2)) == "Paris"
+    assert ask_either_way(model(scripted.url, quick, timeout_s=0.2)) == "Paris"
     scripted.replies = [reply(wait_s=1.0)]
     with pytest.raises((LMTimeoutError, LMTransportError)):
-        asked(model(scripted.url, Backoff(retries=0), timeout_s=0.2))
+        ask_either_way(model(scripted.url, Backoff(retries=0), timeout_s=0.2))
 
 
 @pytest.mark.parametrize(
@@ -172,31 +174,31 @@ def test_a_server_that_hangs_is_left_after_the_timeout(
     ],
 )
 def test_a_prompt_that_is_too_long_is_named_so(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, text: str
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask, text: str
 ) -> None:
     scripted.replies = [reply(text, 400)]
     with pytest.raises(ContextWindowExceededError):
-        asked(model(scripted.url, quick))
+        ask_either_way(model(scripted.url, quick))
 
 
 @pytest.mark.parametrize(("status", "hint"), [(401, "api_key_env"), (404, "/v1")])
 def test_what_every_call_would_fail_with_is_our_own_error(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked, status: int, hint: str
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask, status: int, hint: str
 ) -> None:
     scripted.replies = [reply("no", status)]
     with pytest.raises(ModelError, match=hint) as caught:
-        asked(model(scripted.url, quick))
+        ask_either_way(model(scripted.url, quick))
     assert scripted.url in str(caught.value)
 
 
 def test_a_reply_that_is_no_json_fails_that_call_alone(
-    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, asked: Asked
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
 ) -> None:
     scripted.replies = [reply(body=b"<html>proxy</html>"), reply()]
     lm = model(scripted.url, quick)
     with pytest.raises(LMProviderError, match="is not JSON"):
-        asked(lm)
-    assert asked(lm) == "Paris"
+        ask_either_way(lm)
+    assert ask_either_way(lm) == "Paris"
 
 
 def test_a_server_that_is_down_stops_everybody_with_one_message(quick: Backoff) -> None:
@@ -221,13 +223,13 @@ def test_callers_one_after_the_other_are_stopped_at_the_third(quick: Backoff) ->
 
 
 def test_the_budget_stops_before_the_call_that_would_exceed_it(
-    scripted: ScriptedServer, quick: Backoff, asked: Asked
+    scripted: ScriptedServer, quick: Backoff, ask_either_way: Ask
 ) -> None:
     lm = model(scripted.url, quick, Meter(Limits(max_calls=2)))
-    asked(lm, "a")
-    asked(lm, "b")
+    ask_either_way(lm, "a")
+    ask_either_way(lm, "b")
     with pytest.raises(BudgetExceededError, match="max_calls = 2") as caught:
-        asked(lm, "c")
+        ask_either_way(lm, "c")
     assert type(caught.value) is BudgetExceededError
     assert len(scripted.requests) == 2
 
@@ -247,13 +249,13 @@ def test_concurrent_calls_cannot_outrun_the_budget(
 
 
 def test_an_answer_in_the_journal_is_not_paid_again(
-    scripted: ScriptedServer, quick: Backoff, asked: Asked, journal: MemoryJournal
+    scripted: ScriptedServer, quick: Backoff, ask_either_way: Ask, journal: MemoryJournal
 ) -> None:
     meter = Meter(Limits(max_calls=1))
     lm = model(scripted.url, quick, meter)
     for _ in range(3):
         with working_on("extract", "item", journal):
-            assert asked(lm) == "Paris"
+            assert ask_either_way(lm) == "Paris"
     assert (len(scripted.requests), meter.total().calls, meter.replays) == (1, 1, 2)
     assert journal.paid == [Usage(1, 10, 5)]
 

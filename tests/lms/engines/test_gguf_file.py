@@ -2,7 +2,6 @@
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,7 +87,7 @@ def test_a_model_too_large_for_the_memory_is_refused_with_what_would_fit(
 ) -> None:
     header = read_gguf(written(tmp_path, gguf(LLAMA)))
 
-    def memory(size: int | None) -> Any:
+    def memory(size: int | None) -> None:
         monkeypatch.setattr(gguf_file, "free_memory", lambda: size)
 
     memory(header.memory(4 * 8192))

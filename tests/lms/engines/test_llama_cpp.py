@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dspy.lm15 import Config, Message, Request
+from dspy.lm15 import Config, Message, Request, Response
 from dspy.utils.exceptions import ContextWindowExceededError
 
 from kraq_dspy.config import RoleSettings
@@ -18,21 +18,20 @@ from kraq_dspy.lms.engines import lora_file
 from kraq_dspy.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.roles import make_lm
+from tests.conftest import TinyModels
 
 pytest.importorskip("xllamacpp")
 pytest.importorskip("gguf")
 
 
 @pytest.fixture(scope="module")
-def folder(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    made: str = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=100_000)
-    return made
+def folder(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=100_000)
 
 
 @pytest.fixture(scope="module")
-def file(tiny_models: Any, folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = tiny_models.gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
-    return made
+def file(tiny_models: TinyModels, folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +45,11 @@ def ask(text: str = "which city?", **config: Any) -> Request:
     return Request("gguf/tiny", messages=(Message.user(text),), config=Config(**{"temperature": 0.0, **config}))
 
 
-def scores(response: Any) -> list[float]:
-    return [token.logprob for token in response.logprobs]
+def scores(response: Response) -> list[float]:
+    return [token.logprob for token in response.logprobs or ()]
 
 
-def assert_agree(ours: Any, theirs: Any) -> None:
+def assert_agree(ours: Response, theirs: Response) -> None:
     """In order; tokens that add no whole character are left out. llama.cpp keeps keys and values in 16 bits."""
     expected = iter(scores(theirs))
     assert len(scores(ours)) >= 5
@@ -71,7 +70,7 @@ def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCp
 
 
 def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(
-    tiny_models: Any, folder: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_models: TinyModels, folder: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lora_file, "models_folder", lambda: tmp_path / "cache" / "models")
     adapter = tiny_models.adapter(folder, tmp_path / "generator", seed=1)
@@ -175,13 +174,15 @@ def test_ctrl_c_stays_pythons_own(file: Path) -> None:
     model.close()
 
 
-def test_a_file_without_a_chat_template_says_which_one_to_take(tiny_models: Any, folder: str, tmp_path: Path) -> None:
+def test_a_file_without_a_chat_template_says_which_one_to_take(
+    tiny_models: TinyModels, folder: str, tmp_path: Path
+) -> None:
     base = tiny_models.gguf(folder, tmp_path / "base.gguf", template=False)
     with pytest.raises(ModelError, match=r"no chat template.*-Instruct"):
         LlamaCpp(base)
 
 
-def test_a_file_that_llama_cpp_refuses_says_what_to_do(tiny_models: Any, folder: str, tmp_path: Path) -> None:
+def test_a_file_that_llama_cpp_refuses_says_what_to_do(tiny_models: TinyModels, folder: str, tmp_path: Path) -> None:
     file = tiny_models.gguf(folder, tmp_path / "odd.gguf")
     file.write_bytes(file.read_bytes().replace(b"blk.0.attn_q.weight", b"blk.0.attn_x.weight"))
     with pytest.raises(ModelError, match=r"cannot load.*checksum"):

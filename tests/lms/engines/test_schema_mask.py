@@ -12,6 +12,7 @@ from dspy.lm15 import Config, InvalidRequestError, Message, Request
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.schemas import reply_schema
+from tests.conftest import TinyModels
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -27,7 +28,7 @@ class Rating(dspy.Signature):
 
 
 @pytest.fixture(scope="module")
-def engine(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersEngine]:
+def engine(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransformersEngine]:
     folder = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"), context=1024)
     engine = TransformersEngine(folder, max_tokens=24, gather_ms=50)
     yield engine

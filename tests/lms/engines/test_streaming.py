@@ -18,6 +18,7 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.announce import answer_listeners
 from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.programs.k2rag import K2RAG, Shorten
@@ -96,7 +97,7 @@ def stages(values: list[Any]) -> list[str]:
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("adapter", [None, KraqAdapter(), dspy.ChatAdapter()])
 def test_the_answer_comes_in_pieces_after_a_message_for_each_stage(
-    quick: Backoff, adapter: Any, is_async: bool
+    quick: Backoff, adapter: dspy.Adapter | None, is_async: bool
 ) -> None:
     values = streamed(TraditionalRAG(retrieve), model(quick), is_async=is_async, adapter=adapter)
     pieces = [value for value in values if isinstance(value, StreamResponse)]
@@ -174,7 +175,7 @@ def test_a_model_of_somebody_else_streams_through_ours(quick: Backoff) -> None:
 class OneAxis:
     name, dimension = "one axis", 2
 
-    def encode(self, question: str, passages: Sequence[str]) -> Any:
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         return np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]][: len(passages)], np.float32)
 
 
@@ -194,9 +195,9 @@ def test_drafts_are_announced_one_by_one_in_both_forms(is_async: bool) -> None:
     stream = dspy.streamify(program, async_streaming=False, is_async_program=is_async)
     with dspy.context(lm=lm):
         values = list(stream(question="Where?"))
-    told = stages(values)
-    assert told[0] == "retrieving"
-    assert set(told[1:3]) == {"drafting 1 of 2", "drafting 2 of 2"}
+    messages = stages(values)
+    assert messages[0] == "retrieving"
+    assert set(messages[1:3]) == {"drafting 1 of 2", "drafting 2 of 2"}
     assert values[-1].answer == "to the sea"
     assert answer_listeners(program) == []
 

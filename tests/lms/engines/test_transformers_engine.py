@@ -4,22 +4,24 @@ import asyncio
 import json
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from dspy.lm15 import Config, ContextLengthError, Message, Request, UnsupportedModelError
+from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, UnsupportedModelError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.detokenise import pieces_of
+from kraq_dspy.lms.engines.generation import GenerationJob
 from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine, shared_engine
 from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.lms.roles import make_lm
+from tests.conftest import TinyModels
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -29,13 +31,12 @@ PROMPT = "<|user|>which city?<|end|><|assistant|>"
 
 
 @pytest.fixture(scope="module")
-def model(tiny_models: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder: str = tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"))
-    return folder
+def model(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_models.llama(tmp_path_factory.mktemp("tiny-llama"))
 
 
 @pytest.fixture(scope="module")
-def adapters(tiny_models: Any, model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def adapters(tiny_models: TinyModels, model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("adapters")
     return {
         name: tiny_models.adapter(model, folder / name, seed=seed)
@@ -82,7 +83,7 @@ def test_requests_of_many_threads_meet_in_one_batch_and_get_the_answers_they_wou
     sizes: list[int] = []
     generate = engine._generate
 
-    def counted(jobs: Any, cancelled: Any) -> Any:
+    def counted(jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         sizes.append(len(jobs))
         return generate(jobs, cancelled)
 
@@ -180,10 +181,12 @@ def test_one_predict_through_dspy_gets_text_and_confidence(engine: TransformersE
     """The tiny model cannot follow DSPy's format, so the adapter takes whatever it says for the answer."""
 
     class Plain(dspy.ChatAdapter):  # type: ignore[misc]
-        def format(self, signature: Any, demos: Any, inputs: Any) -> list[dict[str, Any]]:
+        def format(
+            self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+        ) -> list[dict[str, Any]]:
             return [{"role": "user", "content": inputs["question"]}]
 
-        def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
             return {"answer": completion}
 
     lm = dspy.LM(model, engine=engine, async_engine=AsyncTransformersEngine(engine), cache=False, max_tokens=10)
@@ -276,7 +279,7 @@ def test_pieces_of_tokens_join_to_the_text_also_where_tokens_split_characters(mo
 
 
 def test_a_batch_that_fails_is_an_error_to_all_its_callers_and_the_next_one_works() -> None:
-    def work(jobs: Any, cancelled: Any) -> list[Any]:
+    def work(jobs: Sequence[str], cancelled: Sequence[Callable[[], bool]]) -> list[Any]:
         if "bad" in jobs:
             raise ZeroDivisionError("batch")
         return [job.upper() if job != "odd" else KeyError("odd") for job in jobs]
@@ -296,7 +299,7 @@ def test_jobs_cancelled_while_they_wait_are_not_done() -> None:
     done: list[str] = []
     busy = threading.Event()
 
-    def work(jobs: Any, cancelled: Any) -> list[Any]:
+    def work(jobs: Sequence[str], cancelled: Sequence[Callable[[], bool]]) -> list[Any]:
         busy.wait()
         done.extend(jobs)
         return list(jobs)

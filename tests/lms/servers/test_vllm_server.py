@@ -119,9 +119,9 @@ def test_the_command_line_prints_it_or_becomes_it(folder: str, tmp_path: Path) -
     program.chmod(0o755)
     more = ["--run", "--vllm", str(program), "--", "--dtype", "float32"]
     became = subprocess.run([*words, *more], cwd=tmp_path, capture_output=True, text=True, check=True)
-    parent, _, said = became.stdout.strip().partition(" ")
+    parent, _, arguments = became.stdout.strip().partition(" ")
     assert int(parent) == os.getpid()  # no process in between that would leave it behind
-    assert (said[:10], said[-15:]) == ("serve base", "--dtype float32")
+    assert (arguments[:10], arguments[-15:]) == ("serve base", "--dtype float32")
     absent = subprocess.run(
         [*words, "--run", "--vllm", "no-such-program"], cwd=tmp_path, capture_output=True, text=True
     )

@@ -40,7 +40,7 @@ FORGERY = (
 )
 
 
-def cost(adapter: dspy.Adapter, signature: Any) -> int:
+def cost(adapter: dspy.Adapter, signature: type[dspy.Signature]) -> int:
     inputs = {name: "" if field.annotation is str else [] for name, field in signature.input_fields.items()}
     return sum(count_tokens(message["content"]) for message in adapter.format(signature, [], inputs))
 
@@ -61,8 +61,15 @@ def test_a_prompt_says_every_field_its_description_and_the_task() -> None:
         score: float = dspy.OutputField()
 
     system = KraqAdapter().format(Rate, [], {"text": "x"})[0]["content"]
-    for said in ("Rate the text.", "as it was published", "overall", "one of: good; bad", "single float", "completed"):
-        assert said in system
+    for phrase in (
+        "Rate the text.",
+        "as it was published",
+        "overall",
+        "one of: good; bad",
+        "single float",
+        "completed",
+    ):
+        assert phrase in system
     assert system.count("as it was published") == 1
 
 

@@ -43,9 +43,9 @@ def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
 ) -> None:
     scripted.replies = [reply('{"number": 7}'), reply('{"same": false}')]
     assert confirm(lm) is False
-    probe, asked = scripted.requests
+    probe, request = scripted.requests
     assert probe["messages"][-1]["content"] == PROBE
-    assert asked["response_format"]["json_schema"] == {
+    assert request["response_format"]["json_schema"] == {
         "name": "ConfirmSameEntity",
         "schema": {
             "type": "object",
@@ -55,7 +55,7 @@ def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
         },
         "strict": True,
     }
-    assert '"same": true or false' in asked["messages"][0]["content"]
+    assert '"same": true or false' in request["messages"][0]["content"]
 
 
 @pytest.mark.parametrize("prose", ["The sea is blue.", "7", '{"text": "The sea is blue."}', ""])

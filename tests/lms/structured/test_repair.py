@@ -1,7 +1,7 @@
 """What models write, and what is read from it."""
 
 import enum
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
@@ -77,7 +77,7 @@ class Colour(enum.Enum):
         ("null", int | None, None),
     ],
 )
-def test_what_is_read(text: str, annotation: Any, value: Any) -> None:
+def test_what_is_read(text: str, annotation: object, value: object) -> None:
     assert coerced(text, annotation) == value
 
 
@@ -96,7 +96,7 @@ def test_what_is_read(text: str, annotation: Any, value: Any) -> None:
         ("I could not find any.", ENTITIES),
     ],
 )
-def test_what_is_not_guessed(text: str, annotation: Any) -> None:
+def test_what_is_not_guessed(text: str, annotation: object) -> None:
     with pytest.raises(UnreadableError):
         coerced(text, annotation)
 

@@ -6,7 +6,6 @@ has no report.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,7 +48,7 @@ REPORTS = {
 class Town:
     """The index, what is searched in it, and ids by the names above."""
 
-    def __init__(self, index: Index, embedder: Any) -> None:
+    def __init__(self, index: Index, embedder: KeywordEmbedder) -> None:
         self.index = index
         self.embedder = embedder
         self.graph = IndexGraph(index)
@@ -77,8 +76,8 @@ def town(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[To
     ) as index:
         index.add(Chunk(Town.chunk(name), name, 0, 0, len(text), text, 9) for name, text in TEXTS.items())
         index.add(
-            Entity(Town.entity(name), name, "thing", said, (name,), tuple(map(Town.chunk, MENTIONS[name])))
-            for name, said in ENTITIES.items()
+            Entity(Town.entity(name), name, "thing", description, (name,), tuple(map(Town.chunk, MENTIONS[name])))
+            for name, description in ENTITIES.items()
         )
         index.add(
             Relationship(
@@ -98,5 +97,5 @@ def town(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[To
             )
             for name, (level, parent, members) in COMMUNITIES.items()
         )
-        index.add(Summary(Town.community(name), *told) for name, told in REPORTS.items())
+        index.add(Summary(Town.community(name), *fields) for name, fields in REPORTS.items())
         yield Town(index, embedder)

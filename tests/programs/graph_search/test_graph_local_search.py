@@ -35,23 +35,23 @@ def test_the_model_sees_entities_links_reports_and_passages_of_what_the_question
 
 
 def test_links_between_the_entities_come_first_then_those_to_others(town: Town) -> None:
-    found = search(town, n_entities=3).context("river and bridge")
-    assert {entity.name for entity in found.entities} == {"Elbe", "Rhine", "Blue"}
-    assert found.shown["relationships"] == ["Elbe | meets | Blue", "Rhine | meets | Elbe", "Blue | meets | Keep"]
+    context = search(town, n_entities=3).context("river and bridge")
+    assert {entity.name for entity in context.entities} == {"Elbe", "Rhine", "Blue"}
+    assert context.shown["relationships"] == ["Elbe | meets | Blue", "Rhine | meets | Elbe", "Blue | meets | Keep"]
 
 
 def test_an_entitys_passages_that_state_its_links_come_first(town: Town) -> None:
-    found = search(town, n_entities=1).context("river and bridge")
-    assert [entity.name for entity in found.entities] == ["Elbe"]
-    assert [hit.chunk.document_id for hit in found.hits] == ["rivers", "blank"]
-    assert all(hit.why == "entity" and hit.score == found.hits[0].score for hit in found.hits)
+    context = search(town, n_entities=1).context("river and bridge")
+    assert [entity.name for entity in context.entities] == ["Elbe"]
+    assert [hit.chunk.document_id for hit in context.hits] == ["rivers", "blank"]
+    assert all(hit.why == "entity" and hit.score == context.hits[0].score for hit in context.hits)
 
 
 @pytest.mark.parametrize("tokens", [20, 45, 90, 8000])
 def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> None:
-    found = search(town, tokens=tokens, n_entities=5).context(QUESTION)
-    assert found.n_tokens <= tokens
-    assert found.n_tokens == sum(count_tokens(text) for texts in found.shown.values() for text in texts)
+    context = search(town, tokens=tokens, n_entities=5).context(QUESTION)
+    assert context.n_tokens <= tokens
+    assert context.n_tokens == sum(count_tokens(text) for texts in context.shown.values() for text in texts)
 
 
 def test_themes_bring_reports_and_entities_that_nothing_near_the_question_leads_to(town: Town) -> None:

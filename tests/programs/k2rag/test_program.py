@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ServerDownError
@@ -130,7 +131,7 @@ class Down:
     supports_function_calling = supports_reasoning = supports_response_schema = False
     supported_params = frozenset[str]()
 
-    def complete(self, request: Any) -> Any:
+    def complete(self, request: Request) -> Response:
         raise ServerDownError("nobody answers")
 
 

@@ -20,10 +20,10 @@ class Halving:
     name = "halving"
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.words: list[int] = []
 
     def __call__(self, text: str, words: int) -> str:
-        self.asked.append(words)
+        self.words.append(words)
         return " ".join(text.split()[:words])
 
 
@@ -60,8 +60,8 @@ def test_what_is_longer_than_a_call_is_shortened_piece_by_piece() -> None:
     text = "\n\n".join(f"Part {n}. The mill grinds corn number {n}." for n in range(PIECE_TOKENS // 8))
     lm = model("One part.")
     with dspy.context(lm=lm):
-        told = Shorten()(text=text).shortened
-    assert told == "\n".join(["One part."] * len(lm.history))
+        shortened = Shorten()(text=text).shortened
+    assert shortened == "\n".join(["One part."] * len(lm.history))
     assert len(lm.history) > 1
     assert "Part 0." in str(lm.history[0]["messages"])
     assert f"number {PIECE_TOKENS // 8 - 1}." in str(lm.history[-1]["messages"])
@@ -72,7 +72,7 @@ def test_a_summariser_takes_the_place_of_the_language_model() -> None:
     shorten = Shorten(halving, share=0.1, least_tokens=10)
     called, waited = shorten(text=STORY), asyncio.run(shorten.acall(text=STORY))
     words = round(0.75 * round(0.1 * count_tokens(STORY)))
-    assert halving.asked == [words, words]
+    assert halving.words == [words, words]
     assert called.shortened == waited.shortened == " ".join(STORY.split()[:words])
     assert shorten.named_predictors() == []
     assert copy.deepcopy(shorten)(text=STORY).shortened == called.shortened

@@ -25,27 +25,27 @@ def answer(entities: list[object], relationships: list[object], claims: list[obj
 def test_a_second_round_adds_what_the_first_missed() -> None:
     lm = DummyLM([answer([ADA], [], []), answer([BABBAGE], [WORKED], [BORN], missing="Babbage and his link to Ada.")])
     with dspy.context(lm=lm):
-        found = ExtractGraph(gleanings=1)(passage="Ada, born in 1815, worked with Babbage.")
-    assert found.entities == (ExtractedEntity(**ADA), ExtractedEntity(**BABBAGE))
-    assert found.relationships == (ExtractedRelationship(**WORKED),)
-    assert found.claims == (ExtractedClaim(**BORN),)
+        graph = ExtractGraph(gleanings=1)(passage="Ada, born in 1815, worked with Babbage.")
+    assert graph.entities == (ExtractedEntity(**ADA), ExtractedEntity(**BABBAGE))
+    assert graph.relationships == (ExtractedRelationship(**WORKED),)
+    assert graph.claims == (ExtractedClaim(**BORN),)
 
 
 def test_a_claim_may_name_a_second_entity_and_stays_without_one_that_was_invented() -> None:
     taught = {"subject": "Ada", "statement": "Ada taught Babbage.", "object": "Babbage"}
     lm = DummyLM([answer([ADA, BABBAGE], [], [taught, {**BORN, "object": "Byron"}])])
     with dspy.context(lm=lm):
-        found = ExtractGraph(gleanings=0)(passage="Ada, born in 1815, taught Babbage.")
-    assert found.claims == (ExtractedClaim(**taught), ExtractedClaim(**BORN))
-    assert found.ungrounded == 0
+        graph = ExtractGraph(gleanings=0)(passage="Ada, born in 1815, taught Babbage.")
+    assert graph.claims == (ExtractedClaim(**taught), ExtractedClaim(**BORN))
+    assert graph.ungrounded == 0
 
 
 def test_a_round_that_finds_nothing_new_ends_the_search() -> None:
     again = {**ADA, "name": " ada ", "description": "Said in other words."}
     lm = DummyLM([answer([ADA], [], []), answer([again], [], [], missing="nothing"), answer([BABBAGE], [], [])])
     with dspy.context(lm=lm):
-        found = ExtractGraph(gleanings=5)(passage="Ada.")
-    assert [entity.name for entity in found.entities] == ["Ada"]
+        graph = ExtractGraph(gleanings=5)(passage="Ada.")
+    assert [entity.name for entity in graph.entities] == ["Ada"]
     assert len(lm.history) == 2
 
 
@@ -79,9 +79,9 @@ def test_nameless_elements_are_left_out() -> None:
     dangling = {**WORKED, "target": ""}
     lm = DummyLM([answer([ADA, empty], [dangling], [])])
     with dspy.context(lm=lm):
-        found = ExtractGraph(gleanings=0)(passage="Ada.")
-    assert [entity.name for entity in found.entities] == ["Ada"]
-    assert found.relationships == ()
+        graph = ExtractGraph(gleanings=0)(passage="Ada.")
+    assert [entity.name for entity in graph.entities] == ["Ada"]
+    assert graph.relationships == ()
 
 
 def test_its_state_is_saved_and_loaded_as_json(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_what_is_about_an_invented_name_is_dropped_and_counted() -> None:
     link = {**WORKED, "target": "Grace Hopper"}
     script = answer([ADA, invented], [link], [{"subject": "Grace Hopper", "statement": "She wrote a compiler."}])
     with dspy.context(lm=DummyLM([script])):
-        found = ExtractGraph(gleanings=0)(passage="Ada, born in 1815.")
-    assert [entity.name for entity in found.entities] == ["Ada"]
-    assert (found.relationships, found.claims, found.ungrounded) == ((), (), 3)
+        graph = ExtractGraph(gleanings=0)(passage="Ada, born in 1815.")
+    assert [entity.name for entity in graph.entities] == ["Ada"]
+    assert (graph.relationships, graph.claims, graph.ungrounded) == ((), (), 3)
     with dspy.context(lm=DummyLM([script])):
         everything = ExtractGraph(gleanings=0, grounded_names=False)(passage="Ada, born in 1815.")
     assert (len(everything.entities), everything.ungrounded) == (2, 0)
@@ -145,8 +145,8 @@ def test_a_passage_about_which_the_model_does_not_end_is_read_in_halves() -> Non
     whole = [json.dumps({"entities": [entity], "relationships": [], "claims": []}) for entity in (ADA, BABBAGE)]
     engine = Scripted(endless, "[[ ## entities ## ]] " + "and so on, and so forth, without an end, " * 9, *whole)
     with dspy.context(lm=dspy.LM("m", engine=engine, cache=False), adapter=KraqAdapter()):
-        found = ExtractGraph(gleanings=0)(passage=passage)
-    assert [entity.name for entity in found.entities] == ["Ada", "Babbage"]
+        graph = ExtractGraph(gleanings=0)(passage=passage)
+    assert [entity.name for entity in graph.entities] == ["Ada", "Babbage"]
     assert "Babbage" not in engine.prompts[2]
     assert "Ada" not in engine.prompts[3]
 

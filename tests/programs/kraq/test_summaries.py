@@ -1,8 +1,7 @@
 """In which order communities are summarised."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
 
 import dspy
 
@@ -10,7 +9,7 @@ from kraq_dspy.config import Settings, SummarySettings
 from kraq_dspy.graph.build import Graph
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Entity, Summary
-from kraq_dspy.steps.direct import Done, when_ended
+from kraq_dspy.steps.direct import Done, Items, when_ended
 
 
 def community(id: str, level: int, entities: list[str], children: tuple[str, ...] = ()) -> Community:
@@ -39,8 +38,9 @@ class OneAtATime:
         self.elements: dict[str, list[str]] = {}
 
     async def map(
-        self, stage: str, role: str, program: dspy.Module, items: Any, *, total: int | None = None
+        self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
     ) -> AsyncIterator[Done]:
+        assert isinstance(items, Iterable)
         for item in items:
             self.drawn.append(item.id)
             self.elements[item.id] = item.inputs["elements"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, ServerDownError
@@ -27,10 +28,10 @@ class Stored:
 
     def __init__(self, pairs: dict[str, tuple[QAPair, ...]]) -> None:
         self.pairs = pairs
-        self.asked: list[str] = []
+        self.chunk_ids: list[str] = []
 
     def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
-        self.asked += chunk_ids
+        self.chunk_ids += chunk_ids
         return {chunk_id: self.pairs[chunk_id] for chunk_id in chunk_ids if chunk_id in self.pairs}
 
 
@@ -105,7 +106,7 @@ def test_pairs_that_were_made_in_advance_are_not_asked_for_again(dense: DenseRet
     stored = Stored({library.id("hall"): (HALL,)})
     with dspy.context(lm=(lm := model())):
         prediction = QARAG(dense, stored, k=2, variant="type1")(question=QUESTION)
-    assert stored.asked == [library.id("hall"), library.id("keep")]
+    assert stored.chunk_ids == [library.id("hall"), library.id("keep")]
     assert (prediction.n_looked_up, prediction.n_made) == (1, 1)
     assert prediction.pairs == [HALL, KEEP]
     assert [("The castle on the hill." in prompt) for prompt in prompts(lm, "pairs")] == [True]
@@ -134,7 +135,7 @@ class Down:
     supports_function_calling = supports_reasoning = supports_response_schema = False
     supported_params = frozenset[str]()
 
-    def complete(self, request: Any) -> Any:
+    def complete(self, request: Request) -> Response:
         raise ServerDownError("nobody answers")
 
 

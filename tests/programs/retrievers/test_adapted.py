@@ -13,6 +13,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy import CombinedRetrieveRAG, Corpus, TraditionalRAG
+from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers import DenseRetriever, as_question_finder, as_retriever
 from kraq_dspy.records import Chunk, Document, Hit
 from tests.conftest import KeywordEmbedder
@@ -49,10 +50,10 @@ def test_dspys_own_retrievers_are_taken() -> None:
 
 
 def test_a_function_gets_the_options_that_its_signature_names_and_the_rest_is_seen_to() -> None:
-    asked: list[tuple[str, int, Any]] = []
+    requests: list[tuple[str, int, Any]] = []
 
-    def search(question: str, k: int, *, vector: Any = None) -> list[Hit]:
-        asked.append((question, k, vector))
+    def search(question: str, k: int, *, vector: Vectors | None = None) -> list[Hit]:
+        requests.append((question, k, vector))
         return [
             Hit(Chunk(text, "odd" if n % 2 else "even", 0, 0, 1, text, 1), 1.0, question)
             for n, text in enumerate("abcde")
@@ -62,7 +63,7 @@ def test_a_function_gets_the_options_that_its_signature_names_and_the_rest_is_se
     vector = np.ones(2, np.float32)
     hits = retrieve("q", 2, exclude={"a"}, filters={"document_id": "even"}, vector=vector)
     assert passages(hits) == ["c", "e"]
-    assert asked == [("q", 3, vector)]
+    assert requests == [("q", 3, vector)]
 
 
 def test_a_retriever_of_this_library_stays_what_it_is(library: Library) -> None:
@@ -80,8 +81,8 @@ def test_a_retriever_of_this_library_stays_what_it_is(library: Library) -> None:
         ([1], r"returned a list with int \(1\); expected hits \(kraq_dspy.Hit\), texts"),
     ],
 )
-def test_a_reply_that_is_no_list_of_hits_or_texts_is_refused_at_the_first_question(reply: Any, message: str) -> None:
-    def wrong(question: str) -> Any:
+def test_a_reply_that_is_no_list_of_hits_or_texts_is_refused_at_the_first_question(reply: object, message: str) -> None:
+    def wrong(question: str) -> object:
         return reply
 
     with pytest.raises(TypeError, match=message):
@@ -174,7 +175,7 @@ def test_a_corpus_in_memory_gives_retriever_and_question_finder(keyword_embedder
     best = corpus.retriever("music", 1)[0].chunk
     assert best.document_id == "d"
     assert best.id not in {hit.chunk.id for hit in corpus.retriever("music", 3, exclude={best.id})}
-    finder = corpus.question_finder(["Is there a river?", "Is there music?"])
+    finder = as_question_finder(["Is there a river?", "Is there music?"], embedder)
     assert [hit.question.text for hit in finder("music", 1)] == ["Is there music?"]
     assert as_question_finder(finder) is finder
 

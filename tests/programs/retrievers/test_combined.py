@@ -23,7 +23,7 @@ class Ranked:
     def __init__(self, size: int, scores: Sequence[float] = ()) -> None:
         self.scores = scores or [-float(number) for number in range(size)]
         self.chunks = [Chunk(str(number), "document", number, 0, 1, "x", 1) for number in range(size)]
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
 
     def __call__(
         self,
@@ -35,7 +35,7 @@ class Ranked:
         vector: Vectors | None = None,
     ) -> list[Hit]:
         assert k >= 1
-        self.asked.append((question, k))
+        self.requests.append((question, k))
         left = [chunk for chunk in self.chunks if chunk.id not in set(exclude)]
         return [Hit(chunk, self.scores[chunk.position], question) for chunk in left[:k]]
 
@@ -99,12 +99,12 @@ def test_strict_retrieves_the_papers_count(k: int, n: int, percent: int, size: i
 def test_each_auxiliary_question_leaves_out_what_was_found_before(library: Library) -> None:
     # The question points along (castle 2, music 1)/sqrt 5: hall (castle, music) has cosine .949, keep (castle) .894.
     # The castle question's best is keep again, so it brings gate (.707); the music question's best is song (1).
-    found = combined(library, n=2, alpha=0.5).search(RetrievalRequest("castle castle music", 4))
-    assert [hit.question.text for hit in found.auxiliary_questions] == [
+    evidence = combined(library, n=2, alpha=0.5).search(RetrievalRequest("castle castle music", 4))
+    assert [hit.question.text for hit in evidence.auxiliary_questions] == [
         "Which castle is there?",
         "What music is there?",
     ]
-    assert [(hit.chunk.title, hit.query, hit.why) for hit in found.hits] == [
+    assert [(hit.chunk.title, hit.query, hit.why) for hit in evidence.hits] == [
         ("hall", "castle castle music", "dense"),
         ("keep", "castle castle music", "dense"),
         ("gate", "Which castle is there?", "auxiliary"),
@@ -131,9 +131,9 @@ def test_what_filters_take_from_the_auxiliary_questions_the_main_query_fills_up(
 def test_alpha_one_is_the_inner_retriever_and_needs_no_questions(library: Library) -> None:
     library.question_vectors.delete(library.question_vectors.ids())
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
-    found = combined(library, alpha=1.0).search(RetrievalRequest("a bridge to the castle", 5))
-    assert found.hits == dense("a bridge to the castle", 5)
-    assert found.auxiliary_questions == []
+    evidence = combined(library, alpha=1.0).search(RetrievalRequest("a bridge to the castle", 5))
+    assert evidence.hits == dense("a bridge to the castle", 5)
+    assert evidence.auxiliary_questions == []
     with pytest.raises(IndexStateError, match="alpha=1"):
         combined(library, alpha=0.5)("a bridge to the castle", 5)
 
@@ -165,7 +165,7 @@ def test_the_question_is_encoded_once_and_stored_questions_never(library: Librar
 def test_filling_up_needs_no_second_search() -> None:
     corpus = Ranked(100)
     CombinedRetriever(corpus, Numbered(), n=2, alpha=0.5)("q", 10)
-    assert corpus.asked == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
+    assert corpus.requests == [("q", 10), ("auxiliary 0", 2), ("auxiliary 1", 2)]
 
 
 def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_alike() -> None:
@@ -173,7 +173,7 @@ def test_alpha_auto_leaves_the_budget_to_the_question_where_many_passages_are_al
     corpus = Ranked(40, one_stands_out)
     hits = CombinedRetriever(corpus, Numbered(), n=2, alpha="auto")("q", 10)
     assert [hit.query for hit in hits] == ["q"] * 6 + ["auxiliary 0"] * 2 + ["auxiliary 1"] * 2
-    assert corpus.asked == [("q", 30), ("auxiliary 0", 2), ("auxiliary 1", 2)]
+    assert corpus.requests == [("q", 30), ("auxiliary 0", 2), ("auxiliary 1", 2)]
     all_alike = CombinedRetriever(Ranked(40, [0.7] * 40), Numbered(), n=2, alpha="auto")
     combined_hits = all_alike.search(RetrievalRequest("q", 10))
     assert [hit.query for hit in combined_hits.hits] == ["q"] * 10

@@ -248,7 +248,7 @@ def test_an_unknown_word_is_no_error(retrieve: Retriever) -> None:
     assert len(retrieve("Xylophones?", 4)) <= 4
 
 
-def test_a_copy_shares_the_stores_it_reads(retrieve: Any) -> None:
+def test_a_copy_shares_the_stores_it_reads(retrieve: Retriever) -> None:
     copied = copy.deepcopy(retrieve)
     if isinstance(copied, dspy.Module):  # its steps are copied, so that optimizers can change them apart
         held = "retrieve" if hasattr(retrieve, "retrieve") else "source"

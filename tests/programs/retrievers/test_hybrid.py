@@ -10,9 +10,9 @@ from tests.programs.conftest import Library
 def test_weight_one_is_dense_retrieval(library: Library) -> None:
     hybrid = HybridRetriever(library.records, library.chunk_vectors, library.embedder, weight=1)
     dense = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
-    found = hybrid("a bridge to a castle", 9)
-    assert [hit.chunk for hit in found] == [hit.chunk for hit in dense("a bridge to a castle", 9)]
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in dense("a bridge to a castle", 9)])
+    hits = hybrid("a bridge to a castle", 9)
+    assert [hit.chunk for hit in hits] == [hit.chunk for hit in dense("a bridge to a castle", 9)]
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in dense("a bridge to a castle", 9)])
 
 
 def test_weight_zero_ranks_by_words_alone(library: Library) -> None:

@@ -55,12 +55,12 @@ def read(question: str) -> set[tuple[str, str, frozenset[Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("said", "sources"),
+    ("phrase", "sources"),
     [("the Verge", {"The Verge"}), ("TechCrunch", {"TechCrunch"}), ("The Verges", set())],
 )
-def test_sources_are_read_by_their_words(said: str, sources: set[str]) -> None:
+def test_sources_are_read_by_their_words(phrase: str, sources: set[str]) -> None:
     assert {
-        value for key, _, values in read(f"What did {said} write?") if key == "source" for value in values
+        value for key, _, values in read(f"What did {phrase} write?") if key == "source" for value in values
     } == sources
 
 
@@ -82,8 +82,8 @@ def test_sources_are_read_by_their_words(said: str, sources: set[str]) -> None:
 )
 def test_dates_are_read_as_far_as_they_are_said(question: str, titles: set[str]) -> None:
     values = [values for key, _, values in read(question) if key == "published_at"]
-    found = {chunk.title for chunk in CHUNKS for some in values if chunk.metadata["published_at"] in some}
-    assert found == titles
+    in_range = {chunk.title for chunk in CHUNKS for some in values if chunk.metadata["published_at"] in some}
+    assert in_range == titles
 
 
 def test_years_that_are_numbers_are_dates_too() -> None:
@@ -97,10 +97,10 @@ def test_titles_and_entities_stand_for_documents() -> None:
 
 
 def test_hits_say_what_they_were_filtered_by(news: MetadataFilterRetriever) -> None:
-    found = news.search(RetrievalRequest("What did The Verge write about a river in 2023?", 1))
-    assert [hit.chunk.title for hit in found.hits] == ["Storm"]
-    assert found.hits[0].why == "dense, filtered by published_at: 2023, year: 2023, source: The Verge"
-    assert found.dropped == ()
+    result = news.search(RetrievalRequest("What did The Verge write about a river in 2023?", 1))
+    assert [hit.chunk.title for hit in result.hits] == ["Storm"]
+    assert result.hits[0].why == "dense, filtered by published_at: 2023, year: 2023, source: The Verge"
+    assert result.dropped == ()
 
 
 def test_values_of_one_key_are_alternatives(news: MetadataFilterRetriever) -> None:
@@ -109,10 +109,10 @@ def test_values_of_one_key_are_alternatives(news: MetadataFilterRetriever) -> No
 
 
 def test_conditions_that_leave_nothing_are_given_up_documents_first(news: MetadataFilterRetriever) -> None:
-    found = news.search(RetrievalRequest("What did TechCrunch write about Maria Lopez and a river?", 1))
-    assert [hit.chunk.title for hit in found.hits] == ["Calm"]
-    assert [one.phrase for one in found.used] == ["TechCrunch"]
-    assert [one.phrase for one in found.dropped] == ["Maria Lopez"]
+    result = news.search(RetrievalRequest("What did TechCrunch write about Maria Lopez and a river?", 1))
+    assert [hit.chunk.title for hit in result.hits] == ["Calm"]
+    assert [one.phrase for one in result.used] == ["TechCrunch"]
+    assert [one.phrase for one in result.dropped] == ["Maria Lopez"]
 
 
 def test_a_filter_that_leaves_too_few_is_filled_up_without_it(news: MetadataFilterRetriever) -> None:

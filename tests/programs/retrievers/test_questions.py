@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.programs.retrievers import NearestQuestions
-from kraq_dspy.records import Question, content_id
+from kraq_dspy.records import Question, QuestionHit, content_id
 from tests.programs.conftest import Library
 
 
@@ -13,7 +14,7 @@ def nearest(library: Library, **settings: Any) -> NearestQuestions:
     return NearestQuestions(library.records, library.question_vectors, library.embedder, **settings)
 
 
-def texts(hits: Any) -> list[str]:
+def texts(hits: Iterable[QuestionHit]) -> list[str]:
     return [hit.question.text for hit in hits]
 
 
@@ -32,9 +33,9 @@ def test_duplicates_are_passed_over_however_many_there_are(library: Library) -> 
         )
         library.records.questions[question.id] = question
         library.question_vectors.upsert([question.id], vector)
-    found = nearest(library)("castle", 3)
-    assert texts(found)[0] == "Which castle is there?"
-    assert set(texts(found)) == {"Which bridge is there?", "Which castle is there?", "What music is there?"}
+    hits = nearest(library)("castle", 3)
+    assert texts(hits)[0] == "Which castle is there?"
+    assert set(texts(hits)) == {"Which bridge is there?", "Which castle is there?", "What music is there?"}
 
 
 def test_asking_for_more_questions_than_there_are_gives_all(library: Library) -> None:

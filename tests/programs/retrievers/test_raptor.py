@@ -1,10 +1,11 @@
 """A tree of four summaries over the nine passages; cosines of the keyword embedder can be worked out by hand."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
 from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
+from kraq_dspy.records import Hit
 from kraq_dspy.stores.text_vectors import TextVectors
 from tests.programs.conftest import Library
 
@@ -33,7 +34,7 @@ def raptor(library: Library, mode: str = "collapsed") -> RaptorRetriever:
     return RaptorRetriever(library.records, library.chunk_vectors, library.embedder, nodes, vectors, mode=mode)
 
 
-def names(hits: Any) -> list[str]:
+def names(hits: Sequence[Hit]) -> list[str]:
     return [hit.chunk.title or hit.chunk.text for hit in hits]
 
 
@@ -60,8 +61,8 @@ def test_traversal_goes_down_the_best_branch_of_each_level(library: Library) -> 
     # met; of these, `crossings` and what it holds.
     retrieve = raptor(library, "traversal")
     assert names(retrieve("river bridge", 1)) in (["elbe"], ["river bridge"])
-    found = names(retrieve("river bridge", 9))
-    assert (set(found[:2]), found[2]) == ({"elbe", "river bridge"}, "river bridge castle")
+    ranked = names(retrieve("river bridge", 9))
+    assert (set(ranked[:2]), ranked[2]) == ({"elbe", "river bridge"}, "river bridge castle")
     assert "keep" not in names(retrieve("river bridge", 2))
 
 

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers import (
     DenseRetriever,
     QuestionCommunities,
@@ -16,7 +17,7 @@ from tests.programs.conftest import Library
 class ShortestFirst:
     name = "shortest first"
 
-    def __call__(self, question: str, hits: Sequence[Hit], *, vector: Any = None) -> list[float]:
+    def __call__(self, question: str, hits: Sequence[Hit], *, vector: Vectors | None = None) -> list[float]:
         return [-float(len(hit.chunk.text)) for hit in hits]
 
 

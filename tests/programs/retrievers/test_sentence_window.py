@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def made(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[An
         store.close()
 
 
-def test_one_sentence_finds_a_passage_that_is_about_other_things(made: Any) -> None:
+def test_one_sentence_finds_a_passage_that_is_about_other_things(made: Callable[..., SentenceWindowRetriever]) -> None:
     hits = made(LONG, SHORT, window=0)("river", 2)
     assert [hit.chunk.text for hit in hits] == ["A river passes.", SHORT]
     assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5])  # a word alone; one of two
@@ -60,17 +60,21 @@ def test_one_sentence_finds_a_passage_that_is_about_other_things(made: Any) -> N
     ("window", "expected"),
     [(0, "A river passes."), (1, "Nobody sleeps. A river passes. The end."), (9, LONG), (None, LONG)],
 )
-def test_the_sentences_around_come_with_it(made: Any, window: int | None, expected: str) -> None:
+def test_the_sentences_around_come_with_it(
+    made: Callable[..., SentenceWindowRetriever], window: int | None, expected: str
+) -> None:
     [hit] = made(LONG, window=window)("river", 1)
     assert hit.chunk.text == expected
     assert LONG[hit.chunk.start - 100 : hit.chunk.end - 100] == expected
 
 
-def test_a_passage_of_many_fitting_sentences_does_not_crowd_out_the_others(made: Any) -> None:
+def test_a_passage_of_many_fitting_sentences_does_not_crowd_out_the_others(
+    made: Callable[..., SentenceWindowRetriever],
+) -> None:
     hits = made("A river. " * 40, SHORT, window=0)("river", 2)
     assert len({hit.chunk.id for hit in hits}) == 2
 
 
-def test_a_window_below_zero_is_refused(made: Any) -> None:
+def test_a_window_below_zero_is_refused(made: Callable[..., SentenceWindowRetriever]) -> None:
     with pytest.raises(ValueError, match="window is -1"):
         made(SHORT, window=-1)

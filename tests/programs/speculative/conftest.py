@@ -22,7 +22,7 @@ class ScriptedEngine:
 
     def __init__(self, script: Script, *, logprobs: bool = True, delay_s: float = 0.0) -> None:
         self.script, self.logprobs, self.delay_s = script, logprobs, delay_s
-        self.asked: list[str] = []
+        self.prompts: list[str] = []
         self.in_flight = self.most_in_flight = 0
         self.lock = threading.Lock()
 
@@ -32,7 +32,7 @@ class ScriptedEngine:
     def start(self, request: Request) -> str:
         prompt = request.messages[-1].text or ""
         with self.lock:
-            self.asked.append(prompt)
+            self.prompts.append(prompt)
             self.in_flight += 1
             self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return prompt

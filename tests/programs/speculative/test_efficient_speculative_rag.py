@@ -29,10 +29,10 @@ class ByWord:
     name, dimension = "by-word", 2
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.encoded: list[tuple[str, tuple[str, ...]]] = []
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
-        self.asked.append((question, tuple(passages)))
+        self.encoded.append((question, tuple(passages)))
         axis = "fuel" if "fuel" in question else "apple"
         return np.array(
             [[1.0, 0.0] if axis in passage else [0.0, 1.0] for passage in passages], dtype=np.float32
@@ -94,7 +94,7 @@ def test_clusters_come_from_the_stored_question_without_a_pass_of_the_encoder(
     )
     prediction = ask(program, drafter, how)
     assert prediction.clusters == (0, 1, 0, 1)  # as the stored question sees them, not (0, 0, 1, 1)
-    assert encoder.asked == []
+    assert encoder.encoded == []
     assert (prediction.proxy_used, prediction.proxy_similarity) == (True, 0.9)
     assert prediction.proxy.question == STORED
     assert (prediction.n_looked_up, prediction.n_embedded) == (4, 0)
@@ -110,7 +110,7 @@ def test_missing_passages_are_embedded_online_as_seen_from_the_stored_question_a
     program = EfficientSpeculativeRAG(retrieve, OneQuestion(0.9), store, encoder, n=4, k=2, scorer=VoteScore())
     prediction = ask(program, drafter)
     assert prediction.clusters == (0, 1, 0, 1)
-    assert encoder.asked == [(STORED.text, ("rocket pie", "apple fuel"))]
+    assert encoder.encoded == [(STORED.text, ("rocket pie", "apple fuel"))]
     assert (prediction.n_looked_up, prediction.n_embedded) == (2, 2)
     assert min(prediction.timings.lookup, prediction.timings.embed) > 0
 
@@ -130,7 +130,7 @@ def test_without_a_fitting_proxy_the_users_own_question_is_embedded_online(
     )
     prediction = ask(program, drafter)
     assert prediction.clusters == (0, 0, 1, 1)  # as the user's question sees them
-    assert encoder.asked == [("which fuel?", tuple(TEXTS))]
+    assert encoder.encoded == [("which fuel?", tuple(TEXTS))]
     assert (prediction.proxy_used, prediction.proxy_similarity) == (False, similarity)
     assert (prediction.n_looked_up, prediction.n_embedded) == (0, 4)
     plain = ask(SpeculativeRAG(retrieve, encoder, n=4, k=2, scorer=VoteScore()), drafter)
@@ -154,26 +154,26 @@ def test_no_hits_make_one_draft_without_evidence(tmp_path: Path, drafter: dspy.L
 
 
 def test_the_question_is_encoded_once_for_retriever_and_finder(tmp_path: Path, drafter: dspy.LM) -> None:
-    seen: list[Any] = []
+    vectors_sent: list[Any] = []
 
     def retrieve_by(question: str, k: int, *, vector: Vectors | None = None, **_: Any) -> list[Hit]:
-        seen.append(("retriever", None if vector is None else vector.tolist()))
+        vectors_sent.append(("retriever", None if vector is None else vector.tolist()))
         return retrieve(question, k)
 
     class Finder(OneQuestion):
         def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
-            seen.append(("finder", None if vector is None else vector.tolist()))
+            vectors_sent.append(("finder", None if vector is None else vector.tolist()))
             return super().__call__(text, n)
 
         def encode(self, text: str) -> Vectors:
-            seen.append(("encoded", text))
+            vectors_sent.append(("encoded", text))
             return np.array([0.6, 0.8])
 
     program = EfficientSpeculativeRAG(
         retrieve_by, Finder(0.9), stored_for(tmp_path, CHUNKS), ByWord(), n=4, scorer=VoteScore()
     )
     ask(program, drafter)
-    assert seen == [("encoded", "which fuel?"), ("retriever", [0.6, 0.8]), ("finder", [0.6, 0.8])]
+    assert vectors_sent == [("encoded", "which fuel?"), ("retriever", [0.6, 0.8]), ("finder", [0.6, 0.8])]
 
 
 def test_copies_of_the_program_share_the_store(tmp_path: Path, drafter: dspy.LM) -> None:

@@ -69,9 +69,9 @@ def test_a_draft_of_4000_tokens_does_not_underflow(per_token: bool) -> None:
     long, longer = draft(rationale=[EIGHTH] * 4000), draft(rationale=[EIGHTH] * 4001)
     for scored in (long, longer):
         assert math.isfinite(kraq_score(scored, supported=True, verdict=[HALF]).total)
-    said = {"response": [HALF], "yes": [HALF], "per_token": per_token}
-    short_score = wang_score(long, rationale=[EIGHTH] * 4000, **said)  # type: ignore[arg-type]
-    long_score = wang_score(longer, rationale=[EIGHTH] * 4001, **said)  # type: ignore[arg-type]
+    logprobs = {"response": [HALF], "yes": [HALF], "per_token": per_token}
+    short_score = wang_score(long, rationale=[EIGHTH] * 4000, **logprobs)  # type: ignore[arg-type]
+    long_score = wang_score(longer, rationale=[EIGHTH] * 4001, **logprobs)  # type: ignore[arg-type]
     assert short_score.total > long_score.total > -math.inf
 
 
@@ -97,8 +97,8 @@ def test_drafter_only_is_the_drafters_confidence() -> None:
 
 def verdicts(prompt: str) -> list[tuple[str, float]]:
     """Yes to Paris, No to Lyon, chatter about Rome, each after the marker."""
-    said = "Yes" if "Paris" in prompt else "No" if "Lyon" in prompt else "Well, that depends"
-    return [("[[ ## verdict ## ]]\n", 0.0), (said, HALF), ("\n[[ ## completed ## ]]", EIGHTH)]
+    verdict = "Yes" if "Paris" in prompt else "No" if "Lyon" in prompt else "Well, that depends"
+    return [("[[ ## verdict ## ]]\n", 0.0), (verdict, HALF), ("\n[[ ## completed ## ]]", EIGHTH)]
 
 
 @pytest.mark.parametrize("run", ["threads", "tasks"])
@@ -118,7 +118,7 @@ def test_the_verifier_is_asked_about_all_drafts_at_once_and_what_it_does_not_jud
     assert scores[1].parts["self_reflect"] == pytest.approx(math.log(1 - 1 / 2))
     assert isinstance(scores[2], FailedScore)
     assert "Well, that depends" in scores[2].reason
-    assert all("passages" not in prompt for prompt in engine.asked)
+    assert all("passages" not in prompt for prompt in engine.prompts)
 
 
 def test_a_sloppy_verdict_that_the_forgiving_adapter_reads_counts_by_its_word(scripted_lm: ScriptedLM) -> None:

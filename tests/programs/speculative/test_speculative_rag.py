@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -46,7 +47,7 @@ def retrieve_nothing(question: str, k: int, **_: Any) -> list[Hit]:
 class QuestionIgnored:
     """A passage embedder as an instructed one."""
 
-    def __init__(self, embedder: Any) -> None:
+    def __init__(self, embedder: KeywordEmbedder) -> None:
         self.embedder = embedder
         self.name, self.dimension = embedder.name, embedder.dimension
 
@@ -115,7 +116,7 @@ def test_the_evidence_is_the_last_of_the_prompt_so_that_drafts_share_what_comes_
     lm, engine = scripted_lm(answers)
     with dspy.context(lm=lm):
         SpeculativeRAG(retrieve, embedder, n=6, k=3, m=4, scorer=DrafterScore())(question="what to bake?")
-    for prompt in engine.asked:
+    for prompt in engine.prompts:
         assert prompt.index("what to bake?") < prompt.index("tax law")
         places = [prompt.index(text) for text in TEXTS if text in prompt]
         assert places == sorted(places)  # best hit first
@@ -200,9 +201,9 @@ def test_drafter_and_verifier_can_be_different_models(embedder: QuestionIgnored,
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=4)
     program.set_models(drafter=drafter, verifier=verifier)
     program(question="q")
-    assert all("`[[ ## response ## ]]`" in prompt for prompt in drafting.asked)
-    assert all("`[[ ## verdict ## ]]`" in prompt for prompt in verifying.asked)
-    assert len(drafting.asked) == len(verifying.asked) == 4
+    assert all("`[[ ## response ## ]]`" in prompt for prompt in drafting.prompts)
+    assert all("`[[ ## verdict ## ]]`" in prompt for prompt in verifying.prompts)
+    assert len(drafting.prompts) == len(verifying.prompts) == 4
 
 
 def test_no_hits_make_one_draft_without_evidence(embedder: QuestionIgnored, scripted_lm: ScriptedLM) -> None:
@@ -210,7 +211,7 @@ def test_no_hits_make_one_draft_without_evidence(embedder: QuestionIgnored, scri
     with dspy.context(lm=lm):
         prediction = SpeculativeRAG(retrieve_nothing, embedder, scorer=DrafterScore())(question="q")
     assert (prediction.hits, prediction.evidence, prediction.subsets) == ((), (), ((),))
-    assert len(engine.asked) == 1
+    assert len(engine.prompts) == 1
 
 
 def test_more_clusters_than_passages_make_one_draft_from_all_of_them(
@@ -237,7 +238,7 @@ def test_stages_are_timed_apart_and_the_papers_model_is_their_sum_without_the_wa
 
 
 def test_no_logprobs_are_left_for_demos_and_a_saved_program_is_restored(
-    embedder: QuestionIgnored, scripted_lm: ScriptedLM, tmp_path: Any
+    embedder: QuestionIgnored, scripted_lm: ScriptedLM, tmp_path: Path
 ) -> None:
     lm, _ = scripted_lm(answers)
     program = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)

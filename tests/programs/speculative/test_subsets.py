@@ -87,9 +87,9 @@ def test_where_they_are_not_clear_they_are_as_tight_as_those_of_fifty_starts_of_
     for _ in range(12):
         rows = rng.normal(size=(18, 64))
         centres = best_start(rows, 4, seed=0, n_init=400)
-        found = KMeans(n_clusters=4, init=centres, n_init=1).fit(rows)
-        np.testing.assert_allclose(found.cluster_centers_, centres, atol=1e-9)  # it was at its end already
-        tighter += KMeans(n_clusters=4, n_init=50, random_state=0).fit(rows).inertia_ - found.inertia_
+        fitted = KMeans(n_clusters=4, init=centres, n_init=1).fit(rows)
+        np.testing.assert_allclose(fitted.cluster_centers_, centres, atol=1e-9)  # it was at its end already
+        tighter += KMeans(n_clusters=4, n_init=50, random_state=0).fit(rows).inertia_ - fitted.inertia_
     assert tighter > 0
 
 

@@ -1,1 +1,1 @@
-"""`kraq catalogue`: the prepared answers of an index."""
+"""Holds the commands for an index's prepared answers: `kraq catalogue`."""

@@ -1,4 +1,4 @@
-"""`kraq catalogue add`: an answer that a person gives."""
+"""Adds an answer that a person gives: `kraq catalogue add`."""
 
 from typing import Annotated
 

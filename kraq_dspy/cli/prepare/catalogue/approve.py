@@ -1,4 +1,4 @@
-"""`kraq catalogue approve`: entries are served from now on."""
+"""Approves entries, which are served from then on: `kraq catalogue approve`."""
 
 from kraq_dspy.cli.prepare.catalogue.shared import By, Numbers, existing, opened_catalogue, user
 from kraq_dspy.cli.shared.options import IndexDir, Json

@@ -1,4 +1,4 @@
-"""`kraq catalogue export`: the entries in a file that `import` reads."""
+"""Writes the entries to a file that `import` reads: `kraq catalogue export`."""
 
 import sys
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""`kraq catalogue import`: the entries of a file."""
+"""Reads the entries of a file: `kraq catalogue import`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`kraq catalogue list`: the entries in a table."""
+"""Lists the entries in a table: `kraq catalogue list`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`kraq catalogue remove`: entries are taken out."""
+"""Takes entries out: `kraq catalogue remove`."""
 
 from kraq_dspy.cli.prepare.catalogue.shared import By, Numbers, existing, opened_catalogue, user
 from kraq_dspy.cli.shared.options import IndexDir, Json

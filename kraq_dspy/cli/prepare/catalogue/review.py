@@ -1,4 +1,4 @@
-"""`kraq catalogue review`: a person decides about what waits, entry by entry, or a model answers it."""
+"""Lets a person decide about what waits, entry by entry, or a model answer it: `kraq catalogue review`."""
 
 import sys
 from collections import Counter
@@ -16,7 +16,7 @@ from kraq_dspy.cli.shared.terminal import errors, grid, note, output, print_json
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kraq_dspy.catalogue.review import Waiting
+    from kraq_dspy.catalogue.review import ReviewFilter
     from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.stores.index import Index
@@ -76,13 +76,13 @@ def review(
         print_json(dict(decisions))
 
 
-def _which(status: Status | None, limit: int | None, failure: str) -> "Waiting":
+def _which(status: Status | None, limit: int | None, failure: str) -> "ReviewFilter":
     from kraq_dspy.catalogue.failures import CLASSES
-    from kraq_dspy.catalogue.review import Waiting
+    from kraq_dspy.catalogue.review import ReviewFilter
 
     if failure not in ("", *CLASSES):
         raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
-    return Waiting((status or Status.pending).value, limit, failure)
+    return ReviewFilter((status or Status.pending).value, limit, failure)
 
 
 def _show_classes(index_dir: Path, *, json: bool) -> None:
@@ -99,7 +99,7 @@ def _show_classes(index_dir: Path, *, json: bool) -> None:
 
 
 def _by_model(
-    space: Any, retriever: str | None, which: "Waiting", by: str | None, *, approve: bool, json: bool
+    space: Any, retriever: str | None, which: "ReviewFilter", by: str | None, *, approve: bool, json: bool
 ) -> None:
     from kraq_dspy.catalogue.review import answer_with_model
 
@@ -127,7 +127,7 @@ def _by_model(
 
 
 def _in_person(
-    index: "Index", entries: "Catalogue", status: Status | None, which: "Waiting", by: str, console: Any
+    index: "Index", entries: "Catalogue", status: Status | None, which: "ReviewFilter", by: str, console: Any
 ) -> Counter[str]:
     from kraq_dspy.catalogue.failures import count_classes
     from kraq_dspy.catalogue.review import evidence_for, source_states, waiting

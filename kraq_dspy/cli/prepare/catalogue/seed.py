@@ -1,4 +1,4 @@
-"""`kraq catalogue seed`: the index's own questions, answered by a program."""
+"""Has a program answer the index's own questions: `kraq catalogue seed`."""
 
 from contextlib import closing
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`kraq catalogue show`: one entry with its history."""
+"""Shows one entry with its history: `kraq catalogue show`."""
 
 from typing import Annotated
 

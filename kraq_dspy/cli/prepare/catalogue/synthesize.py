@@ -1,4 +1,4 @@
-"""`kraq catalogue synthesize`: questions and answers made from the documents, and kept where three critics agree."""
+"""Makes questions and answers from the documents, kept where three critics agree: `kraq catalogue synthesize`."""
 
 from contextlib import closing
 from typing import Annotated

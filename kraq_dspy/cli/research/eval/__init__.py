@@ -1,1 +1,1 @@
-"""`kraq eval`: the papers' tables, measured and shown."""
+"""Holds the commands that measure and show the papers' tables: `kraq eval`."""

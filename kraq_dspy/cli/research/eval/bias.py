@@ -1,4 +1,4 @@
-"""`kraq eval bias`: whether the questions follow the corpus's themes more, or less, than the corpus does."""
+"""Measures whether questions follow the corpus's themes more, or less, than the corpus does: `kraq eval bias`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

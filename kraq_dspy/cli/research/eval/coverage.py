@@ -1,4 +1,4 @@
-"""`kraq eval coverage`: how much of an index its questions cover."""
+"""Measures how much of an index its questions cover: `kraq eval coverage`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`kraq eval judges`: how far a judge agrees with labels."""
+"""Measures how far a judge agrees with labels: `kraq eval judges`."""
 
 import dataclasses
 from pathlib import Path

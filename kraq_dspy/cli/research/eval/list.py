@@ -1,4 +1,4 @@
-"""`kraq eval list`: every table and figure of the papers, what it needs, and whether it was run."""
+"""Lists the papers' tables and figures, what each needs, and whether it was run: `kraq eval list`."""
 
 from pathlib import Path
 from typing import Annotated

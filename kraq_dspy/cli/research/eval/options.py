@@ -1,4 +1,4 @@
-"""The options that the commands of `kraq eval` share."""
+"""Declares the options that the commands of `kraq eval` share."""
 
 from dataclasses import dataclass
 from pathlib import Path

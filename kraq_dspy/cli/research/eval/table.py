@@ -1,4 +1,4 @@
-"""`kraq eval TABLE`: a table of the papers, a comparison of this library, or one of your own, run over data sets."""
+"""Runs a table over data sets: one of the papers, of this library, or of your own: `kraq eval TABLE`."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A summary shown three ways: in the terminal, as Markdown, and as one HTML page that needs no network."""
+"""Shows a summary in three ways: in the terminal, as Markdown, and as one HTML page that needs no network."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A language model without weights: every step of this library by classic means."""
+"""Does every step of this library by classic means, as a language model without weights."""
 
 from kraq_dspy.lms.engines.embedded.engine import EmbeddedEngine
 

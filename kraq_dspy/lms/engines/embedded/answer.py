@@ -213,7 +213,9 @@ def _yes_or_no(question: str, passages: Sequence[str], evidence: list[Evidence])
     """Of two things compared: does what is told of each have what the question asks for, or do both have the same of
     it? Else: yes where the nearest sentence has most of what the question says; that it is not so is told by none."""
     names = names_in(question[question.find(" ") + 1 :])
-    accounts = [list(told) for told in dict.fromkeys(tuple(_told_of(name, passages)) for name in names[:2]) if told]
+    accounts = [
+        list(clauses) for clauses in dict.fromkeys(tuple(_told_of(name, passages)) for name in names[:2]) if clauses
+    ]
     question_words = set(content_words(question)) - {word for name in names for word in content_words(name)}
     if len(accounts) < 2:
         first = evidence[0]

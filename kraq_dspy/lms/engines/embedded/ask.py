@@ -87,12 +87,12 @@ def _question(names: list[str], parts: list[str], dice: int, *, single: bool = T
     if UNSPACED.search(first):
         return CHINESE[0].format(a=first, b=partners[0]) if partners else CHINESE[1].format(a=first)
     called = {name: _called(name, parts) for name in names[: 2 * CENTRAL]}
-    if told := _told_relation(first, partners, parts, called) or _told_clause(names, parts, called, least=1):
-        return told
+    if question := _told_relation(first, partners, parts, called) or _told_clause(names, parts, called, least=1):
+        return question
     if single and (cue := _cue(first, parts)):
         return _filled(cue, called[first])
-    if told := _told_clause(names, parts, called, least=0) or _defined(names, parts) or _told_of_any(names, parts):
-        return told
+    if question := _told_clause(names, parts, called, least=0) or _defined(names, parts) or _told_of_any(names, parts):
+        return question
     kinds = {name: _known_kind(name, parts) for name in (first, *partners[:2])}
     for partner in partners[:2]:
         if forms := OF_KINDS.get((kinds[first], kinds[partner])):

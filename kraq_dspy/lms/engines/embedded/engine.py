@@ -1,4 +1,4 @@
-"""The embedded language model: reads a DSPy prompt, does the step by classic means, answers in the prompt's format.
+"""Reads a DSPy prompt, does its step by classic means, and answers in the prompt's format.
 
 It needs no weights beyond the sentence encoder, which it is handed and which only answers use. The same prompt always
 gets the same answer. Usage is counted in cl100k tokens, log-probabilities are made up from overlap: a word that the

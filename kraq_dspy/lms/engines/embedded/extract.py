@@ -1,4 +1,4 @@
-"""Entities, relationships and claims of a passage: names, the words between two names, and the sentences about one."""
+"""Extracts entities, relationships and claims: names, the words between two names, the sentences about one."""
 
 import re
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ def first_reading(passage: str) -> dict[str, object]:
     return _fields(reading, names, links, claims)
 
 
-def second_reading(passage: str, found: str) -> dict[str, object]:
-    """Output fields of FindMissedElements: what is not in `found`, whose lines are "name" or "name > target, ..."."""
+def second_reading(passage: str, known_lines: str) -> dict[str, object]:
+    """Output fields of FindMissedElements: what is not in `known_lines`, which are "name" or "name > target, ..."."""
     reading = read(passage)
     known: dict[str, str] = {}
-    for line in found.casefold().splitlines():
+    for line in known_lines.casefold().splitlines():
         name, _, targets = line.partition(" > ")
         known[name] = f"{known.get(name, '')}, {targets},"
     names = [name for name in reading.entities if name.casefold() not in known]
@@ -140,15 +140,15 @@ def _full_names(title: str, parts: list[str], mentioned: list[list[str]]) -> dic
 
 def _links(part: str, names: list[str], written: dict[str, str]) -> list[tuple[str, str, str, str]]:
     """The first name with each other, and each with the next, told by the words between them."""
-    found, last = [], "is mentioned with"
+    links, last = [], "is mentioned with"
     pairs = [(names[0], other) for other in names[1:6]] + list(pairwise(names[1:6]))
     for source, target in pairs:
         predicate = _between(part, written.get(source, ""), written.get(target, target))
         if source == names[0]:  # of "with Ann, Bob and Eve", the first says for all how
             last = predicate = predicate or last
         if predicate:
-            found.append((source, target, predicate, clipped(part)))
-    return found
+            links.append((source, target, predicate, clipped(part)))
+    return links
 
 
 def _between(part: str, source: str, target: str) -> str:
@@ -205,10 +205,10 @@ def _fields(
 ) -> dict[str, object]:
     described = [(name, *reading.entities[name]) for name in names]
     return {
-        "entities": [{"name": name, "type": kind, "description": said} for name, kind, said in described],
+        "entities": [{"name": name, "type": kind, "description": sentence} for name, kind, sentence in described],
         "relationships": [
-            {"source": source, "target": target, "predicate": predicate, "description": said}
-            for source, target, predicate, said in links
+            {"source": source, "target": target, "predicate": predicate, "description": sentence}
+            for source, target, predicate, sentence in links
         ],
-        "claims": [{"subject": subject, "statement": said, "object": other} for subject, other, said in claims],
+        "claims": [{"subject": subject, "statement": sentence, "object": other} for subject, other, sentence in claims],
     }

@@ -1,4 +1,4 @@
-"""A question with a short answer from a passage, and what critics think of it: sentences turned round, shared words."""
+"""Turns a sentence round into a question with a short answer, and rates such pairs by the words that they share."""
 
 import re
 

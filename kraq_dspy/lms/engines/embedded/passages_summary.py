@@ -1,4 +1,4 @@
-"""One summary of several passages: the sentences that share most with the others, each from its own passage first."""
+"""Summarises several passages by the sentences that share most with the others, each from its own passage first."""
 
 from kraq_dspy.lms.engines.embedded.summarize import central
 from kraq_dspy.lms.engines.embedded.text import clipped, distinct, sentences

@@ -1,4 +1,4 @@
-"""Points of reports for a question, and the answer from points: the nearest sentences, rated by how near they are."""
+"""Takes from reports the sentences nearest to a question, rated by how near they are, and answers from such points."""
 
 import re
 

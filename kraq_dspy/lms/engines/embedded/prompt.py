@@ -1,4 +1,4 @@
-"""A DSPy prompt taken apart into input values and wanted fields, and an answer put together in the same format.
+"""Takes a DSPy prompt apart into input values and wanted fields, and puts an answer together in the same format.
 
 Understands ChatAdapter, JSONAdapter and our own adapter, with demos or without: the last user message holds the inputs,
 the system message names the outputs.

@@ -1,4 +1,4 @@
-"""A passage as questions and answers, and a question in parts: sentence by sentence, about the names they have."""
+"""Puts a passage into questions and answers, and a question into parts: by its sentences and their names."""
 
 import re
 

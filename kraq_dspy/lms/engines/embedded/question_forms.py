@@ -1,4 +1,4 @@
-"""The forms of questions, by what a sentence tells of a name or of two."""
+"""Chooses the form of a question by what a sentence tells of a name or of two."""
 
 # What the words between two names tell, and the question that it answers. Several forms: the first that fits.
 BETWEEN = (

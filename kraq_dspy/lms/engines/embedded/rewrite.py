@@ -1,4 +1,4 @@
-"""Other searches for a question, without a model: its names, its keywords, its parts, its words as a statement."""
+"""Makes other searches for a question: its names, its keywords, its parts, its words as a statement."""
 
 import re
 

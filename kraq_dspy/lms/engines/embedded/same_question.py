@@ -15,19 +15,19 @@ FOUND, SURE = 0.6, 0.7
 
 def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -> int:
     """The number of the entry most like the question, -1 where none is like it."""
-    entries = [(int(found[1]), line[found.end() :]) for line in catalogue if (found := NUMBERED.match(line))]
+    entries = [(int(match[1]), line[match.end() :]) for line in catalogue if (match := NUMBERED.match(line))]
     scores = likenesses(question, [text for _, text in entries], similar)
     likeness, number = max(zip(scores, (number for number, _ in entries), strict=True), default=(0.0, NO_MATCH))
     return number if likeness >= FOUND else NO_MATCH
 
 
-def is_same_question(asked: str, stored: str, similar: Similar) -> bool:
-    return not _has_other_word(asked, stored) and likenesses(asked, [stored], similar)[0] >= SURE
+def is_same_question(question: str, stored: str, similar: Similar) -> bool:
+    return not _has_other_word(question, stored) and likenesses(question, [stored], similar)[0] >= SURE
 
 
-def _has_other_word(asked: str, stored: str) -> bool:
+def _has_other_word(question: str, stored: str) -> bool:
     """Whether the two are alike word for word but for one that carries meaning: "the red boat", "the blue boat"."""
-    first, second = words(asked), words(stored)
+    first, second = words(question), words(stored)
     if len(first) != len(second):
         return False
     apart = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]

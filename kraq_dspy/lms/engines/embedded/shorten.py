@@ -1,4 +1,4 @@
-"""A text in fewer words, and what a graph has to say: whole sentences chosen, none written."""
+"""Chooses whole sentences, and writes none, for a text in fewer words or for what a graph has to say."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Extractive summaries: sentences that share the most with all the others, each fact once."""
+"""Summarises by sentences that share the most with all the others, each fact once."""
 
 import re
 from collections import Counter
@@ -45,7 +45,7 @@ def community_summary(elements: list[str]) -> dict[str, object]:
     facts = distinct(facts)
     top = _central_names([name for name, _ in names.most_common()] or _names_of(facts))
     chosen = central(facts, 5, leading=top[0] if top else "")
-    findings = [{"summary": head, "explanation": clipped(said or head)} for head, said in links if said][:5]
+    findings = [{"summary": head, "explanation": clipped(sentence or head)} for head, sentence in links if sentence][:5]
     if not findings:
         findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
     return {

@@ -1,4 +1,4 @@
-"""The English words that the embedded model knows by heart. Other languages go without."""
+"""Lists the English words that the embedded model knows by heart. Other languages go without."""
 
 
 def _set(text: str) -> frozenset[str]:

@@ -77,9 +77,9 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("kind", ["answers", "retrievers", "questions"])
 def test_text_of_documents_and_models_is_never_markup(kind: str) -> None:
-    found = Tags(page(summary(kind)))
-    assert not {"script", "img", "b", "iframe", "object", "link"} & set(found.tags)
-    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    tags = Tags(page(summary(kind)))
+    assert not {"script", "img", "b", "iframe", "object", "link"} & set(tags.tags)
+    assert not [name for name, _ in tags.attributes if name.startswith("on")]
 
 
 @pytest.mark.parametrize("kind", ["answers", "retrievers", "questions"])
@@ -95,10 +95,10 @@ def test_the_page_needs_no_network(kind: str) -> None:
 
 
 def test_ids_are_unique_and_references_lead_somewhere() -> None:
-    found = Tags(page(summary()))
-    ids = [value for name, value in found.attributes if name == "id"]
+    tags = Tags(page(summary()))
+    ids = [value for name, value in tags.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    targets = [value[1:] for name, value in found.attributes if name in ("href", "xlink:href") and value]
+    targets = [value[1:] for name, value in tags.attributes if name in ("href", "xlink:href") and value]
     assert set(targets) <= set(ids)
 
 

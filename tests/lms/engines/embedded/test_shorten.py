@@ -34,24 +34,24 @@ def test_the_sentences_that_share_most_are_kept_in_reading_order(words: int, kep
 
 def test_an_account_has_the_sentences_near_the_question_with_titles_that_say_more() -> None:
     reports = ["Mill; River; Corn\nThe mill is old.", "Town\nIts mill is new. Nobody came.", "Mill\nThe Mill is red."]
-    told = account("How old is the mill?", reports, blind).split("\n")
-    assert sorted(told) == ["The Mill is red.", "The mill is old.", "Town: Its mill is new."]
-    assert told[0] == "The mill is old."
+    sentences = account("How old is the mill?", reports, blind).split("\n")
+    assert sorted(sentences) == ["The Mill is red.", "The mill is old.", "Town: Its mill is new."]
+    assert sentences[0] == "The mill is old."
     assert account("Where is Paris?", reports, blind) == ""
 
 
 def test_the_signatures_are_answered() -> None:
     with dspy.context(lm=make_lm(RoleSettings(model="embedded")), adapter=KraqAdapter()):
         short = dspy.Predict(ShortenText)(text=MILL, words=12).shortened
-        told = dspy.Predict(TellFromGraph)(
+        reply = dspy.Predict(TellFromGraph)(
             reports=["The mill is old."],
             entities=["Mill: a mill"],
             relationships=[],
             passages=[],
             question="Which mill?",
         ).account
-        asked = dspy.Predict(AskSubQuestion)(information="Ed Wood is a film directed by Tim Burton.").sub_question
+        question = dspy.Predict(AskSubQuestion)(information="Ed Wood is a film directed by Tim Burton.").sub_question
     assert short == "The mill stands by the river. The river drives the mill."
-    assert "The mill is old." in told
-    assert "Ed Wood" in asked
-    assert asked.endswith("?")
+    assert "The mill is old." in reply
+    assert "Ed Wood" in question
+    assert question.endswith("?")
