@@ -12,9 +12,10 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.indexing.build import BuildReport, build_index
+from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.indexing.import_graph import import_graphrag, import_triples
+from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.lms.engines.embedded import EmbeddedEngine
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Document

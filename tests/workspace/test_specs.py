@@ -194,7 +194,7 @@ def test_a_choice_knows_budget_roles_and_what_must_be_prepared() -> None:
     ],
 )
 def test_an_option_defaults_to_what_the_class_defaults_to(declared: type, program: type) -> None:
-    parameters = inspect.signature(program.__init__).parameters
+    parameters = inspect.signature(vars(program)["__init__"]).parameters
     own = {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
     shared = {name: each.default for name, each in options_of(declared).items() if name in own}
     assert shared

@@ -92,8 +92,8 @@ def _rows(
     else:
         make = {"dense": _encode, "sparse": _store_words, "graph": _build_graph}[system.options["store"]]
         documents = corpora[system.options["corpus"]]
-        seconds, usage = make(run, documents)
-        spent = {**dataclasses.asdict(usage), **memory_mb()}
+        seconds, taken = make(run, documents)
+        spent = {**dataclasses.asdict(taken), **memory_mb()}
         size = sum(count_tokens(document.text) for document in documents)
         yield Row(dataset, name, metrics={"seconds": seconds, "tokens": float(size)}, extra={"usage": spent})
 
