@@ -5,8 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -47,7 +48,8 @@ def kraq(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         assert process.stdout is not None
         yield process, next(line for line in process.stdout if line.startswith("http")).split()[0]
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also workers that a test has stopped, which hold the pipes open
         process.communicate()
 
 
@@ -89,6 +91,7 @@ def test_workers_share_the_limit_on_calls_and_what_they_count_and_end_together(p
             first, second = workers_of(process.pid)
             os.kill(first, signal.SIGSTOP)  # so that the second answers
             assert httpx.post(f"{address}/api/ask", json=QUESTION, timeout=PATIENCE_S).status_code == 200
+            wait_for_metric(address, 'kraq_requests_total{method="POST",route="/api/ask",status="200"} 1.0')
             os.kill(first, signal.SIGCONT)
             os.kill(second, signal.SIGSTOP)
             model.configure(latency_ms=LONG_MS)
@@ -102,6 +105,14 @@ def test_workers_share_the_limit_on_calls_and_what_they_count_and_end_together(p
                 assert "kraq_questions_in_progress 1.0" in counts
                 os.kill(second, signal.SIGCONT)
                 require_ended_by_ctrl_c(process, address, people)
+
+
+def wait_for_metric(address: str, line: str) -> None:
+    """A request is counted after its answer was sent."""
+    until = time.monotonic() + PATIENCE_S
+    while line not in httpx.get(f"{address}/metrics", timeout=PATIENCE_S).text.splitlines():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def workers_of(pid: int) -> list[int]:

@@ -20,7 +20,7 @@ from tests.programs.conftest import Library
 
 QUESTION = "Where is music?"
 # Two pieces of at most 128 tokens: the first is about castles, the second about bridges.
-ACCOUNT = "\n\n".join([" ".join(["The castle is old."] * 24), " ".join(["The bridge is long."] * 24)])
+ACCOUNT = "\n\n".join(" ".join(f"The {what} of {year} is old." for year in range(16)) for what in ("castle", "bridge"))
 
 PIECE = "[[ ## information ## ]]\n"
 
