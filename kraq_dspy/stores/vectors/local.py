@@ -43,7 +43,7 @@ class LocalVectorStore:
     With `apart`, a folder, nothing is written beside `path`: that is for readers who need more than is there. They
     see what is there now, with what was not sealed yet; `keep` is handed each file that they seal.
 
-    From 50,000 points on, `search` compares the 2,000 or more that resemble a vector in its signs (`signs.py`) in place
+    From 50,000 points on, `search` compares the 4,000 or more that resemble a vector in its signs (`signs.py`) in place
     of all; with `exact`, always all.
 
     `language` chooses stop words and stemmer of the BM25 index. Raises EncoderMismatchError when the file holds vectors

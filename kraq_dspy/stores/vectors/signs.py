@@ -26,14 +26,14 @@ Codes = NDArray[np.uint64]
 
 MANY = 50_000
 """Rows from which on their signs are kept. Fewer are compared one by one, which takes some 10 ms at most."""
-KEPT = 2000
+KEPT = 4000
 """Rows that are left to be compared by their vectors, or more (see `Signs.nearby`)."""
 
 _HALF = 3  # words of 64 signs
 _COMPONENTS = (192, 256)  # leading ones that each half of the signs sees
 _SAMPLE = 16_384  # rows that components and bounds are taken from
 _WIDER = 6  # rows that are compared by all signs, for each that is left
-_EACH = 40  # rows that are left, for each one that is asked for
+_EACH = 80  # rows that are left, for each one that is asked for
 _BLOCK = 16_384  # rows that are compared at once, near the processor
 _PROBES = 128  # rows of the sample whose nearest ones are looked for
 _ASKED = 15  # nearest ones, of all rows
@@ -70,7 +70,7 @@ class Signs:
     def nearby(self, vector: Vectors, k: int, mask: Mask | None) -> Rows:
         """Rows of the mask, ascending, among which the `k` nearest to `vector` nearly always are.
 
-        They are 2,000, or 40 for each of `k` where that is more; all of the mask where it has no more.
+        They are 4,000, or 80 for each of `k` where that is more; all of the mask where it has no more.
         """
         n_left = max(KEPT, _EACH * k)
         n_allowed = len(self.rest) if mask is None else int(np.count_nonzero(mask))
