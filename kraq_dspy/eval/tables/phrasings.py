@@ -15,6 +15,7 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress
+from kraq_dspy.programs.kraq.question_text import MARKS
 from kraq_dspy.signatures import RephraseQuestion
 
 SHORT = 30
@@ -23,7 +24,6 @@ SHORT = 30
 LIMITS = {"free": 0, "short": SHORT}
 ORIGINAL = "original"
 KINDS = (ORIGINAL, *LIMITS)
-MARKS = ("?", "？", "؟")
 
 
 class Phrasings:

@@ -1,6 +1,5 @@
 """Says what a community is about, and asks the question that stands for it (KRAQ, stages 4 and 5)."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -8,18 +7,13 @@ import dspy
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
 AGAIN = 2
-_MARKS = ("?", "？", "؟", ";")
-_UP_TO_MARK = re.compile(r".*[?？؟]")
-_LATIN = re.compile(r"[a-z]", re.IGNORECASE)
-_ABOUT_TEXT = re.compile(
-    r"\bthe (?:\w+ )?summar(?:y|ies)\b|\b(?:this|the given) (?:text|article|passage|summary)\b", re.IGNORECASE
-)
-_ECHO = 5  # words of the instructions in a row
+"""How often a model is asked once more for a question that does not stand alone."""
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -84,33 +78,10 @@ def _summary(answer: dspy.Prediction) -> dspy.Prediction:
 async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
     """The first question that stands alone; else the first with a question mark, or what was written first."""
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
-    questions: list[dspy.Prediction] = []
+    questions: list[str] = []
     for config in ({}, *({"temperature": 1.0, "rollout_id": number} for number in range(1, AGAIN + 1))):
-        questions.append(_question(await call(step, **inputs, **({"config": config} if config else {}))))
-        if stands_alone(questions[-1].question, instructions):
-            return questions[-1]
-    return next((one for one in questions if one.question.endswith(_MARKS)), questions[0])
-
-
-def stands_alone(question: str, instructions: str) -> bool:
-    """Whether it can be asked by somebody who does not see the text: it has a question mark, where its script does, and
-    does not speak of "the summary" or repeat five words of the instructions."""
-    words, task = _words(question), _words(instructions)
-    repeated = {words[at : at + _ECHO] for at in range(len(words) - _ECHO + 1)}
-    is_echo = any(task[at : at + _ECHO] in repeated for at in range(len(task) - _ECHO + 1))
-    lacks_mark = _LATIN.search(question) is not None and not question.endswith(_MARKS)
-    return bool(words) and not (is_echo or lacks_mark or _ABOUT_TEXT.search(question))
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", text.casefold()))
-
-
-def _question(answer: dspy.Prediction) -> dspy.Prediction:
-    """The first line that ends in a question mark, of any script; else the first that goes on after one, up to it; else
-    the first line."""
-    lines = [line.strip(" \t\"'*-") for line in answer.question.splitlines()]
-    lines = [line for line in lines if line]
-    questions = [line for line in lines if line.endswith(_MARKS)]
-    begun = [begin[0] for line in lines if (begin := _UP_TO_MARK.match(line))]
-    return dspy.Prediction(question=(questions or begun or lines or [""])[0])
+        answer = await call(step, **inputs, **({"config": config} if config else {}))
+        questions.append(question_in(answer.question))
+        if stands_alone(questions[-1], instructions):
+            return dspy.Prediction(question=questions[-1])
+    return dspy.Prediction(question=next((one for one in questions if one.endswith(MARKS)), questions[0]))
