@@ -59,11 +59,8 @@ def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     """
     names = list(names)
     pattern = "|".join(map(re.escape, names))
-    listed = r"[ \t]*(?:\d+\.[ \t]*)?[*_`\"]*"
-    line = re.compile(
-        rf"^[ \t>*_`\"#-]*{listed}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?::|$)[*_`]*",
-        re.MULTILINE | re.IGNORECASE,
-    )
+    begin = r"^[ \t>*_`\"#-]*(?:\d+\.[ \t*_`\"]*)?"
+    line = re.compile(rf"{begin}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?::|$)[*_`]*", re.MULTILINE | re.IGNORECASE)
     places = list(line.finditer(reply))
     if [place[1].casefold() for place in places] != [name.casefold() for name in names]:
         return {}

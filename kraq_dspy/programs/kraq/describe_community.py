@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
@@ -79,8 +80,14 @@ async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
     """The first question that stands alone; else the first with a question mark, or what was written first."""
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     questions: list[str] = []
-    for config in ({}, *({"temperature": 1.0, "rollout_id": number} for number in range(1, AGAIN + 1))):
-        answer = await call(step, **inputs, **({"config": config} if config else {}))
+    for number in range(1 + AGAIN):
+        options = {"config": {"temperature": 1.0, "rollout_id": number}} if number else {}
+        try:
+            answer = await call(step, **inputs, **options)
+        except AdapterParseError:
+            if not questions:
+                raise
+            continue  # there is one that can be read
         questions.append(question_in(answer.question))
         if stands_alone(questions[-1], instructions):
             return dspy.Prediction(question=questions[-1])

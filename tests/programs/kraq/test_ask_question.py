@@ -1,9 +1,12 @@
-"""Which part of a reply is the question."""
+"""A reply gives one question, which stands alone or is asked for again."""
+
+from typing import Any
 
 import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from kraq_dspy.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.kraq.describe_community import AGAIN, AskQuestion
 from kraq_dspy.signatures import GenerateQuestion
 
@@ -74,3 +77,25 @@ def test_the_step_may_be_another_module() -> None:
     ask.generate = dspy.ChainOfThought(GenerateQuestion)  # type: ignore[assignment]
     with dspy.context(lm=DummyLM([{"reasoning": "Two people.", "question": text} for text in ("Ada", "Who met Ada?")])):
         assert ask(summary="Ada met Charles.").question == "Who met Ada?"
+
+
+class ReadableTimes(dspy.Module):
+    """Writes a title so often, and then what nobody can read."""
+
+    def __init__(self, n_readable: int) -> None:
+        super().__init__()
+        self.n_readable = n_readable
+
+    def forward(self, summary: str, config: dict[str, Any] | None = None) -> dspy.Prediction:
+        self.n_readable -= 1
+        if self.n_readable < 0:
+            raise UnreadableReplyError(GenerateQuestion, "[**", {}, ["question: missing"], False)
+        return dspy.Prediction(question="Gut malignancies")
+
+
+def test_a_further_attempt_that_cannot_be_read_loses_nothing() -> None:
+    ask = AskQuestion()
+    ask.generate = ReadableTimes(1)  # type: ignore[assignment]
+    assert ask(summary="Ada met Charles.").question == "Gut malignancies"
+    with pytest.raises(UnreadableReplyError):
+        ask(summary="Ada met Charles.")
