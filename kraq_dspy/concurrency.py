@@ -1,14 +1,37 @@
-"""Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`; runs coroutines."""
+"""Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`; runs coroutines.
+
+A function that must not be called twice for the same thing, as one that loads a model, is `called_once`.
+"""
 
 import asyncio
+import functools
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+class called_once(Generic[Arguments, Result]):  # noqa: N801 (a decorator)
+    """`functools.cache` for what threads ask for together: all but the first wait, and get what it got.
+
+    `functools.cache` calls the function in every thread that comes before the first call has ended.
+    """
+
+    def __init__(self, function: Callable[Arguments, Result]) -> None:
+        cached = functools.cache(function)
+        self._cached: Callable[Arguments, Result] = cached
+        self._lock = threading.Lock()
+        self.cache_clear = cached.cache_clear
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with self._lock:
+            return self._cached(*args, **kwargs)
 
 
 def run_all(work: Callable[[Item], Result], items: Sequence[Item], *, limit: int | None = None) -> list[Result]:

@@ -3,12 +3,13 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.concurrency import as_done, gather_all, run_all
+from kraq_dspy.concurrency import as_done, called_once, gather_all, run_all
 
 
 def test_results_come_in_the_order_of_the_items_although_the_last_ends_first() -> None:
@@ -105,3 +106,25 @@ def test_a_cancelled_caller_cancels_what_is_under_way() -> None:
 
     asyncio.run(main())
     assert sorted(cancelled) == [0, 1, 2]
+
+
+def test_what_is_called_once_is_not_called_by_threads_that_come_meanwhile() -> None:
+    together = threading.Barrier(4)
+    calls: list[str] = []
+
+    @called_once
+    def loaded(name: str) -> list[str]:
+        calls.append(name)
+        time.sleep(0.05)
+        return [name]
+
+    def ask(name: str) -> list[str]:
+        together.wait(timeout=10)
+        return loaded(name)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(ask, ["a", "a", "a", "b"]))
+    assert sorted(calls) == ["a", "b"]
+    assert results[0] is results[1] is results[2]
+    loaded.cache_clear()
+    assert loaded("a") is not results[0]

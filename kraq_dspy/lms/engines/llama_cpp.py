@@ -11,7 +11,6 @@ prompts, enforces JSON schemas, and drops a request when its caller goes away.
 import asyncio
 import ctypes
 import dataclasses
-import functools
 import importlib
 import logging
 import os
@@ -26,6 +25,7 @@ from typing import Any
 
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
+from kraq_dspy.concurrency import called_once
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import AccessPolicy, AsyncLM15Engine, LM15Engine, OpenAIChatCompat, ProviderDefinition
@@ -244,7 +244,7 @@ def llama_engines(settings: RoleSettings) -> tuple[LlamaEngine, AsyncLlamaEngine
     return LlamaEngine(model, adapter), AsyncLlamaEngine(model, adapter)
 
 
-@functools.cache
+@called_once
 def shared_model(file: Path, context: int | None, slots: int | None, threads: int | None) -> LlamaCpp:
     return LlamaCpp(file, context=context, slots=slots, threads=threads)
 

@@ -30,6 +30,7 @@ from dspy.lm15 import (
     response_to_events,
 )
 
+from kraq_dspy.concurrency import called_once
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
@@ -374,7 +375,7 @@ class AsyncTransformersEngine(SharedByCopies):
             yield event
 
 
-@functools.cache
+@called_once
 def shared_engine(name: str) -> TransformersEngine:
     """One engine for all roles that name the same base model, so that its weights are in memory once.
 
