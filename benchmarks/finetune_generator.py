@@ -78,8 +78,8 @@ def _make_pairs(options: argparse.Namespace) -> Path:
     role = RoleSettings(model=options.teacher, api_base=options.api_base)
     for name in SOURCES:
         models = LanguageModels(Settings(roles={"default": role}))
-        made = pairs_from_dataset(load_dataset(name, options.data), file, models, limit=options.limit)
-        print(f"{name}: {made.pairs} pairs, {sum(made.rejected.values())} left out, {made.known} known")
+        report = pairs_from_dataset(load_dataset(name, options.data), file, models, limit=options.limit)
+        print(f"{name}: {report.pairs} pairs, {sum(report.rejected.values())} left out, {report.known} known")
     return file
 
 

@@ -176,10 +176,10 @@ def measure(
 ) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
     """The outcomes of each system, and the threshold of each question source."""
     questions = load(options.data, name, limit=options.limit)
-    made = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
+    index = prepare_index(questions.dataset, options.indexes, settings, embedder, random_questions=True)
     rows: dict[str, list[Outcome]] = {key: [] for key in (ONLINE, RESEEDED, UNASKED, *SOURCES)}
     thresholds: dict[str, float] = {}
-    with Workspace.open(made.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
+    with Workspace.open(index.path, embedder=SentencesOnce(embedder)) as space, dspy.context(adapter=KraqAdapter()):
         chosen = SpeculativeOptions(preset="hotpotqa")
         sizes = chosen.sizes
         seen_from = Remembering(load_instructed_embedder(settings.instructed))

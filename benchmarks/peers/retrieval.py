@@ -46,14 +46,14 @@ def measure(retrieved: Sequence[Mapping[str, Any]], questions: Sequence[Asked]) 
     """Recall of each question by budget, and in all that was retrieved (None); means of what that was. `ms` is the
     median. Raises KeyError where a question was not asked."""
     by_id = {row["question"]: row for row in retrieved}
-    found = [by_id[question.id]["passages"] for question in questions]
-    pairs = list(zip(found, questions, strict=True))
+    passages_by_question = [by_id[question.id]["passages"] for question in questions]
+    pairs = list(zip(passages_by_question, questions, strict=True))
     return {
         "recall": {
             budget: [recall_within(passages, question.facts, budget) for passages, question in pairs]
             for budget in (*BUDGETS, None)
         },
-        "tokens": statistics.mean(sum(map(count_tokens, passages)) for passages in found),
+        "tokens": statistics.mean(sum(map(count_tokens, passages)) for passages in passages_by_question),
         "ms": statistics.median(by_id[question.id]["seconds"] for question in questions) * 1000,
     }
 

@@ -84,9 +84,9 @@ class Bench:
             if not complete.exists():
                 self.run(system, "index", job, folder / "index.log")
                 complete.touch()
-            asked = folder / "questions.jsonl"
-            asked.write_text("".join(json.dumps(asdict(question)) + "\n" for question in questions), "utf-8")
-            _write(job, {**_read(job), "questions": str(asked), "mode": mode, "out": str(kept) + "l"})
+            questions_file = folder / "questions.jsonl"
+            questions_file.write_text("".join(json.dumps(asdict(question)) + "\n" for question in questions), "utf-8")
+            _write(job, {**_read(job), "questions": str(questions_file), "mode": mode, "out": str(kept) + "l"})
             servers.chat.reset()
             self.run(system, "retrieve", job, folder / f"{mode}.log")
             _write(kept, {"calls": servers.chat.stats()["requests"] / len(questions)})

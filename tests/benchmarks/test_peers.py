@@ -1,4 +1,4 @@
-"""What compares this library with its peers, without any of them: the choice of texts, the counting, the tables."""
+"""Tests the comparison with peers without any of them: the choice of texts, the counting, the tables."""
 
 import importlib
 import json

@@ -83,10 +83,10 @@ def embeddings(rows: list[list[float]], encoding: str = "float") -> Reply:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.http.shutdown()
-    made.http.server_close()
+    running = Server()
+    yield running
+    running.http.shutdown()
+    running.http.server_close()
 
 
 def embedder(server: Server, **arguments: Any) -> EndpointEmbedder:
@@ -94,22 +94,22 @@ def embedder(server: Server, **arguments: Any) -> EndpointEmbedder:
 
 
 def test_vectors_come_in_the_order_of_the_texts_and_normalised(server: Server) -> None:
-    made = embedder(server)
+    endpoint = embedder(server)
 
-    vectors = made.encode_passages(["abc", ""])
+    vectors = endpoint.encode_passages(["abc", ""])
 
     np.testing.assert_allclose(vectors, [[0.9486833, 0.31622777], [0.70710677, 0.70710677]], rtol=1e-6)
     assert vectors.dtype == np.float32
-    assert made.dimension == 2
+    assert endpoint.dimension == 2
     assert server.bodies[0]["path"] == "/v1/embeddings"
     assert server.bodies[0]["input"] == ["abc", " "]  # servers refuse an empty text
 
 
 def test_the_dimension_is_asked_for_once(server: Server) -> None:
-    made = embedder(server)
+    endpoint = embedder(server)
 
-    assert (made.dimension, made.dimension) == (2, 2)
-    assert made.encode_queries([]).shape == (0, 2)
+    assert (endpoint.dimension, endpoint.dimension) == (2, 2)
+    assert endpoint.encode_queries([]).shape == (0, 2)
     assert len(server.bodies) == 1
 
 
@@ -133,27 +133,27 @@ def test_many_texts_go_in_batches_a_few_at_a_time(server: Server) -> None:
 def test_prefixes_go_before_queries_and_passages_and_into_the_name(server: Server) -> None:
     settings = EncoderSettings("m", api_base=server.url, query_prefix="query: ", passage_prefix="passage: ")
 
-    made = load_embedder(settings)
-    made.encode_queries(["cat"])
-    made.encode_passages(["cat"])
+    endpoint = load_embedder(settings)
+    endpoint.encode_queries(["cat"])
+    endpoint.encode_passages(["cat"])
 
     assert [body["input"] for body in server.bodies] == [["query: cat"], ["passage: cat"]]
-    assert made.name == "m at an endpoint query='query: ' passage='passage: '"
+    assert endpoint.name == "m at an endpoint query='query: ' passage='passage: '"
 
 
 def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "secret")
-    made = load_embedder(EncoderSettings("m", api_base=server.url, api_key_env="MY_KEY"))
+    endpoint = load_embedder(EncoderSettings("m", api_base=server.url, api_key_env="MY_KEY"))
     monkeypatch.delenv("MY_KEY")
     without = load_embedder(EncoderSettings("m", api_base=server.url, api_key_env="MY_KEY"))
 
-    made.encode_queries(["x"])
+    endpoint.encode_queries(["x"])
     without.encode_queries(["x"])
 
     assert server.keys == ["Bearer secret", None]
-    assert "secret" not in repr(made) + made.name
+    assert "secret" not in repr(endpoint) + endpoint.name
 
 
 def test_a_server_that_knows_no_base64_is_asked_for_numbers(server: Server) -> None:
@@ -163,10 +163,10 @@ def test_a_server_that_knows_no_base64_is_asked_for_numbers(server: Server) -> N
         return lengths(body)
 
     server.answer = picky
-    made = embedder(server)
+    endpoint = embedder(server)
 
-    assert made.encode_queries(["abc"]).shape == (1, 2)
-    made.encode_queries(["abc"])
+    assert endpoint.encode_queries(["abc"]).shape == (1, 2)
+    endpoint.encode_queries(["abc"])
     assert [body["encoding_format"] for body in server.bodies] == ["base64", "float", "float"]
 
 
@@ -246,12 +246,12 @@ def test_an_answer_that_is_no_set_of_embeddings_is_an_error(server: Server, repl
 
 
 def test_a_dimension_that_changes_is_an_error(server: Server) -> None:
-    made = embedder(server)
-    made.encode_queries(["a"])
+    endpoint = embedder(server)
+    endpoint.encode_queries(["a"])
     server.answer = lambda body: embeddings([[1.0, 2.0, 3.0]])
 
     with pytest.raises(ModelError, match=r"embeddings of \[3\] numbers, not 2"):
-        made.encode_queries(["a"])
+        endpoint.encode_queries(["a"])
 
 
 def test_one_batch_that_fails_fails_the_whole(server: Server) -> None:
@@ -265,10 +265,10 @@ def test_a_server_that_is_not_there_is_named() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    made = EndpointEmbedder("m", f"http://127.0.0.1:{port}/v1", backoff=Backoff(1, first_s=0.001))
+    endpoint = EndpointEmbedder("m", f"http://127.0.0.1:{port}/v1", backoff=Backoff(1, first_s=0.001))
 
     with pytest.raises(ModelError, match=rf"127.0.0.1:{port}/v1/embeddings did not embed.*cannot be reached"):
-        _ = made.dimension
+        _ = endpoint.dimension
 
 
 def test_one_text_instead_of_a_list_is_refused(server: Server) -> None:
@@ -277,21 +277,21 @@ def test_one_text_instead_of_a_list_is_refused(server: Server) -> None:
 
 
 def test_a_copied_program_shares_its_embedder(server: Server) -> None:
-    made = embedder(server)
+    endpoint = embedder(server)
 
-    assert copy.deepcopy([made])[0] is made
+    assert copy.deepcopy([endpoint])[0] is endpoint
 
 
 def test_a_faulty_server_embeds_a_corpus_in_the_end() -> None:
     with stand_in(rate_429=0.2, retry_after=0.01, embed_latency_ms=20) as server:
-        made = load_embedder(EncoderSettings("fake-embed", api_base=server.url, batch_size=20))
+        endpoint = load_embedder(EncoderSettings("fake-embed", api_base=server.url, batch_size=20))
         texts = [f"passage {i} about topic {i % 7}" for i in range(1000)]
 
-        vectors = made.encode_passages(texts)
+        vectors = endpoint.encode_passages(texts)
 
-        again = made.encode_passages(texts[777:778])[0]
+        again = endpoint.encode_passages(texts[777:778])[0]
         stats = server.stats()
-    assert vectors.shape == (1000, made.dimension) == (1000, 384)
+    assert vectors.shape == (1000, endpoint.dimension) == (1000, 384)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     np.testing.assert_array_equal(again, vectors[777])
     assert stats["faults"]["embed_429"] > 0

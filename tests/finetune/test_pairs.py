@@ -63,8 +63,8 @@ def models(model: str = "embedded", **settings: Any) -> LanguageModels:
 
 def test_pairs_have_their_provenance_and_leaks_are_left_out_with_the_reason(dataset: Dataset, tmp_path: Path) -> None:
     out = tmp_path / "pairs.jsonl"
-    made = pairs_from_dataset(dataset, out, models())
-    assert (made.pairs, sum(made.rejected.values()), made.known) == (1, 1, 0)
+    report = pairs_from_dataset(dataset, out, models())
+    assert (report.pairs, sum(report.rejected.values()), report.known) == (1, 1, 0)
     [pair] = read_pairs(out)
     assert pair.inputs["summary"].startswith("Ada Lovelace and London\nAda Lovelace lived in London.")
     assert pair.outputs == {"question": "What did Lovelace write about?"}
@@ -127,9 +127,9 @@ def test_an_index_gives_its_summaries_with_the_nearest_reference_questions(tmp_p
     questions = ["Which machine did Lovelace and Babbage think of?", "How do whales sleep?"]
     with Index.open(tmp_path / "x.kraq") as index:
         embedder = load_embedder(index.manifest.settings.encoder)
-        made = pairs_from_index(index, questions, embedder, out, source="made")
+        first = pairs_from_index(index, questions, embedder, out, source="made")
         again = pairs_from_index(index, questions, embedder, out, source="made")
-    assert (made.pairs, again.pairs, again.known) == (1, 0, 1)
+    assert (first.pairs, again.pairs, again.known) == (1, 0, 1)
     [pair] = read_pairs(out)
     assert pair.outputs["question"] == questions[0]
     assert "Lovelace" in pair.inputs["summary"]

@@ -1,4 +1,4 @@
-"""Which model and which adapter a program's steps ask: the nearest that somebody named."""
+"""A program's steps ask the nearest model and adapter that somebody named."""
 
 import asyncio
 import logging

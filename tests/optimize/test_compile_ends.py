@@ -1,4 +1,4 @@
-"""What ends a compile before it is done: budgets, servers that go down, metrics and replies that cannot be used."""
+"""Budgets, servers that go down, metrics and replies that cannot be used end a compile before it is done."""
 
 from collections.abc import Callable
 from pathlib import Path

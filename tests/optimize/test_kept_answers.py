@@ -1,4 +1,4 @@
-"""What was paid for is not paid again: after a kill, a crash, and beside another process."""
+"""Answers that were paid for are not paid again: after a kill, a crash, and beside another process."""
 
 import json
 import os

@@ -13,9 +13,9 @@ def demo(thing: str) -> dspy.Example:
 
 @pytest.fixture
 def predictor(keyword_embedder: type[KeywordEmbedder]) -> dspy.Predict:
-    made = FittingPredict(GenerateQuestion, shorten="summary")
-    near(made, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
-    return made
+    predict = FittingPredict(GenerateQuestion, shorten="summary")
+    near(predict, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
+    return predict
 
 
 def asked(predictor: dspy.Predict, summary: str) -> list[str]:
@@ -51,6 +51,6 @@ def test_the_model_sees_the_chosen_ones_alone(predictor: dspy.Predict) -> None:
 
 
 def test_no_demonstration_is_no_error(keyword_embedder: type[KeywordEmbedder]) -> None:
-    made = dspy.Predict(GenerateQuestion)
-    near(made, [], 2, keyword_embedder("cat"))
-    assert made.chosen({"summary": "A cat."}) == []
+    predict = dspy.Predict(GenerateQuestion)
+    near(predict, [], 2, keyword_embedder("cat"))
+    assert predict.chosen({"summary": "A cat."}) == []

@@ -1,4 +1,4 @@
-"""What this library relies on in vLLM, asked of the real server and compared with the engine of this process.
+"""Asks a real vLLM server for what this library relies on, and compares it with the engine of this process.
 
 The tiny model cannot follow DSPy's format, so a plain adapter takes its words as they come.
 """

@@ -49,9 +49,9 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 
 def store(index: Index, encoder_name: str = "lengths") -> None:
-    made = InstructedStore.create(index.path / INSTRUCTED, encoder_name=encoder_name, dimension=2)
-    made.add([InstructedRow(QUESTION.id, (content_id("c"),), np.array([[1, 0]], dtype=np.float32))])
-    made.close()
+    store = InstructedStore.create(index.path / INSTRUCTED, encoder_name=encoder_name, dimension=2)
+    store.add([InstructedRow(QUESTION.id, (content_id("c"),), np.array([[1, 0]], dtype=np.float32))])
+    store.close()
 
 
 def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:

@@ -185,8 +185,8 @@ def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(buil
 
 def test_a_retriever_is_of_the_class_that_its_spec_says(built: Path) -> None:
     with Workspace.open(built) as space:
-        made = {name: type(space.retriever(name)).__name__ for name in RETRIEVERS.own if name != "cross-encoder"}
-    assert made == {name: RETRIEVERS[name].class_name for name in made}
+        classes = {name: type(space.retriever(name)).__name__ for name in RETRIEVERS.own if name != "cross-encoder"}
+    assert classes == {name: RETRIEVERS[name].class_name for name in classes}
 
 
 def test_a_question_costs_the_calls_that_the_guide_says(built: Path) -> None:

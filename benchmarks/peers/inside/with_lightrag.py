@@ -64,8 +64,8 @@ async def retrieve(job: dict[str, Any]) -> None:
     rag = await opened(job)
 
     async def passages(question: str) -> Passages:
-        found = await rag.aquery_data(question, param=QueryParam(mode=job["mode"], enable_rerank=False))
-        return [chunk["content"] for chunk in found.get("data", {}).get("chunks", [])]
+        answer = await rag.aquery_data(question, param=QueryParam(mode=job["mode"], enable_rerank=False))
+        return [chunk["content"] for chunk in answer.get("data", {}).get("chunks", [])]
 
     await awrite_passages(job, passages)
     await rag.finalize_storages()

@@ -172,7 +172,7 @@ def _share_found(sample: Vectors, codes: Codes, n_rows: int) -> float:
     left as of all `n_rows`."""
     part = len(sample) / n_rows
     k, n_left = max(1, round(_ASKED * part)), max(2, round(KEPT * part))
-    found = 0
+    n_common = 0
     probes = range(min(_PROBES, len(sample)))
     for probe in probes:
         cosines = sample @ sample[probe]
@@ -182,8 +182,8 @@ def _share_found(sample: Vectors, codes: Codes, n_rows: int) -> float:
         by_half[probe] = len(codes[probe]) * 64
         some = np.argsort(by_half, kind="stable")[: _WIDER * n_left]
         left = some[np.argsort(_sum(differ[some].T), kind="stable")[:n_left]]
-        found += len(np.intersect1d(np.argsort(-cosines)[:k], left))
-    return found / (k * len(probes))
+        n_common += len(np.intersect1d(np.argsort(-cosines)[:k], left))
+    return n_common / (k * len(probes))
 
 
 def _turned(n_components: int, n_planes: int, chance: np.random.Generator) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Which data set, and which of its questions."""
+"""A table's data sets are found by name, and its questions are the ones that were asked for."""
 
 from pathlib import Path
 

@@ -56,20 +56,20 @@ def test_another_generator_asks_for_nothing_but_the_questions(tmp_path: Path, re
     with stand_in(latency_ms=0) as server:
         tuned = RoleSettings(model="openai/tuned", api_base=server.url)
         other = dataclasses.replace(settings, roles={"default": RoleSettings(), "generator": tuned})
-        made = prepare_index(poets(), tmp_path, other, embedder)
-    assert made.path != base.path
-    assert made.report is not None
-    assert set(made.report.usage) == {"ask"}
-    with Index.open(made.path) as index:
+        prepared_index = prepare_index(poets(), tmp_path, other, embedder)
+    assert prepared_index.path != base.path
+    assert prepared_index.report is not None
+    assert set(prepared_index.report.usage) == {"ask"}
+    with Index.open(prepared_index.path) as index:
         assert {question.model for question in index.questions(source="kraq")} == {"openai/tuned"}
 
 
 def test_given_triples_are_not_extracted_anew(tmp_path: Path, ready: tuple[Settings, Embedder]) -> None:
     triples = (PassageTriples("ada", ("Ada", "Engine"), (("Ada", "wrote about", "Engine"),)),)
-    made = prepare_index(poets(triples=triples), tmp_path, *ready)
-    assert made.report is not None
-    assert "extract" not in made.report.usage
-    with Index.open(made.path) as index:
+    prepared_index = prepare_index(poets(triples=triples), tmp_path, *ready)
+    assert prepared_index.report is not None
+    assert "extract" not in prepared_index.report.usage
+    with Index.open(prepared_index.path) as index:
         assert index.counts()["entities"] == 2
 
 

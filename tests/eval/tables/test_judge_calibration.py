@@ -52,8 +52,8 @@ def test_labels_made_from_gold_answers_are_half_right_and_half_wrong() -> None:
         Example(str(number), f"Capital of {number}?", answers)
         for number, answers in enumerate([("Oslo", "Christiania"), ("Paris",), ("yes",), ()])
     )
-    made = made_from(ExampleSet(Dataset("d", (), examples), examples, 0))
-    assert {(each.answered.id, each.answered.answer, each.right) for each in made} == {
+    labelled = made_from(ExampleSet(Dataset("d", (), examples), examples, 0))
+    assert {(each.answered.id, each.answered.answer, each.right) for each in labelled} == {
         ("0/right", "Christiania", True),
         ("0/wrong", "Paris", False),
         ("1/right", "Paris", True),

@@ -110,9 +110,9 @@ def test_a_folder_without_a_run_says_how_to_make_one(tmp_path: Path) -> None:
 
 def test_runs_of_different_tables_are_not_mixed(tmp_path: Path) -> None:
     for name, title in (("a", "A table"), ("b", "Another")):
-        made = header()
-        made = RunHeader(title, "d", {}, {}, {}, extra={"table": {**made.extra["table"], "title": title}})
-        writer = RowWriter(tmp_path / name, made)
+        head = header()
+        head = RunHeader(title, "d", {}, {}, {}, extra={"table": {**head.extra["table"], "title": title}})
+        writer = RowWriter(tmp_path / name, head)
         writer.write(rows("old", [1.0])[0])
     with pytest.raises(EvaluationError, match="different tables"):
         summarise(find_runs(tmp_path))

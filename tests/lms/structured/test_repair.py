@@ -1,4 +1,4 @@
-"""What models write, and what is read from it."""
+"""Faulty replies of models are read as far as they hold what was asked for."""
 
 import enum
 from typing import Literal

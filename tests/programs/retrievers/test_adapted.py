@@ -1,4 +1,4 @@
-"""What else than a retriever may stand for one: functions, DSPy's own, lists of texts."""
+"""Functions, DSPy's own retrievers and lists of texts may stand for a retriever."""
 
 import asyncio
 import copy

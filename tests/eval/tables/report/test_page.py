@@ -59,8 +59,8 @@ def summary(kind: str = "answers") -> Summary:
                 )
             )
         rows.append(Row("q12", system, failure=EVIL))
-    made = RunHeader("t", f"set {EVIL}", {}, {"seed": 0}, {"answerer": EVIL}, extra={"table": table, "asked": 13})
-    return Summary(table["title"], kind, (summarise_run(made, rows),))
+    heading = RunHeader("t", f"set {EVIL}", {}, {"seed": 0}, {"answerer": EVIL}, extra={"table": table, "asked": 13})
+    return Summary(table["title"], kind, (summarise_run(heading, rows),))
 
 
 class Tags(HTMLParser):
