@@ -10,6 +10,9 @@ from dspy.lm15 import InvalidRequestError
 
 from kraq_dspy.lms.engines.transformers_files import import_extra
 
+# Free white space is where small models lose themselves; without the usual spaces they write empty lists.
+_SPACES = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
 
 def can_hold_to_schemas() -> bool:
     """Whether llguidance, which does it, is installed."""
@@ -31,8 +34,7 @@ class SchemaGrammars:
         """For one reply. Raises InvalidRequestError for a schema that llguidance does not know how to follow."""
         grammars = self._llguidance.LLMatcher
         schema = json.dumps(response_format.get("schema", {"type": "object"}))
-        # Free white space is where small models lose themselves.
-        grammar = grammars.grammar_from_json_schema(schema, overrides={"whitespace_flexible": False})
+        grammar = grammars.grammar_from_json_schema(schema, overrides=_SPACES)
         fault = grammars.validate_grammar(grammar, self._tokens)
         if fault:
             raise InvalidRequestError(f"The JSON schema cannot be followed: {fault}")
