@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -329,3 +330,21 @@ def test_a_role_may_name_a_model_of_this_process_and_an_adapter(
     assert "Loading" not in capfd.readouterr().err
     base.engine.inner.close()
     shared_engine.cache_clear()
+
+
+def test_threads_that_ask_for_a_model_together_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+
+    def slowly(name: str, **_: Any) -> object:
+        loads.append(name)
+        time.sleep(0.05)
+        return object()
+
+    monkeypatch.setattr("kraq_dspy.lms.engines.transformers_engine.TransformersEngine", slowly)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            engines = list(pool.map(shared_engine, ["a model"] * 4))
+    finally:
+        shared_engine.cache_clear()
+    assert loads == ["a model"]
+    assert len(set(map(id, engines))) == 1
