@@ -79,7 +79,7 @@ class ExtractSettings:
     preset: Annotated[str, OneOf(("auto", "full", "small"))] = "auto"
     """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
     the passage's own sentences then describe ("small"). "auto" takes "small" where the extractor's name says that it
-    has less than a billion parameters."""
+    has less than two billion parameters."""
     gleanings: Annotated[int, Field(ge=0)] = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True

@@ -88,7 +88,8 @@ def test_the_size_of_a_model_is_read_from_its_name(model: str, size: float | Non
     ("preset", "model", "program"),
     [
         ("auto", "gguf/qwen2.5-coder-0.5b.gguf", ExtractNames),
-        ("auto", "gguf/qwen2.5-coder-1.5b.gguf", ExtractGraph),
+        ("auto", "gguf/qwen2.5-coder-1.5b.gguf", ExtractNames),
+        ("auto", "gguf/qwen2.5-3b-instruct.gguf", ExtractGraph),
         ("auto", "openai/gpt-4o", ExtractGraph),
         ("small", "openai/gpt-4o", ExtractNames),
         ("full", "gguf/qwen2.5-coder-0.5b.gguf", ExtractGraph),
