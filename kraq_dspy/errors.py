@@ -1,8 +1,10 @@
 """Shows the whole error tree on one page. Every message says what is wrong, what was expected and what to do next."""
 
 import difflib
+import importlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class KraqError(Exception):
@@ -106,6 +108,12 @@ def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(package, extra, purpose) from error
+
+
+def import_extra(package: str, extra: str, purpose: str) -> Any:
+    """A module of an optional package. Raises MissingExtraError."""
+    with needs(package, extra, purpose):
+        return importlib.import_module(package)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ FLOORS = (
     "lazy",
     "validation",
     "concurrency",
+    "both_ways",
     "copies",
     "dspy_internals",
     "ports",

@@ -17,11 +17,11 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.catalogue.failures import failure_of
 from kraq_dspy.catalogue.near_miss import contradiction
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure, raise_if_final
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.state import SavableModule

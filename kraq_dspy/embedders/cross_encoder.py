@@ -8,6 +8,7 @@ from typing import Any
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.device import device_named
+from kraq_dspy.embedders.model_folder import quiet_transformers
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Hit
@@ -27,8 +28,6 @@ class CrossEncoderReranker(SharedByCopies):
         try:
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-            from kraq_dspy.embedders.torch_encoder import quiet_transformers
         except ImportError as error:
             raise MissingExtraError(error.name or "transformers", "embedded", "A cross-encoder") from error
         folder = Path(model).expanduser()

@@ -125,6 +125,22 @@ def read_model_folder(path: Path) -> ModelFolder:
 
 
 @contextmanager
+def quiet_transformers(*, reports: bool = False) -> Iterator[None]:
+    """Without progress bars and, unless `reports`, without its reports of weights that a model does without."""
+    console = importlib.import_module("transformers.utils.logging")
+    bars, level = console.is_progress_bar_enabled(), console.get_verbosity()
+    console.disable_progress_bar()
+    if not reports:
+        console.set_verbosity_error()
+    try:
+        yield
+    finally:
+        console.set_verbosity(level)
+        if bars:
+            console.enable_progress_bar()
+
+
+@contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
     try:
         yield

@@ -4,8 +4,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from kraq_dspy.embedders import bert
 from kraq_dspy.embedders.bert_folder import Tokenize, fast_tokenizer, is_plain_bert
-from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors
+from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors, quiet_transformers
 from kraq_dspy.errors import needs
 from kraq_dspy.ports import Vectors
 
@@ -170,20 +169,3 @@ def _free_cores() -> int:
     """No more than torch itself would take, which heeds OMP_NUM_THREADS, nor than this process may run on."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(torch.get_num_threads(), allowed)
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Without progress bars and reports of unused weights."""
-    from transformers.utils import logging
-
-    reports: Any = logging  # partly untyped
-    bars, level = reports.is_progress_bar_enabled(), reports.get_verbosity()
-    reports.disable_progress_bar()
-    reports.set_verbosity_error()
-    try:
-        yield
-    finally:
-        reports.set_verbosity(level)
-        if bars:
-            reports.enable_progress_bar()

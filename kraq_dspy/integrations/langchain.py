@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.errors import needs
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit
 

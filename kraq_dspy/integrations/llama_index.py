@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.errors import needs
 from kraq_dspy.ports import Filters, RetrieverLike
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.records import Hit
 

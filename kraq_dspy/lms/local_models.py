@@ -5,9 +5,7 @@
 Every file is compared with the SHA-256 that its makers published before it is used.
 """
 
-import difflib
 import hashlib
-import importlib
 import os
 import shutil
 import subprocess
@@ -18,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError, did_you_mean, import_extra
+from kraq_dspy.files import replaced
 
 HUB = "hf:"
 _BLOCK = 1 << 20
@@ -95,17 +94,18 @@ def local_file(name: str) -> Path:
         return kept
     if name in MODELS:
         raise ModelError(f"The model {name!r} is not here yet: bring it with `kraq lm get {name}`.")
-    near = difflib.get_close_matches(name, MODELS, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Known by name: {', '.join(MODELS)}."
-    raise ModelError(f"{name!r} is neither a GGUF file nor a model that is known by name. {hint}")
+    raise ModelError(
+        f"{name!r} is neither a GGUF file nor a model that is known by name{did_you_mean(name, MODELS)}. Known by name: "
+        f"{', '.join(MODELS)}."
+    )
 
 
 def known_model(name: str) -> LocalModel:
     """Raises ModelError for a name that is not in `MODELS`."""
     if name not in MODELS:
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ModelError(f"There is no model {name!r} to bring; known: {', '.join(MODELS)}.{hint}")
+        raise ModelError(
+            f"There is no model {name!r} to bring{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
+        )
     return MODELS[name]
 
 
@@ -138,12 +138,10 @@ def get_model(model: LocalModel, folder: Path | None = None, *, source: Path | N
 def _place(target: Path, write: Callable[[Path], object]) -> None:
     """Whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
     try:
-        write(part)
-        part.replace(target)
+        with replaced(target) as draft:
+            write(draft)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ModelError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
 
 
@@ -168,10 +166,7 @@ def _from_hub(place: str, folder: Path | None) -> Path:
     repo, _, file = place.rpartition("/")
     if repo.count("/") != 1 or not file.endswith(".gguf"):
         raise ModelError(f"{HUB}{place!r} names no file of the hub; expected {HUB}ORG/REPO/FILE.gguf.")
-    try:
-        hub = importlib.import_module("huggingface_hub")
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "local", "A model of the hub") from None
+    hub = import_extra("huggingface_hub", "local", "A model of the hub")
     try:
         return Path(hub.hf_hub_download(repo, file, local_dir=None if folder is None else str(folder)))
     except Exception as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.catalogue.search import NO_MATCH, numbered
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
@@ -16,7 +17,6 @@ from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames

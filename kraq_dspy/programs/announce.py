@@ -8,7 +8,7 @@ from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 from dspy.streaming import StatusMessage, StreamListener
 
-from kraq_dspy.programs.both_ways import is_blocking
+from kraq_dspy.both_ways import is_blocking
 
 _audience: ContextVar[tuple[Any, EventLoopToken | None] | None] = ContextVar("kraq_dspy_audience", default=None)
 """The stream of the program at work, and the loop that it belongs to where the program runs in threads."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever

@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 from dspy import ContextWindowExceededError
 
-from kraq_dspy.programs.both_ways import blocking, is_blocking
+from kraq_dspy.both_ways import blocking, is_blocking
 
 logger = logging.getLogger(__name__)
 

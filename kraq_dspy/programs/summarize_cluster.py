@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import SummarizePassages

@@ -2,9 +2,9 @@
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.adapted import as_retriever

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
+from kraq_dspy.both_ways import call
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.sources import present_sources
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
@@ -24,7 +25,6 @@ from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.prepare.sentences import sentence_vectors
 from kraq_dspy.programs.announce import answer_listeners
-from kraq_dspy.programs.both_ways import call
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question

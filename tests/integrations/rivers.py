@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import dspy
 
+from kraq_dspy.both_ways import blocking
 from kraq_dspy.ports import Filters
-from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches
 from kraq_dspy.records import Chunk, Hit
 

@@ -73,11 +73,11 @@ def test_a_known_name_is_the_file_that_was_brought(tiny: LocalModel, cache: Path
     cache.mkdir()
     (cache / "smollm2-135m.gguf").write_bytes(WEIGHTS)
     assert local_file("smollm2-135m") == cache / "smollm2-135m.gguf"
-    with pytest.raises(ModelError, match="Did you mean 'smollm2-135m'"):
+    with pytest.raises(ModelError, match="did you mean 'smollm2-135m'"):
         local_file("smollm-135m")
     with pytest.raises(ModelError, match="expected hf:ORG/REPO"):
         local_file("hf:model.gguf")
-    with pytest.raises(ModelError, match=r"Did you mean 'qwen2.5-coder-0.5b'"):
+    with pytest.raises(ModelError, match=r"did you mean 'qwen2.5-coder-0.5b'"):
         known_model("qwen2.5-coder-0.5")
 
 

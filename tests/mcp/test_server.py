@@ -214,7 +214,7 @@ def test_places_of_this_machine_are_cut_out_of_messages() -> None:
 
 NOISY = """
 import os, sys
-from kraq_dspy.programs.both_ways import blocking
+from kraq_dspy.both_ways import blocking
 from kraq_dspy.programs.traditional_rag import TraditionalRAG
 from kraq_dspy.workspace.specs import NoOptions, ProgramSpec
 from kraq_dspy.workspace.programs import PROGRAMS

@@ -1,7 +1,5 @@
 """Turns token sequences into one vector each by a transformer, in batches of similar length."""
 
-import importlib
-import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,11 +9,18 @@ import numpy as np
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.device import device_named
-from kraq_dspy.embedders.model_folder import packaged_folder, read_model_folder, weights_fingerprint, weights_place
-from kraq_dspy.errors import ModelError, needs
+from kraq_dspy.embedders.model_folder import (
+    packaged_folder,
+    quiet_transformers,
+    read_model_folder,
+    weights_fingerprint,
+    weights_place,
+)
+from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.ports import Vectors
 
 PACKAGED = "minilm"
+_NEEDED = "embedded", "Embedding passages as seen from a question"  # the extra, and what for
 
 Pool = Callable[[Any, Any, Any], Any]
 """(last hidden layer `[batch, tokens, dim]`, attention mask and token ids `[batch, tokens]`) -> `[batch, dim]`."""
@@ -40,29 +45,22 @@ class Transformer(SharedByCopies):
         layers: int | None = None,
         **tokenizer_options: Any,
     ) -> None:
-        torch, transformers = _import("torch"), _import("transformers")
-        console = _import("transformers.utils.logging")
-        verbosity, talkative = console.get_verbosity(), console.is_progress_bar_enabled()
+        torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
         folder, place = (str(packaged_folder()), {}) if name == PACKAGED else weights_place(name)
         shallow = {} if layers is None else {"num_hidden_layers": layers}
         if threads is not None:
             torch.set_num_threads(threads)
-        console.disable_progress_bar()
-        console.set_verbosity_error()  # The load report lists heads that an encoder does without.
         try:
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
-            loader = getattr(transformers, model_class)
-            model, report = loader.from_pretrained(
-                folder, dtype=getattr(torch, dtype), output_loading_info=True, **place, **shallow
-            )
+            with quiet_transformers():  # its report lists heads that an encoder does without
+                self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
+                loader = getattr(transformers, model_class)
+                model, report = loader.from_pretrained(
+                    folder, dtype=getattr(torch, dtype), output_loading_info=True, **place, **shallow
+                )
         except (OSError, ValueError) as error:
             raise ModelError(
                 f"The instructed encoder {name!r} cannot be loaded: {error} Give a folder with its files, or 'minilm'."
             ) from error
-        finally:
-            console.set_verbosity(verbosity)
-            if talkative:
-                console.enable_progress_bar()
         lacking = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
         if lacking:
             raise ModelError(f"{name!r} lacks weights of a {model_class}: {', '.join(lacking[:3])}. Is it an encoder?")
@@ -79,7 +77,7 @@ class Transformer(SharedByCopies):
     @staticmethod
     def depth(name: str) -> int:
         """How many layers the model has. Raises ModelError as the constructor does."""
-        transformers = _import("transformers")
+        transformers = import_extra("transformers", *_NEEDED)
         folder, place = weights_place(name)
         try:
             return int(transformers.AutoConfig.from_pretrained(folder, **place).num_hidden_layers)
@@ -124,8 +122,3 @@ def mean(hidden: Any, mask: Any, ids: Any) -> Any:
 def last(hidden: Any, mask: Any, ids: Any) -> Any:
     """The last token; padding is on the left."""
     return hidden[:, -1]
-
-
-def _import(package: str) -> Any:
-    with needs(package, "embedded", "Embedding passages as seen from a question"):
-        return importlib.import_module(package)

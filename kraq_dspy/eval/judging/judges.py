@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.concurrency import run_all
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Failure
 from kraq_dspy.signatures.judging.grade_answer import GradeAnswer

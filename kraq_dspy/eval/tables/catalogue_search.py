@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
+from kraq_dspy.both_ways import blocking
 from kraq_dspy.catalogue.search import QASearch
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import Catalogue, NewEntry
@@ -38,7 +39,6 @@ from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,11 +19,12 @@ from typing import Any, Protocol
 from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy.backoff import Backoff
+from kraq_dspy.both_ways import each, run
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
-from kraq_dspy.lms.adapter_name import GGUF
+from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
@@ -40,10 +41,6 @@ class Inner(Protocol):
     """One attempt at one request. Raises lm15 errors."""
 
     def complete(self, request: Request) -> Response: ...
-
-
-class AsyncInner(Protocol):
-    async def complete(self, request: Request) -> Response: ...
 
 
 class CallLedger:
@@ -120,92 +117,104 @@ class _JournalledCall:
     answer: Response | None = None
 
 
-class _SavedByRole(SharedByCopies):
-    """Engines are saved as their role's settings, which hold no secret, and made anew from them."""
+class _JournallingEngine(SharedByCopies):
+    """What both engines of a model are: they differ in how they make one attempt, and in how they wait for the next.
+
+    Saved as its role's settings, which hold no secret, and made anew from them.
+    """
 
     supports_function_calling = False
     supports_reasoning = False
     supports_response_schema = False
     supported_params = SUPPORTED_PARAMS
-    ledger: CallLedger
+
+    def __init__(self, inner: Any, ledger: CallLedger) -> None:
+        """`inner` makes one attempt at one request and raises lm15 errors: `complete` and, where it can, `stream`."""
+        self.inner = inner
+        self.ledger = ledger
 
     def dump_state(self) -> dict[str, Any]:
         return dataclasses.asdict(self.ledger.settings)
 
+    async def _complete(self, entry: _JournalledCall, request: Request) -> Response:
+        if entry.answer is not None:
+            return entry.answer
+        with self.ledger.paying(entry, request) as call:
+            [response] = [response async for response in self._asked(request, streamed=False)]
+            return self.ledger.settle(entry, call, request, response)
 
-class Engine(_SavedByRole):
+    async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        entry = self.ledger.open(request)
+        if entry.answer is not None or not hasattr(self.inner, "stream"):
+            for event in response_to_events(await self._complete(entry, request)):
+                yield event
+            return
+        with self.ledger.paying(entry, request) as call:
+            written = StreamAccumulator(request)
+            async for event in self._asked(request, streamed=True):
+                written.push(event := _named(event, request))
+                if event.type == "end":
+                    self.ledger.settle(entry, call, request, written.response())
+                yield event
+
+    async def _asked(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The parts of an answer, from the first attempt that gives one.
+
+        Once a part went out it cannot be taken back: from there on a fault is final.
+        """
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
+            begun = False
+            try:
+                async for part in self._attempt(request, streamed=streamed):
+                    begun = True
+                    yield part
+                return
+            except LM15Error as error:
+                if begun:
+                    raise self.ledger.final(error) from error
+                await self._pause(self.ledger.wait_after(error, attempt))
+
+    def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The events of a stream, or the response as the only part."""
+        raise NotImplementedError
+
+    async def _pause(self, seconds: float) -> None:
+        raise NotImplementedError
+
+
+class Engine(_JournallingEngine):
     """For `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
-
-    def __init__(self, inner: Inner, ledger: CallLedger) -> None:
-        self.inner = inner
-        self.ledger = ledger
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "Engine":
         return engines(RoleSettings(**state))[0]
 
     def complete(self, request: Request) -> Response:
-        return self._complete(self.ledger.open(request), request)
+        return run(self._complete(self.ledger.open(request), request))
 
     def stream(self, request: Request) -> Iterator[Any]:
         """Events as the model writes them; the whole answer as one stream where it is known, or `inner` cannot stream.
 
         An answer is kept and counted once it is complete.
         """
-        entry = self.ledger.open(request)
-        if entry.answer is not None or not hasattr(self.inner, "stream"):
-            yield from response_to_events(self._complete(entry, request))
-            return
-        with self.ledger.paying(entry, request) as call:
-            written = StreamAccumulator(request)
-            for event in self._events(request):
-                written.push(event := _named(event, request))
-                if event.type == "end":
-                    self.ledger.settle(entry, call, request, written.response())
-                yield event
+        return each(self._stream(request))
 
     def close(self) -> None:
         close = getattr(self.inner, "close", None)
         if close is not None:
             close()
 
-    def _complete(self, entry: "_JournalledCall", request: Request) -> Response:
-        if entry.answer is not None:
-            return entry.answer
-        with self.ledger.paying(entry, request) as call:
-            return self.ledger.settle(entry, call, request, self._ask(request))
+    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        for part in self.inner.stream(request) if streamed else [self.inner.complete(request)]:
+            yield part
 
-    def _ask(self, request: Request) -> Response:
-        for attempt in range(self.ledger.backoff.retries + 1):
-            self.ledger.health.check()
-            try:
-                return self.inner.complete(request)
-            except LM15Error as error:
-                time.sleep(self.ledger.wait_after(error, attempt))
-        raise AssertionError("the last attempt returns or raises")
-
-    def _events(self, request: Request) -> Iterator[Any]:
-        """Once a part of an answer went out it cannot be taken back: from there on a fault is final."""
-        for attempt in range(self.ledger.backoff.retries + 1):
-            self.ledger.health.check()
-            begun = False
-            try:
-                for event in self.inner.stream(request):  # type: ignore[attr-defined]
-                    begun = True
-                    yield event
-                return
-            except LM15Error as error:
-                if begun:
-                    raise self.ledger.final(error) from error
-                time.sleep(self.ledger.wait_after(error, attempt))
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
-class AsyncEngine(_SavedByRole):
+class AsyncEngine(_JournallingEngine):
     """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
-
-    def __init__(self, inner: AsyncInner, ledger: CallLedger) -> None:
-        self.inner = inner
-        self.ledger = ledger
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> "AsyncEngine":
@@ -214,20 +223,9 @@ class AsyncEngine(_SavedByRole):
     async def complete(self, request: Request) -> Response:
         return await self._complete(self.ledger.open(request), request)
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
+    def stream(self, request: Request) -> AsyncIterator[Any]:
         """As `Engine.stream`."""
-        entry = self.ledger.open(request)
-        if entry.answer is not None or not hasattr(self.inner, "stream"):
-            for event in response_to_events(await self._complete(entry, request)):
-                yield event
-            return
-        with self.ledger.paying(entry, request) as call:
-            written = StreamAccumulator(request)
-            async for event in self._events(request):
-                written.push(event := _named(event, request))
-                if event.type == "end":
-                    self.ledger.settle(entry, call, request, written.response())
-                yield event
+        return self._stream(request)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
@@ -235,37 +233,16 @@ class AsyncEngine(_SavedByRole):
         if close is not None:
             await close()
 
-    async def _complete(self, entry: "_JournalledCall", request: Request) -> Response:
-        if entry.answer is not None:
-            return entry.answer
-        with self.ledger.paying(entry, request) as call:
-            return self.ledger.settle(entry, call, request, await self._ask(request))
-
-    async def _events(self, request: Request) -> AsyncIterator[Any]:
-        """As `Engine._events`."""
-        for attempt in range(self.ledger.backoff.retries + 1):
-            self.ledger.health.check()
-            begun = False
-            try:
-                async with place_for_call.get()():
-                    async for event in self.inner.stream(request):  # type: ignore[attr-defined]
-                        begun = True
-                        yield event
+    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        async with place_for_call.get()():
+            if not streamed:
+                yield await self.inner.complete(request)
                 return
-            except LM15Error as error:
-                if begun:
-                    raise self.ledger.final(error) from error
-                await asyncio.sleep(self.ledger.wait_after(error, attempt))
+            async for event in self.inner.stream(request):
+                yield event
 
-    async def _ask(self, request: Request) -> Response:
-        for attempt in range(self.ledger.backoff.retries + 1):
-            self.ledger.health.check()
-            try:
-                async with place_for_call.get()():
-                    return await self.inner.complete(request)
-            except LM15Error as error:
-                await asyncio.sleep(self.ledger.wait_after(error, attempt))
-        raise AssertionError("the last attempt returns or raises")
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 class InThread:
@@ -293,10 +270,10 @@ def engines(
         embedded = EmbeddedEngine(embedder)
         ledger = CallLedger(settings, "the embedded model", meter, backoff)
         return Engine(embedded, ledger), AsyncEngine(InThread(embedded), ledger)
-    if settings.model.startswith("transformers/"):
+    if settings.model.startswith(TRANSFORMERS):
         from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, shared_engine
 
-        local = shared_engine(settings.model.removeprefix("transformers/").partition("#")[0])
+        local = shared_engine(settings.model.removeprefix(TRANSFORMERS).partition("#")[0])
         ledger = CallLedger(settings, "this process", meter, backoff)
         return Engine(local, ledger), AsyncEngine(AsyncTransformersEngine(local), ledger)
     if settings.model.startswith(GGUF):

@@ -11,7 +11,6 @@ prompts, enforces JSON schemas, and drops a request when its caller goes away.
 import asyncio
 import ctypes
 import dataclasses
-import importlib
 import logging
 import os
 import secrets
@@ -29,7 +28,7 @@ from kraq_dspy.concurrency import called_once
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import AccessPolicy, AsyncLM15Engine, LM15Engine, OpenAIChatCompat, ProviderDefinition
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.lms.adapter_name import GGUF, adapter_folder
 from kraq_dspy.lms.engines.gguf_file import GGUFHeader, read_gguf, require_fit
 from kraq_dspy.lms.engines.lora_file import lora_file
@@ -63,7 +62,7 @@ class LlamaCpp(SharedByCopies):
     def __init__(
         self, file: Path, *, context: int | None = None, slots: int | None = None, threads: int | None = None
     ) -> None:
-        self.xllamacpp = _import()
+        self.xllamacpp = import_extra("xllamacpp", "local", "A GGUF model in this process")
         self.header = _chat_model(file)
         trained = self.header.context or CONTEXT
         self.context = min(context or CONTEXT, trained)
@@ -293,10 +292,3 @@ def _our_signals() -> Iterator[None]:
     finally:
         for number, record in kept.items():
             library.sigaction(int(number), record, None)
-
-
-def _import() -> Any:
-    try:
-        return importlib.import_module("xllamacpp")
-    except ImportError:
-        raise MissingExtraError("xllamacpp", "local", "A GGUF model in this process") from None

@@ -1,11 +1,11 @@
 """Gives a LoRA adapter as the GGUF file that llama.cpp reads: taken as it is, or written from a folder of peft's."""
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.files import replaced
 from kraq_dspy.lms.adapter_name import WEIGHTS, weights_hash
 from kraq_dspy.lms.engines.gguf_file import GGUFHeader, read_gguf
 from kraq_dspy.lms.local_models import models_folder
@@ -27,14 +27,14 @@ def lora_file(place: str, base: GGUFHeader) -> Path:
     kept = models_folder().parent / "adapters" / f"{weights_hash(path)}-{base.architecture}.gguf"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        part = kept.with_suffix(".part")
-        _convert(path, base, part)
-        part.replace(kept)
+        with replaced(kept) as draft:
+            _convert(path, base, draft)
     return kept
 
 
 def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
-    gguf, numpy = _import("gguf"), _import("safetensors.numpy")
+    purpose = "An adapter of peft's in llama.cpp"
+    gguf, numpy = import_extra("gguf", "local", purpose), import_extra("safetensors.numpy", "embedded", purpose)
     config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
     if base.architecture not in _KNOWN or config.get("use_dora") or config.get("modules_to_save"):
         raise ModelError(
@@ -72,11 +72,3 @@ def _convert(folder: Path, base: GGUFHeader, target: Path) -> None:
 def _turned(weights: Any, heads: int) -> Any:
     rows, columns = weights.shape
     return weights.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
-
-
-def _import(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        extra = "local" if package == "gguf" else "embedded"
-        raise MissingExtraError(package, extra, "An adapter of peft's in llama.cpp") from None

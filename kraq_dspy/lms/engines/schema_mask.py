@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from dspy.lm15 import InvalidRequestError
 
-from kraq_dspy.lms.engines.transformers_files import import_extra
+from kraq_dspy.errors import import_extra
 
+_PURPOSE = "A reply held to a JSON schema"
 # Free white space is where small models lose themselves; without the usual spaces they write empty lists.
 _SPACES = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 
@@ -26,8 +27,8 @@ class SchemaGrammars:
     """
 
     def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
-        self._llguidance = import_extra("llguidance", "embedded", "A reply held to a JSON schema")
-        tables = import_extra("llguidance.hf", "embedded")
+        self._llguidance = import_extra("llguidance", "embedded", _PURPOSE)
+        tables = import_extra("llguidance.hf", "embedded", _PURPOSE)
         self._tokens = tables.from_tokenizer(tokenizer, eos_token=list(ends) or None)
 
     def matcher(self, response_format: Mapping[str, Any]) -> Any:

@@ -1,12 +1,12 @@
 """Summaries by a sequence-to-sequence model in this process: LED, LongT5, BART, Pegasus, by folder or hub name."""
 
-import importlib
 import threading
 from typing import Any
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import ModelError, import_extra
 
+_NEEDED = "embedded", "A summariser in this process"  # the extra, and what for
 _TOKENS_PER_WORD = 1.6  # generous: a limit must not cut a sentence that keeps to the words asked for
 
 
@@ -45,7 +45,7 @@ class Seq2SeqSummariser(SharedByCopies):
         ]
 
     def _summary(self, tokenizer: Any, model: Any, text: str, words: int, context: int) -> str:
-        torch = _import("torch")
+        torch = import_extra("torch", *_NEEDED)
         inputs = tokenizer(text, truncation=True, max_length=context, return_tensors="pt").to(model.device)
         inputs.pop("token_type_ids", None)
         if model.config.model_type == "led":  # its first token has to see the whole text
@@ -66,7 +66,7 @@ class Seq2SeqSummariser(SharedByCopies):
     def _model(self) -> tuple[Any, Any, int]:
         """Tokenizer, model and the longest input in tokens."""
         if self._loaded is None:
-            torch, transformers = _import("torch"), _import("transformers")
+            torch, transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
             try:
                 tokenizer = transformers.AutoTokenizer.from_pretrained(self.name)
                 model = transformers.AutoModelForSeq2SeqLM.from_pretrained(self.name)
@@ -87,10 +87,3 @@ def _context(tokenizer: Any, model: Any) -> int:
     if tokenizer.model_max_length < 1_000_000:  # transformers' "not known" is 1e30
         limits.append(int(tokenizer.model_max_length))
     return min(limits, default=1024)
-
-
-def _import(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, "embedded", "A summariser in this process") from None

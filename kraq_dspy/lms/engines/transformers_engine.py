@@ -32,16 +32,17 @@ from dspy.lm15 import (
 
 from kraq_dspy.concurrency import called_once
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.errors import ModelError
-from kraq_dspy.lms.adapter_name import adapter_folder, weights_hash
+from kraq_dspy.embedders.model_folder import quiet_transformers
+from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
 from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
-from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, import_extra, pad_token
+from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
 
-PREFIX = "transformers/"
+_NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
 _SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
 
@@ -75,26 +76,21 @@ class TransformersEngine(SharedByCopies):
         dtype: str = "float32",
         device: str = "cpu",
     ) -> None:
-        self.torch, self.transformers = import_extra("torch"), import_extra("transformers")
+        self.torch, self.transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
         self.name = name
         self.options = {
             "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
         }  # fmt: skip
         self.max_tokens = max_tokens
-        console = import_extra("transformers.utils.logging")
-        talkative = console.is_progress_bar_enabled()
-        console.disable_progress_bar()
         try:
-            where, options = checked_weights(name)
-            self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
-            model = self.transformers.AutoModelForCausalLM.from_pretrained(
-                where, dtype=getattr(self.torch, dtype), **options
-            )
+            with quiet_transformers(reports=True):
+                where, options = checked_weights(name)
+                self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
+                model = self.transformers.AutoModelForCausalLM.from_pretrained(
+                    where, dtype=getattr(self.torch, dtype), **options
+                )
         except (OSError, ValueError) as error:
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
-        finally:
-            if talkative:
-                console.enable_progress_bar()
         self.model = model.to(device).eval()
         self.context: int = model.config.get_text_config().max_position_embeddings
         self.adapters: dict[str, str] = {}
@@ -175,7 +171,7 @@ class TransformersEngine(SharedByCopies):
 
     def _adapter(self, model: str) -> str:
         """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
-        name = model.removeprefix(PREFIX)
+        name = model.removeprefix(TRANSFORMERS)
         if name in self._peft_names:
             return self._peft_names[name]
         if name == self.name:
@@ -381,6 +377,6 @@ def shared_engine(name: str) -> TransformersEngine:
 
     On the GPU, in bfloat16, where there is one.
     """
-    if import_extra("torch").cuda.is_available():
+    if import_extra("torch", *_NEEDED).cuda.is_available():
         return TransformersEngine(name, device="cuda", dtype="bfloat16")
     return TransformersEngine(name)

@@ -1,11 +1,9 @@
 """Finds what a model in this process needs: its packages, where its weights lie, and which tokens end and fill."""
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.embedders.model_folder import weights_place
-from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.lms.engines.gguf_file import read_gguf
 
 
@@ -30,10 +28,3 @@ def checked_weights(name: str) -> tuple[str, dict[str, Any]]:
     if place[1]:
         read_gguf(Path(name).expanduser())
     return place
-
-
-def import_extra(package: str, extra: str = "embedded", purpose: str = "A model in this process") -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise MissingExtraError(package, extra, purpose) from None

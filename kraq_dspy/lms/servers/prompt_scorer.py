@@ -1,6 +1,5 @@
 """Asks a served model how likely it finds a text: prompt log-probabilities, which `dspy.LM` has no call for."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +9,10 @@ from kraq_dspy.concurrency import run_all
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import ModelError
-from kraq_dspy.lms.adapter_name import with_adapter
+from kraq_dspy.lms.adapter_name import TRANSFORMERS, with_adapter
+from kraq_dspy.lms.servers.transport import key_of
 from kraq_dspy.ports import PromptScorer
 
-_TRANSFORMERS = "transformers/"
 _AT_ONCE = 16  # requests to tokenise
 
 
@@ -23,7 +22,7 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
     Raises ModelError for a model that cannot score prompts, or whose key is not set.
     """
     settings = with_adapter(settings)
-    if settings.model.startswith(_TRANSFORMERS):
+    if settings.model.startswith(TRANSFORMERS):
         return _InProcess(settings.model)
     prefix, _, name = settings.model.partition("/")
     if prefix not in ("hosted_vllm", "openai") or not settings.api_base or not name:
@@ -31,14 +30,7 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
             f"{settings.model!r} cannot score prompts, which the scorer 'wang2024' needs. Serve the verifier with vLLM "
             '("hosted_vllm/NAME" with api_base), load it here ("transformers/FOLDER"), or choose the scorer \'kraq\'.'
         )
-    key = None
-    if settings.api_key_env:
-        key = os.environ.get(settings.api_key_env)
-        if not key:
-            raise ModelError(
-                f"{settings.model!r} takes its API key from the environment variable {settings.api_key_env}, which is "
-                "not set."
-            )
+    key = key_of(settings.model, settings.api_key_env) if settings.api_key_env else None
     return VLLMPromptScorer(settings.api_base, name, key=key, timeout_s=settings.timeout_s)
 
 
@@ -106,7 +98,7 @@ class _InProcess(SharedByCopies):
         from kraq_dspy.lms.engines.transformers_engine import shared_engine
 
         self.model = model
-        self.engine = shared_engine(model.removeprefix(_TRANSFORMERS).partition("#")[0])
+        self.engine = shared_engine(model.removeprefix(TRANSFORMERS).partition("#")[0])
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         return self.engine.prompt_logprobs(prompts, model=self.model)

@@ -82,7 +82,7 @@ def _native(settings: RoleSettings, provider: str) -> Route:
 def _native_key(settings: RoleSettings, provider: str) -> str | None:
     """A key that belongs to the provider's own service is never sent to another address unless it was named."""
     if settings.api_key_env:
-        return _key_of(settings.model, settings.api_key_env)
+        return key_of(settings.model, settings.api_key_env)
     definition = lookup(provider)
     names = tuple(definition.access.env_keys) if definition else ()
     if settings.api_base or not names:
@@ -92,7 +92,8 @@ def _native_key(settings: RoleSettings, provider: str) -> str | None:
     return None  # lm15 reads it from the same variables
 
 
-def _key_of(model: str, variable: str) -> str:
+def key_of(model: str, variable: str) -> str:
+    """The API key that an environment variable holds. Raises ModelError where it holds none."""
     key = os.environ.get(variable)
     if not key:
         raise ModelError(f"{model!r} takes its API key from the environment variable {variable}, which is not set.")
@@ -100,7 +101,6 @@ def _key_of(model: str, variable: str) -> str:
 
 
 def _litellm(settings: RoleSettings) -> Route:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its import waits for the network
     try:
         import litellm
     except ImportError as error:
@@ -113,7 +113,7 @@ def _litellm(settings: RoleSettings) -> Route:
     if settings.api_base:
         options["api_base"] = settings.api_base
     if settings.api_key_env:
-        options["api_key"] = _key_of(settings.model, settings.api_key_env)
+        options["api_key"] = key_of(settings.model, settings.api_key_env)
     elif not settings.api_base:
         missing = litellm.validate_environment(settings.model)["missing_keys"]
         if missing:

@@ -4,7 +4,6 @@ Same markers as `dspy.ChatAdapter`, so models, demos and fine-tuning rows fit bo
 what each signature may cost.
 """
 
-import asyncio
 import copy
 import json
 import logging
@@ -16,6 +15,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
+from kraq_dspy.both_ways import blocking, call, is_blocking
 from kraq_dspy.dspy_internals import (
     CUSTOM_TYPE_START_IDENTIFIER,
     adapter_fallback_scope,
@@ -91,37 +91,24 @@ class KraqAdapter(dspy.ChatAdapter):
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
         return self  # it holds a cache and no state
 
-    def __call__(
-        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
-    ) -> list[dict[str, Any]]:
-        with adapter_fallback_scope() as progress:
-            first, options = self._first_call(lm, lm_kwargs, signature)
-            try:
-                return _as_dspy_asks(first, lm, options, signature, demos, inputs)
-            except AdapterParseError as error:
-                if progress.emitted:
-                    return [_as_it_stands(signature, error)]
-                if not self.use_json_adapter_fallback:
-                    raise
-                second, options = first._second_call(lm, lm_kwargs, signature, error)
-                return _as_dspy_asks(second, lm, options, signature, demos, inputs)
-
     async def acall(
         self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
         if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is None:
-            await asyncio.to_thread(enforces_schema, lm)
+            await call(enforces_schema, lm)
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
             try:
-                return await _as_dspy_asks_later(first, lm, options, signature, demos, inputs)
+                return await _as_dspy_asks(first, lm, options, signature, demos, inputs)
             except AdapterParseError as error:
                 if progress.emitted:
                     return [_as_it_stands(signature, error)]
                 if not self.use_json_adapter_fallback:
                     raise
                 second, options = first._second_call(lm, lm_kwargs, signature, error)
-                return await _as_dspy_asks_later(second, lm, options, signature, demos, inputs)
+                return await _as_dspy_asks(second, lm, options, signature, demos, inputs)
+
+    __call__ = blocking(acall)
 
     def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
         if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
@@ -279,14 +266,12 @@ def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def _as_dspy_asks(adapter: KraqAdapter, *call: Any) -> list[dict[str, Any]]:
+async def _as_dspy_asks(adapter: KraqAdapter, *arguments: Any) -> list[dict[str, Any]]:
     """Without ChatAdapter's own second call."""
-    outputs: list[dict[str, Any]] = dspy.Adapter.__call__(adapter, *call)
-    return outputs
-
-
-async def _as_dspy_asks_later(adapter: KraqAdapter, *call: Any) -> list[dict[str, Any]]:
-    outputs: list[dict[str, Any]] = await dspy.Adapter.acall(adapter, *call)
+    blocks = await is_blocking()
+    outputs: list[dict[str, Any]] = (
+        dspy.Adapter.__call__(adapter, *arguments) if blocks else await dspy.Adapter.acall(adapter, *arguments)
+    )
     return outputs
 
 

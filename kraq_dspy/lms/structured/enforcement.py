@@ -7,7 +7,6 @@ server that answers with prose ignores schemas, as llama.cpp's and others do sil
 
 import json
 import logging
-import os
 import threading
 from typing import Any
 
@@ -82,7 +81,6 @@ def _key(settings: RoleSettings) -> tuple[str, str | None]:
 
 
 def _in_tables(model: str) -> bool:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the look-up waits for the network
     from kraq_dspy.dspy_internals import model_info
 
     provider, _, name = model.partition("/")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import dspy
 
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever

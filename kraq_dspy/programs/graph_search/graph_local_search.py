@@ -2,8 +2,8 @@
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph

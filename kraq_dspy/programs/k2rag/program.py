@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import dspy
 
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict

@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Document

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import dspy
 from dspy import ContextWindowExceededError
 
-from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 

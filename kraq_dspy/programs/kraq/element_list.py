@@ -11,7 +11,7 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.programs.both_ways import call
+from kraq_dspy.both_ways import call
 from kraq_dspy.programs.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy.programs.both_ways import blocking, call
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship

@@ -4,8 +4,8 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.corpus.sentences import sentence_spans
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavableModule

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import dspy
 
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, cast
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.ports import Filters, Retriever, Vectors
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, matches
 from kraq_dspy.records import Chunk, Hit, content_id
 

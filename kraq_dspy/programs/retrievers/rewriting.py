@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import dspy
 
-from kraq_dspy.programs.both_ways import at_once, blocking, call
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import (
     ChooseRewritings,

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import dspy
 
+from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.ports import Filters, Retriever, Vectors
-from kraq_dspy.programs.both_ways import blocking, call
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, best_first

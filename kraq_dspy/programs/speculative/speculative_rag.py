@@ -7,11 +7,11 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.config import EMBEDDED
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
 from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft

@@ -11,6 +11,7 @@ from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, Strea
 from dspy.streaming import StatusMessage, StreamListener, StreamResponse
 
 from kraq_dspy.backoff import Backoff
+from kraq_dspy.both_ways import blocking
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.lms.adopted import adopted
 from kraq_dspy.lms.engines.engine import AsyncEngine, CallLedger, Engine
@@ -20,7 +21,6 @@ from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.announce import answer_listeners
-from kraq_dspy.programs.both_ways import blocking
 from kraq_dspy.programs.k2rag import K2RAG, Shorten
 from kraq_dspy.programs.speculative.scoring import Score, Scorer
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG

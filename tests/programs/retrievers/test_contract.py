@@ -9,11 +9,11 @@ import dspy
 import numpy as np
 import pytest
 
+from kraq_dspy.both_ways import call
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
-from kraq_dspy.programs.both_ways import call
 from kraq_dspy.programs.retrievers import (
     AdaptedRetriever,
     AdaptiveRetriever,

@@ -19,6 +19,7 @@ from dspy.utils import DummyLM
 from numpy.typing import NDArray
 
 import kraq_dspy
+from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.catalogue.critics import RateSyntheticPair, WriteSyntheticPair
 from kraq_dspy.catalogue.search import QASearch
 from kraq_dspy.config import RoleSettings
@@ -26,7 +27,6 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJ
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.both_ways import at_once, blocking, call
 from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch

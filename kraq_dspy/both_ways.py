@@ -1,4 +1,4 @@
-"""Lets one body be a module's synchronous and its asynchronous form.
+"""Lets one body be the synchronous and the asynchronous form of a module, an engine or an adapter.
 
 The body is written as `aforward`, and `forward` is made of it:
 
@@ -18,7 +18,7 @@ or `acall`, so that traces, callbacks, usage and history are as in any DSPy prog
 
 import asyncio
 import types
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -58,6 +58,17 @@ def run(body: Coroutine[Any, Any, Result]) -> Result:
     raise RuntimeError(
         f"{body!r} waits for {question!r}, which only an event loop can do; expected `call` and `at_once` alone."
     )
+
+
+def each(items: AsyncGenerator[Item, None]) -> Iterator[Item]:
+    """The items of an asynchronous generator that waits for nothing but `call` and the like, made in this thread."""
+    try:
+        while True:
+            yield run(items.__anext__())
+    except StopAsyncIteration:
+        return
+    finally:
+        run(items.aclose())
 
 
 @types.coroutine
