@@ -91,6 +91,5 @@ def _hash(files: tuple[Path, ...], *changes_with: int) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in files:
         with path.open("rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()

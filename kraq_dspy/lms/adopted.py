@@ -12,12 +12,11 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Request, Response
-from dspy.utils.exceptions import LMUnexpectedError
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.dspy_internals import CLIENT_KEYS
 from kraq_dspy.lms.engines.engine import AsyncEngine, CallLedger, Engine
-from kraq_dspy.lms.kraq_lm import KraqLM, raise_own
+from kraq_dspy.lms.kraq_lm import KraqLM, own_errors
 from kraq_dspy.lms.meter import Meter
 
 _send_stream: ContextVar[Any] = ContextVar("kraq_dspy_send_stream", default=None)
@@ -93,9 +92,6 @@ def _streaming_below() -> Iterator[None]:
 @contextmanager
 def _unnoticed() -> Iterator[None]:
     """Errors of this library, which the model's own engine may raise, pass as themselves."""
-    with dspy.context(send_stream=_send_stream.get(), callbacks=[], usage_tracker=None, disable_history=True):
-        try:
-            yield
-        except LMUnexpectedError as error:
-            raise_own(error)
-            raise
+    alone = dspy.context(send_stream=_send_stream.get(), callbacks=[], usage_tracker=None, disable_history=True)
+    with alone, own_errors():
+        yield

@@ -1,5 +1,7 @@
 """Lets callers of a language model meet this library's errors as themselves."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import dspy
@@ -17,11 +19,8 @@ class KraqLM(dspy.LM):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with own_errors():
             return super().__call__(*args, **kwargs)
-        except LMUnexpectedError as error:
-            raise_own(error)
-            raise
 
     @property
     def async_engine(self) -> AsyncEngine:
@@ -30,15 +29,17 @@ class KraqLM(dspy.LM):
         return twin
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        try:
+        with own_errors():
             return await super().acall(*args, **kwargs)
-        except LMUnexpectedError as error:
-            raise_own(error)
-            raise
 
 
-def raise_own(error: LMUnexpectedError) -> None:
-    """Raise the error of this library that DSPy wrapped, where it was one."""
-    cause = error.__cause__
-    if isinstance(cause, KraqError):
-        raise cause from cause.__cause__
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Errors of this library that DSPy wraps in the block are raised as themselves."""
+    try:
+        yield
+    except LMUnexpectedError as error:
+        cause = error.__cause__
+        if isinstance(cause, KraqError):
+            raise cause from cause.__cause__
+        raise

@@ -95,8 +95,7 @@ def local_file(name: str) -> Path:
     if name in MODELS:
         raise ModelError(f"The model {name!r} is not here yet: bring it with `kraq lm get {name}`.")
     raise ModelError(
-        f"{name!r} is neither a GGUF file nor a model that is known by name{did_you_mean(name, MODELS)}. Known by name: "
-        f"{', '.join(MODELS)}."
+        f"{name!r} is neither a GGUF file nor a known model{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
     )
 
 

@@ -20,7 +20,7 @@ from dspy.lm15 import LM15Error, Request, Response, response_to_events
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.both_ways import each, run
-from kraq_dspy.config import RoleSettings
+from kraq_dspy.config import EMBEDDED, RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
@@ -263,28 +263,28 @@ def engines(
     backoff: Backoff | None = None,
 ) -> tuple[Engine, AsyncEngine]:
     """The pair for a model. Raises ModelError (see `transport.route`)."""
-    meter = meter or Meter()
-    if settings.model == "embedded":
+    where = "this process"
+    inner: Any
+    awaited: Any
+    if settings.model == EMBEDDED:
         from kraq_dspy.lms.engines.embedded import EmbeddedEngine
 
-        embedded = EmbeddedEngine(embedder)
-        ledger = CallLedger(settings, "the embedded model", meter, backoff)
-        return Engine(embedded, ledger), AsyncEngine(InThread(embedded), ledger)
-    if settings.model.startswith(TRANSFORMERS):
+        where, inner = "the embedded model", EmbeddedEngine(embedder)
+        awaited = InThread(inner)
+    elif settings.model.startswith(TRANSFORMERS):
         from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, shared_engine
 
-        local = shared_engine(settings.model.removeprefix(TRANSFORMERS).partition("#")[0])
-        ledger = CallLedger(settings, "this process", meter, backoff)
-        return Engine(local, ledger), AsyncEngine(AsyncTransformersEngine(local), ledger)
-    if settings.model.startswith(GGUF):
+        inner = shared_engine(settings.model.removeprefix(TRANSFORMERS).partition("#")[0])
+        awaited = AsyncTransformersEngine(inner)
+    elif settings.model.startswith(GGUF):
         from kraq_dspy.lms.engines.llama_cpp import llama_engines
 
-        called, awaited = llama_engines(settings)
-        ledger = CallLedger(settings, "this process", meter, backoff)
-        return Engine(called, ledger), AsyncEngine(awaited, ledger)
-    way = route(settings)
-    ledger = CallLedger(settings, way.where, meter, backoff)
-    return Engine(way.sync(), ledger), AsyncEngine(PooledAsync(way.asynchronous), ledger)
+        inner, awaited = llama_engines(settings)
+    else:
+        way = route(settings)
+        where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
+    ledger = CallLedger(settings, where, meter or Meter(), backoff)
+    return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 
 def _named(event: Any, request: Request) -> Any:

@@ -216,20 +216,14 @@ class LlamaEngine:
         self.model.close()
 
 
-class AsyncLlamaEngine:
+class AsyncLlamaEngine(LlamaEngine):
     """The same for `acall`; a cancelled task ends its request."""
 
-    supports_response_schema = True
-
-    def __init__(self, model: LlamaCpp, adapter: str | None = None) -> None:
-        self.model = model
-        self.adapter = adapter
-
-    async def complete(self, request: Request) -> Response:
+    async def complete(self, request: Request) -> Response:  # type: ignore[override]
         async with self.model.visit_async(self.adapter) as (clients, choice):
             return _named(await clients.asynchronous.complete(_local(request, choice)), request)
 
-    async def stream(self, request: Request) -> AsyncIterator[Any]:
+    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
         async with self.model.visit_async(self.adapter) as (clients, choice):
             async for event in clients.asynchronous.stream(_local(request, choice)):
                 yield event

@@ -41,6 +41,7 @@ from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
 from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
 from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
+from kraq_dspy.lms.logprobs import by_segment
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for
 _BASE = "__base__"  # peft's name for a row without an adapter
@@ -98,7 +99,7 @@ class TransformersEngine(SharedByCopies):
         self._numbers = itertools.count()
         self._weights = threading.RLock()
         for adapter, folder in (adapters or {}).items():
-            self._load_adapter(adapter, folder)
+            self.load(adapter, folder)
         self._pad = pad_token(self.tokenizer)
         self._ends = end_tokens(self.tokenizer, model)
         self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
@@ -193,11 +194,7 @@ class TransformersEngine(SharedByCopies):
                 f"The adapter {folder!r} holds other weights than asked for ({hash_begins}): it was trained anew. "
                 f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
             )
-        self._load_adapter(named, folder)
-
-    def load(self, name: str, folder: str) -> None:
-        """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
-        self._load_adapter(name, folder)
+        self.load(named, folder)
 
     def unload(self, name: str) -> None:
         """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
@@ -207,7 +204,8 @@ class TransformersEngine(SharedByCopies):
             self.model.delete_adapter(self._peft_names.pop(name))
             del self.adapters[name]
 
-    def _load_adapter(self, name: str, folder: str) -> None:
+    def load(self, name: str, folder: str) -> None:
+        """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
         peft = import_extra("peft", "train", "A LoRA adapter")
         with self._weights:
             if name in self._peft_names:
@@ -246,12 +244,8 @@ class TransformersEngine(SharedByCopies):
 
     def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
         torch, first = self.torch, jobs[0]
-        longest = max(len(job.ids) for job in jobs)
-        ids = torch.full((len(jobs), longest), self._pad)
-        mask = torch.zeros_like(ids)
-        for row, job in enumerate(jobs):
-            ids[row, longest - len(job.ids) :] = torch.tensor(job.ids)
-            mask[row, longest - len(job.ids) :] = 1
+        ids, mask = self._padded([job.ids for job in jobs], left=True)
+        longest = ids.shape[1]
         sampling: dict[str, Any] = {"do_sample": False}
         if first.temperature > 0:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
@@ -274,8 +268,8 @@ class TransformersEngine(SharedByCopies):
             if first.seed is not None:
                 torch.manual_seed(first.seed)
             output = self.model.generate(
-                input_ids=ids.to(self.model.device),
-                attention_mask=mask.to(self.model.device),
+                input_ids=ids,
+                attention_mask=mask,
                 generation_config=config,
                 logits_processor=[recorder, *masks],
                 stopping_criteria=[ended],
@@ -327,27 +321,22 @@ class TransformersEngine(SharedByCopies):
     def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
         torch = self.torch
         flat = [[token for segment in row for token in segment] for row in rows]
-        longest = max(map(len, flat))
-        ids = torch.full((len(rows), longest), self._pad)
-        mask = torch.zeros_like(ids)
-        for row, tokens in enumerate(flat):  # padded on the right: positions count from 0
-            ids[row, : len(tokens)] = torch.tensor(tokens)
-            mask[row, : len(tokens)] = 1
-        ids, mask = ids.to(self.model.device), mask.to(self.model.device)
+        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
         with self._weights, torch.inference_mode():
             options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
             logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
             logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
-        scored = []
-        for row, segments in enumerate(rows):
-            scores = logprobs[row, : len(flat[row]) - 1].tolist()
-            taken: list[tuple[float, ...]] = []
-            at = -1  # the first token has no score
-            for segment in segments:
-                taken.append(tuple(scores[max(at, 0) : at + len(segment)]))
-                at += len(segment)
-            scored.append(taken)
-        return scored
+        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
+
+    def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
+        """Token ids and their mask, `[rows, longest]`, on the model's device."""
+        longest = max(map(len, rows))
+        ids = self.torch.full((len(rows), longest), self._pad)
+        mask = self.torch.zeros_like(ids)
+        for row, tokens in enumerate(rows):
+            some = slice(longest - len(tokens), longest) if left else slice(len(tokens))
+            ids[row, some], mask[row, some] = self.torch.tensor(tokens), 1
+        return ids.to(self.model.device), mask.to(self.model.device)
 
 
 class AsyncTransformersEngine(SharedByCopies):

@@ -10,6 +10,7 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.adapter_name import TRANSFORMERS, with_adapter
+from kraq_dspy.lms.logprobs import by_segment
 from kraq_dspy.lms.servers.transport import key_of
 from kraq_dspy.ports import PromptScorer
 
@@ -64,7 +65,7 @@ class VLLMPromptScorer(SharedByCopies):
         answer = self._post(f"{self.api_base}/completions", body)
         choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
         return [
-            _by_segment(row, choice.get("prompt_logprobs"), self.api_base)
+            _scores_of(row, choice.get("prompt_logprobs"), self.api_base)
             for row, choice in zip(rows, choices, strict=True)
         ]
 
@@ -104,7 +105,7 @@ class _InProcess(SharedByCopies):
         return self.engine.prompt_logprobs(prompts, model=self.model)
 
 
-def _by_segment(row: Sequence[Sequence[int]], scores: Any, where: str) -> list[tuple[float, ...]]:
+def _scores_of(row: Sequence[Sequence[int]], scores: Any, where: str) -> list[tuple[float, ...]]:
     """vLLM gives one entry for each token, None for the first: {token id: {"logprob": ...}}, the prompt's own first."""
     ids = [token for segment in row for token in segment]
     if not isinstance(scores, list) or len(scores) != len(ids):
@@ -113,9 +114,4 @@ def _by_segment(row: Sequence[Sequence[int]], scores: Any, where: str) -> list[t
             "vLLM, or choose the scorer 'kraq'."
         )
     logprobs = [float(entry[str(token)]["logprob"]) for token, entry in zip(ids[1:], scores[1:], strict=True)]
-    segments: list[tuple[float, ...]] = []
-    at = -1
-    for segment in row:
-        segments.append(tuple(logprobs[max(at, 0) : at + len(segment)]))
-        at += len(segment)
-    return segments
+    return by_segment(row, logprobs)
