@@ -87,6 +87,14 @@ def require_numbers(**numbers: float) -> None:
             raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
 
 
+def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
+    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
+    require_numbers(**numbers)
+    for name, number in numbers.items():
+        if not least <= number <= most:
+            raise ValueError(f"{name} is {number}; expected {expected}.")
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: "did you mean 'tokens'?", or all that are known."""
     known = list(known)

@@ -6,7 +6,6 @@ import dspy
 
 from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.ports import QuestionFinder, RetrieverLike
-from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
@@ -45,12 +44,10 @@ class CombinedRetrieveRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
-        await announce("retrieving")
+        await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
-        clock.lap("retrieve")
-        await announce("answering")
+        await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
-        clock.lap("answer")
         return dspy.Prediction(
             **read_reply(reply),
             hits=combined.hits,

@@ -4,7 +4,6 @@ import dspy
 
 from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.reading import make_reader, read_reply
 from kraq_dspy.programs.retrievers.adapted import as_retriever
@@ -29,12 +28,10 @@ class TraditionalRAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
-        await announce("retrieving")
+        await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
-        clock.lap("retrieve")
-        await announce("answering")
+        await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-        clock.lap("answer")
         return dspy.Prediction(**read_reply(reply), hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)

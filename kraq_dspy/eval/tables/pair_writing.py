@@ -5,6 +5,7 @@ whether every question can be understood without the passage.
 """
 
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -18,7 +19,6 @@ from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, SpendingJournal, reason_o
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.signatures import RateStandAlone
 
@@ -56,7 +56,7 @@ class _Writing:
         self._prices = prices_of(settings)
 
     def __call__(self, passage: Example) -> Row:
-        spent, clock, tries = SpendingJournal(self._prices), Clock(), 0
+        spent, started, tries = SpendingJournal(self._prices), perf_counter(), 0
         extra: dict[str, Any] = {"question": passage.question[:200]}
         try:
             with (
@@ -71,13 +71,12 @@ class _Writing:
             raise
         except Exception as error:  # noqa: BLE001 (costs its passage; the reason is the row)
             return Row(passage.id, self._name, failure=reason_of(error), extra={**extra, "usage": spent.to_dict()})
-        clock.lap("write")
-        seconds = clock.timings()
+        seconds = perf_counter() - started
         return Row(
             passage.id,
             self._name,
             metrics={"hits@1": float(good and tries == 1), "hits@<5": float(good)},
-            timings={"write": seconds["write"], "total": seconds["wall"]},
+            timings={"write": seconds, "total": seconds},
             extra={**extra, "tries": tries, "usage": spent.to_dict()},
         )
 

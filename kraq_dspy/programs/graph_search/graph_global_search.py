@@ -48,16 +48,14 @@ class GraphGlobalSearch(SavableModule):
             return await call(self.rate, question=question, reports=reports)
 
         clock = Clock()
-        await announce("retrieving")
+        await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         batches = _batches(hits, self.tokens)
-        clock.lap("retrieve")
+        await clock.begin("map")
         points = _points(await at_once(rate, list(enumerate(batches, start=1)), limit=AT_ONCE))
-        clock.lap("map")
-        await announce("answering")
+        await clock.begin("reduce", "answering")
         shown = _shown(points, self.tokens)
         answer = (await call(self.answer, question=question, points=shown)).answer if shown else UNKNOWN
-        clock.lap("reduce")
         return dspy.Prediction(answer=answer, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
 
     forward = blocking(aforward)

@@ -3,7 +3,6 @@
 import dspy
 
 from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
@@ -38,12 +37,10 @@ class GraphLocalSearch(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
-        await announce("searching the graph")
+        await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
-        clock.lap("retrieve")
-        await announce("answering")
+        await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown)
-        clock.lap("answer")
         return dspy.Prediction(
             answer=reply.answer,
             hits=list(context.hits),

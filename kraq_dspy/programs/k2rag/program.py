@@ -10,7 +10,6 @@ import dspy
 
 from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
@@ -77,25 +76,21 @@ class K2RAG(SavableModule):
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
         account = ""
-        await announce("searching the graph")
+        await clock.begin("graph", "searching the graph")
         if self.knowledge is not None:
             context = await call(self.knowledge, question)
             account = (await call(self.tell, question=question, **context.shown)).account.strip()
         summary = await self._shorter(account)
-        clock.lap("graph")
-        await announce("asking sub-questions")
+        await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
         sub_questions = list(dict.fromkeys(reply for reply in replies if reply)) or [question]
-        clock.lap("sub_questions")
-        await announce(f"answering {len(sub_questions)} sub-questions")
+        await clock.begin("sub_answers", f"answering {len(sub_questions)} sub-questions")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]
         findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))
-        clock.lap("sub_answers")
-        await announce("answering")
+        await clock.begin("answer", "answering")
         passages = [text for text in (summary, findings) if text]
         answer = (await call(self.answer, question=question, passages=passages)).answer
-        clock.lap("answer")
         return dspy.Prediction(
             answer=answer,
             hits=_in_turn(sub_answers),

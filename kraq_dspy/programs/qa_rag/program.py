@@ -9,7 +9,6 @@ import dspy
 from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.announce import announce
 from kraq_dspy.programs.clock import Clock
 from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.fit import FittingPredict
@@ -78,15 +77,13 @@ class QARAG(SavableModule):
 
     async def aforward(self, question: str) -> dspy.Prediction:
         clock = Clock()
-        await announce("retrieving")
+        await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
-        clock.lap("retrieve")
         if self.variant == "v":
-            await announce("answering")
+            await clock.begin("answer", "answering")
             reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-            clock.lap("answer")
             return _prediction(reply.answer, None, hits, None, clock)
-        await announce("pairing questions and answers")
+        await clock.begin("plug_ins", "pairing questions and answers")
         ready = await call(self._ready, hits)
         missing = [hit for hit in hits if hit.chunk.id not in ready]
 
@@ -102,16 +99,13 @@ class QARAG(SavableModule):
 
         added = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
         paired = _paired(question, hits, ready, missing, added)
-        clock.lap("plug_ins")
-        await announce("answering")
+        await clock.begin("answer", "answering")
         sub_questions, pairs = list(paired.sub_questions), list(paired.context)
         response = (await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)).answer
-        clock.lap("answer")
         valid = None
         if self.variant == "type2":
-            await announce("checking")
+            await clock.begin("check", "checking")
             valid = (await call(self.check, question=question, context=pairs, response=response)).valid == "yes"
-            clock.lap("check")
         return _prediction(response, valid, hits, paired, clock)
 
     forward = blocking(aforward)

@@ -1,17 +1,17 @@
 """Makes a retriever of whatever finds texts for a question: a function, a `dspy.Retrieve`, an index of DSPy's."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
+from kraq_dspy.both_ways import call
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.ports import Filters, Retriever, Vectors
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, matches
+from kraq_dspy.ports import Retriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, matches
 from kraq_dspy.records import Chunk, Hit, content_id
 
 OPTIONS = ("k", "exclude", "filters", "vector")
@@ -28,7 +28,7 @@ def as_retriever(source: Any) -> Retriever:
     return cast(Retriever, AdaptedRetriever(source))
 
 
-class AdaptedRetriever(dspy.Module):
+class AdaptedRetriever(RetrievingModule):
     """Calls `source(question)`, with those of `k`, `exclude`, `filters` and `vector` that its signature names.
 
     `source` may return hits, texts, chunks, or an object with `passages`, as `dspy.Retrieve` and
@@ -40,34 +40,22 @@ class AdaptedRetriever(dspy.Module):
     Raises TypeError, when it is asked, for a reply that is none of these.
     """
 
-    keeps_contract: ClassVar[bool] = True
-
     def __init__(self, source: Callable[..., Any]) -> None:
         super().__init__()
         self.name = getattr(source, "__name__", type(source).__name__)
         self.options = _options(source, self.name)
         self.source = source if isinstance(source, dspy.Module) else _Shared(source)
 
-    async def aforward(
-        self,
-        question: str,
-        k: int,
-        *,
-        exclude: Collection[str] = frozenset(),
-        filters: Filters | None = None,
-        vector: Vectors | None = None,
-    ) -> list[Hit]:
-        request = RetrievalRequest(question, k, frozenset(exclude), filters, vector)
-        size = k if "exclude" in self.options else k + len(request.exclude)
-        options = {name: getattr(replace(request, k=size), name) for name in self.options}
-        reply = await call(self.source, question, **options)
+    async def find(self, request: RetrievalRequest) -> list[Hit]:
+        excluded = frozenset(request.exclude)
+        size = request.k if "exclude" in self.options else request.k + len(excluded)
+        asked_for = replace(request, k=size, exclude=excluded)
+        reply = await call(self.source, request.question, **{name: getattr(asked_for, name) for name in self.options})
         hits: dict[str, Hit] = {}
-        for hit in self._hits(question, reply):
-            if hit.chunk.id not in request.exclude and matches(hit.chunk, filters):
+        for hit in self._hits(request.question, reply):
+            if hit.chunk.id not in excluded and matches(hit.chunk, request.filters):
                 hits.setdefault(hit.chunk.id, hit)
-        return list(hits.values())[:k]
-
-    forward = blocking(aforward)
+        return list(hits.values())[: request.k]
 
     def _hits(self, question: str, reply: Any) -> list[Hit]:
         passages = getattr(reply, "passages", reply)

@@ -13,10 +13,10 @@ from dataclasses import replace
 from kraq_dspy.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_between, require_counts
 
 DEPTH = 10
 """The rank whose score, over the first one's, is the shape."""
@@ -53,9 +53,7 @@ class AdaptiveRetriever(Retrieving):
         sharpness: float = 10.0,
         damping: float = 0.8,
     ) -> None:
-        require_numbers(most=most)
-        if not 0 <= most <= 1:
-            raise ValueError(f"most is {most}; expected the graph's largest weight, from 0 (never) to 1 (alone).")
+        require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=most)
         require_counts("candidates from each side", pool=pool)
         require_counts("hits to walk from", start=start)
         self.retrieve = as_retriever(retrieve)
@@ -87,7 +85,7 @@ class AdaptiveRetriever(Retrieving):
             chunk_id: weight * share**0.25 + (1 - weight) * base.get(chunk_id, beyond)
             for chunk_id, share in zip(chunks, shares, strict=True)
         }
-        return [Hit(chunks[chunk_id], score, question, "adaptive") for chunk_id, score in best_first(scores, k)]
+        return ranked(chunks, scores, question, k, "adaptive")
 
 
 def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:

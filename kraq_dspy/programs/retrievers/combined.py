@@ -11,7 +11,7 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.records import Hit, QuestionHit
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_between, require_counts
 
 Alpha = float | Literal["auto"]
 FIRST, SHARPNESS, MANY = 30, 10, 8
@@ -87,9 +87,7 @@ class CombinedRetriever(Retrieving):
     ) -> None:
         require_counts("auxiliary questions (alpha=1 goes without them)", n=n)
         if alpha != "auto":
-            require_numbers(alpha=alpha)
-            if not 0 <= alpha <= 1:
-                raise ValueError(f"alpha is {alpha}; expected the main query's share, from 0 to 1, or 'auto'.")
+            require_between(0, 1, "the main query's share, from 0 to 1, or 'auto'", alpha=alpha)
         self.retrieve = as_retriever(retrieve)
         self.questions = as_question_finder(questions)
         self.n = n

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches, ranked
 from kraq_dspy.records import Hit, Question
 from kraq_dspy.validation import require_counts, require_numbers
 
@@ -109,8 +109,8 @@ class CommunityBridgeRetriever(Retrieving):
             return []
         cosines = self.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ vector
         by_id = {chunk.id: chunk for chunk in chunks}
-        scored = best_first(dict(zip(by_id, cosines.tolist(), strict=True)), len(chunks))
-        return [Hit(by_id[chunk_id], score, request.question, "bridge") for chunk_id, score in scored]
+        scores = dict(zip(by_id, cosines.tolist(), strict=True))
+        return ranked(by_id, scores, request.question, len(chunks), "bridge")
 
     def _nearest(self, question_of: Mapping[str, str], n: int, vector: Vectors) -> list[str]:
         """The `n` communities whose questions are most similar to `vector`."""

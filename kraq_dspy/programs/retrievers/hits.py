@@ -2,12 +2,14 @@
 
 import asyncio
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from kraq_dspy.both_ways import blocking
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
+from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
 
 Scored = list[tuple[str, float]]
@@ -74,6 +76,30 @@ class Retrieving(SharedByCopies):
         return await asyncio.to_thread(self, *args, **kwargs)
 
 
+class RetrievingModule(SavableModule):
+    """Makes a `ports.Retriever` of `find`, which is a coroutine here: a retriever and a DSPy module in one, so that its
+    steps are optimized and saved with the program that it is part of."""
+
+    keeps_contract: ClassVar[bool] = True
+
+    async def find(self, request: RetrievalRequest) -> list[Hit]:
+        """What `ports.Retriever` promises, of a request that makes sense."""
+        raise NotImplementedError(f"{type(self).__name__} has no `find`.")
+
+    async def aforward(
+        self,
+        question: str,
+        k: int,
+        *,
+        exclude: Collection[str] = frozenset(),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[Hit]:
+        return await self.find(RetrievalRequest(question, k, exclude, filters, vector))
+
+    forward = blocking(aforward)
+
+
 def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str, why: str) -> list[Hit]:
     """One hit for each (chunk id, score), in their order."""
     records = chunks.chunks_by_id([chunk_id for chunk_id, _ in scored])
@@ -83,6 +109,23 @@ def to_hits(chunks: ChunkSource, scored: Sequence[tuple[str, float]], query: str
 def best_first(scores: dict[str, float], k: int) -> Scored:
     """The `k` highest of `scores`; ties by id, so that the same question always gets the same answer."""
     return heapq.nsmallest(k, scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+def ranked(chunks: Mapping[str, Chunk], scores: dict[str, float], query: str, k: int, why: str) -> list[Hit]:
+    """One hit for each of the `k` highest `scores` (by chunk id), as `best_first`."""
+    return [Hit(chunks[chunk_id], score, query, why) for chunk_id, score in best_first(scores, k)]
+
+
+def fused(rankings: Iterable[Sequence[Hit]], constant: float, query: str, k: int, why: str) -> list[Hit]:
+    """Reciprocal rank fusion (Cormack et al., SIGIR 2009): a chunk scores the sum of `1 / (constant + rank)` over the
+    rankings that have it, ranks from 1."""
+    chunks: dict[str, Chunk] = {}
+    scores: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            chunks[hit.chunk.id] = hit.chunk
+            scores[hit.chunk.id] = scores.get(hit.chunk.id, 0.0) + 1 / (constant + rank)
+    return ranked(chunks, scores, query, k, why)
 
 
 def falling(hits: Sequence[Hit]) -> list[Hit]:

@@ -1,5 +1,6 @@
 """Words and meaning together: a weighted sum of cosines, or a fusion of rankings."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -7,10 +8,10 @@ import numpy as np
 
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
-from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.records import Hit
+from kraq_dspy.validation import require_between, require_counts
 
 
 class HybridRetriever(Retrieving):
@@ -35,11 +36,8 @@ class HybridRetriever(Retrieving):
         okapi: float = 0.0,
         pool: int = 50,
     ) -> None:
-        require_numbers(weight=weight, okapi=okapi)
-        if not 0 <= weight <= 1:
-            raise ValueError(f"weight is {weight}; expected a share from 0 (words alone) to 1 (meaning alone).")
-        if okapi < 0:
-            raise ValueError(f"okapi is {okapi}; expected the weight of the BM25 score, 0 or more.")
+        require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=weight)
+        require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=okapi)
         require_counts("candidates from each side", pool=pool)
         self.chunks = chunks
         self.vectors = vectors
@@ -65,35 +63,25 @@ class HybridRetriever(Retrieving):
             share = {chunk_id: score / worded[0][1] for chunk_id, score in worded}
             scores += self.okapi * np.array([share.get(chunk_id, 0.0) for chunk_id in ids])
         by_id = dict(zip(ids, chunks, strict=True))
-        ranked = best_first(dict(zip(ids, scores.tolist(), strict=True)), request.k)
-        return [Hit(by_id[chunk_id], score, question, "hybrid") for chunk_id, score in ranked]
+        return ranked(by_id, dict(zip(ids, scores.tolist(), strict=True)), question, request.k, "hybrid")
 
 
 class FusionRetriever(Retrieving):
-    """Reciprocal rank fusion of any retrievers (Cormack et al., SIGIR 2009); `why` is "fusion".
+    """Reciprocal rank fusion (`hits.fused`) of any retrievers; `why` is "fusion".
 
-    A chunk scores the sum of `1 / (constant + rank)` over the rankings that have it, ranks from 1. Each retriever
-    gives its `pool` (or `k`, if that is more) best.
+    Each retriever gives its `pool` (or `k`, if that is more) best.
     """
 
     def __init__(self, retrievers: Sequence[Retriever], *, pool: int = 100, constant: float = 60.0) -> None:
         if not retrievers:
             raise ValueError("There are no retrievers to fuse; expected one or more.")
         require_counts("hits of each", pool=pool)
-        require_numbers(constant=constant)
-        if constant < 0:
-            raise ValueError(f"constant is {constant}; expected 0 or more.")
+        require_between(0, math.inf, "0 or more", constant=constant)
         self.retrievers = tuple(map(as_retriever, retrievers))
         self.pool = pool
         self.constant = constant
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         larger = replace(request, k=max(request.k, self.pool))
-        rankings = [[hit.chunk for hit in larger.send_to(retrieve)] for retrieve in self.retrievers]
-        chunks: dict[str, Chunk] = {chunk.id: chunk for ranking in rankings for chunk in ranking}
-        scores = dict.fromkeys(chunks, 0.0)
-        for ranking in rankings:
-            for rank, chunk in enumerate(ranking, start=1):
-                scores[chunk.id] += 1 / (self.constant + rank)
-        ranked = best_first(scores, request.k)
-        return [Hit(chunks[chunk_id], score, request.question, "fusion") for chunk_id, score in ranked]
+        rankings = (larger.send_to(retrieve) for retrieve in self.retrievers)
+        return fused(rankings, self.constant, request.question, request.k, "fusion")

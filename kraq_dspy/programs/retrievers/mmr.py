@@ -8,7 +8,7 @@ from kraq_dspy.ports import Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_between, require_counts
 
 
 class MMRRetriever(Retrieving):
@@ -22,9 +22,7 @@ class MMRRetriever(Retrieving):
     def __init__(
         self, retrieve: Retriever, vectors: VectorStore, embedder: Embedder, *, balance: float = 0.7, pool: int = 50
     ) -> None:
-        require_numbers(balance=balance)
-        if not 0 <= balance <= 1:
-            raise ValueError(f"balance is {balance}; expected a share from 0 (diversity) to 1 (relevance).")
+        require_between(0, 1, "a share from 0 (diversity) to 1 (relevance)", balance=balance)
         require_counts("candidates", pool=pool)
         self.retrieve = as_retriever(retrieve)
         self.vectors = vectors

@@ -16,7 +16,7 @@ from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_numbers
+from kraq_dspy.validation import require_between, require_numbers
 
 
 class PageRankRetriever(Retrieving):
@@ -40,13 +40,12 @@ class PageRankRetriever(Retrieving):
         damping: float = 0.5,
         sharpness: float = 3.0,
     ) -> None:
-        require_numbers(share=share, damping=damping, sharpness=sharpness)
+        require_numbers(share=share, damping=damping)
         if not 0 < share <= 1:
             raise ValueError(f"share is {share}; expected the start's share of the budget, above 0 and at most 1.")
         if not 0 < damping < 1:
             raise ValueError(f"damping is {damping}; expected a probability between 0 and 1.")
-        if sharpness < 0:
-            raise ValueError(f"sharpness is {sharpness}; expected 0 (all starts alike) or more.")
+        require_between(0, math.inf, "0 (all starts alike) or more", sharpness=sharpness)
         self.retrieve = as_retriever(retrieve)
         self.graph = graph
         self.chunks = chunks

@@ -1,10 +1,12 @@
 """Reports as hits: the summaries of communities, found by meaning or by way of the entities near a question."""
 
+import math
+
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Community, Hit, Summary
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_between, require_counts
 
 
 def report_chunk(community: Community, summary: Summary) -> Chunk:
@@ -43,8 +45,8 @@ class ReportRetriever(Retrieving):
     """
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, level: int | None = None) -> None:
-        if level is not None and level < 0:
-            raise ValueError(f"level is {level}; expected 0 (the broadest) or more.")
+        if level is not None:
+            require_between(0, math.inf, "0 (the broadest) or more", level=level)
         self.nearest = nearest
         self.graph = graph
         self.level = level
@@ -76,9 +78,7 @@ class EntityReportRetriever(Retrieving):
 
     def __init__(self, nearest: NearestTexts, graph: GraphSource, *, n_entities: int = 30, level: int = 2) -> None:
         require_counts("entities", n_entities=n_entities)
-        require_numbers(level=level)
-        if level < 0:
-            raise ValueError(f"level is {level}; expected 0 (the broadest) or more.")
+        require_between(0, math.inf, "0 (the broadest) or more", level=level)
         self.nearest = nearest
         self.graph = graph
         self.n_entities = n_entities

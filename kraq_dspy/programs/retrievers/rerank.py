@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_between, require_counts
 
 
 class RerankingRetriever(Retrieving):
@@ -28,8 +28,9 @@ class RerankingRetriever(Retrieving):
             return []
         scores = self.rerank(request.question, candidates, vector=request.vector)
         chunks = {hit.chunk.id: hit.chunk for hit in candidates}
-        ordered = best_first(dict(zip(chunks, map(float, scores), strict=True)), request.k)
-        return [Hit(chunks[chunk_id], score, request.question, "reranked") for chunk_id, score in ordered]
+        return ranked(
+            chunks, dict(zip(chunks, map(float, scores), strict=True)), request.question, request.k, "reranked"
+        )
 
 
 class QuestionSimilarityReranker:
@@ -43,9 +44,7 @@ class QuestionSimilarityReranker:
     def __init__(
         self, communities: CommunityMap, question_vectors: VectorStore, embedder: Embedder, *, balance: float = 0.9
     ) -> None:
-        require_numbers(balance=balance)
-        if not 0 <= balance <= 1:
-            raise ValueError(f"balance is {balance}; expected a share from 0 (questions alone) to 1 (scores alone).")
+        require_between(0, 1, "a share from 0 (questions alone) to 1 (scores alone)", balance=balance)
         self.communities = communities
         self.question_vectors = question_vectors
         self.embedder = embedder

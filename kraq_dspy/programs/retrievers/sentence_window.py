@@ -1,5 +1,6 @@
 """Finds passages by one sentence, and hands that over with those around it (sentence window)."""
 
+import math
 from dataclasses import replace
 
 from kraq_dspy.corpus.sentences import sentence_spans
@@ -8,7 +9,7 @@ from kraq_dspy.ports import ChunkSource, Embedder
 from kraq_dspy.programs.graph_search.sources import NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Chunk, Hit
-from kraq_dspy.validation import require_numbers
+from kraq_dspy.validation import require_between
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
 
@@ -30,9 +31,7 @@ class SentenceWindowRetriever(Retrieving):
         self, chunks: ChunkSource, sentences: NearestTexts, embedder: Embedder, *, window: int | None = 2
     ) -> None:
         if window is not None:
-            require_numbers(window=window)
-        if window is not None and window < 0:
-            raise ValueError(f"window is {window}; expected 0 or more sentences on either side, or None for the chunk.")
+            require_between(0, math.inf, "0 or more sentences on either side, or None for the chunk", window=window)
         self.chunks = chunks
         self.sentences = sentences
         self.embedder = embedder
