@@ -7,18 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.lms.engines.embedded.names import kind_of, names_in
-from kraq_dspy.lms.engines.embedded.text import clipped, content_words, sentences, stem
-from kraq_dspy.lms.engines.embedded.vocabulary import NO_NAMES
+from kraq_dspy.lms.engines.embedded.text import clipped, content_words, parted, sentences, stem
+from kraq_dspy.lms.engines.embedded.vocabulary import MONTH, NO_NAMES
 
 UNKNOWN = "I do not know"
 CLOSED = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
 EITHER = re.compile(
     r"(?i:^.*?\b(?:who|which|what|whose)\b).*?(?:[,:]\s|\s(?=(?:the )?[\"“]?[A-Z0-9]))(?P<a>[^,?]+?),? or (?P<b>[^?]+)"
 )
-DATE = re.compile(
-    r"\b(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-    r"(?: \d{1,2})?,? \d{4}\b|\b(?:1[0-9]|20)\d\d\b"
-)
+DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?,? \d{{4}}\b|\b(?:1[0-9]|20)\d\d\b")
 NUMBER = re.compile(
     r"\b(?:\d[\d,.]*\d|\d|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|million)\b"
 )
@@ -110,7 +107,7 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
     question_words = set(content_words(question))
     parts: list[tuple[str, str, int]] = []
     for number, passage in enumerate(passages):
-        title, body = _parted(passage)
+        title, body = parted(passage)
         parts += [(text, title, number) for text in sentences(body)]
     bags = [set(content_words(text)) for text, _, _ in parts]
     titles = [set(content_words(title)) for _, title, _ in parts]
@@ -134,11 +131,6 @@ def nearest(question: str, passages: Sequence[str], similar: Similar, count: int
         for part, cosine in zip(top, near, strict=True)
     ]
     return sorted(top, key=lambda part: -part.score)
-
-
-def _parted(passage: str) -> tuple[str, str]:
-    title, _, body = passage.strip().partition("\n")
-    return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
 
 
 def _chain(question: str, evidence: list[Evidence]) -> list[Evidence]:
@@ -238,9 +230,9 @@ def _nations(text: str) -> set[str]:
 
 def _told_of(name: str, passages: Sequence[str]) -> list[str]:
     """The first two sentences of the passage that has the name in its title, or else of one that mentions it."""
-    for passage in sorted(passages, key=lambda passage: (not _parted(passage)[0].startswith(name), len(passage))):
+    for passage in sorted(passages, key=lambda passage: (not parted(passage)[0].startswith(name), len(passage))):
         if name in passage:
-            return sentences(_parted(passage)[1])[:2]
+            return sentences(parted(passage)[1])[:2]
     return []
 
 

@@ -7,7 +7,6 @@ from rapidfuzz import fuzz
 
 from kraq_dspy.lms.engines.embedded.clause import (
     LOOSE,
-    MONTH,
     MOST_WORDS,
     ONE,
     ask_about_act,
@@ -38,7 +37,7 @@ from kraq_dspy.lms.engines.embedded.question_forms import (
     RANK,
 )  # fmt: skip
 from kraq_dspy.lms.engines.embedded.text import UNSPACED, sentences
-from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, KIND_OF_NOUN, STOP
+from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, KIND_OF_NOUN, MONTH, STOP
 from kraq_dspy.records import content_id
 
 GOES_ON = re.compile(

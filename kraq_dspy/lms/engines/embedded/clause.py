@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from kraq_dspy.lms.engines.embedded.names import REFERENCE, names_in
 from kraq_dspy.lms.engines.embedded.text import content_words
-from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, BASES, NOUNS, STOP, _set
+from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, BASES, MONTH, NOUNS, STOP, _set
 
 ADVERBIAL = (
     r"(?:(?:(?:In|On|After|During|By|Since|At|From|Until|Before|As of) [^,;:]{2,45}|However|Meanwhile|Additionally|"
@@ -61,7 +61,6 @@ PARTICIPLE = re.compile(
     r"shot|drawn|seen|given|taken|found|born|chosen|become|begun|run|put|cut|hit|likely to|unlikely to|able to)\b"
 )
 """What makes a verb with "is" or "has"."""
-MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATED = re.compile(
     r",? (?:in|on|since|by|from|around|during) (?:early |late |mid-)?"
     rf"(?:(?:{MONTH},? )?(?:\d{{1,2}},? )?(?:1[5-9]|20)\d\d|(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}})?)\b"

@@ -2,9 +2,9 @@
 
 import re
 
-from kraq_dspy.lms.engines.embedded.clause import ADVERBIAL, LOOSE, MONTH, ROLES, clause_end, without_asides
+from kraq_dspy.lms.engines.embedded.clause import ADVERBIAL, LOOSE, ROLES, clause_end, without_asides
 from kraq_dspy.lms.engines.embedded.names import names_in
-from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, BASES, NOUNS, STOP, _set
+from kraq_dspy.lms.engines.embedded.vocabulary import BASE_OF_PAST, BASES, MONTH, NOUNS, STOP, _set
 
 DEFINES = re.compile(
     rf"^{ADVERBIAL}(?P<subject>(?:[Tt]he )?[\"“]?[A-Z0-9][^,;:]{{1,70}}?)[\"”]?(?:, [^,;:]{{3,70}},)?"

@@ -6,7 +6,7 @@ from kraq_dspy.lms.engines.embedded.answer import DATE, NUMBER, Similar, short_a
 from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.lms.engines.embedded.judge import support
 from kraq_dspy.lms.engines.embedded.names import kind_of, names_in
-from kraq_dspy.lms.engines.embedded.text import clipped, content_words, sentences
+from kraq_dspy.lms.engines.embedded.text import clipped, content_words, parted, sentences
 
 IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)(?:[.,;]| \()")
 DOES = re.compile(
@@ -26,8 +26,7 @@ PRONOUN = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|their|theirs|the
 
 def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
     """From the first sentence that says what a named thing is or does; else about what is told most."""
-    title, _, body = passage.strip().partition("\n")
-    for sentence in sentences(body or title):
+    for sentence in sentences(parted(passage)[1]):
         name = next(iter(names_in(sentence, known=frozenset(sentence.split()[:1]))), "")
         if not name or not sentence.startswith(name):
             continue
@@ -50,9 +49,7 @@ def grounded(question: str, answer: str, passage: str) -> tuple[int, str]:
         return 1, "There is no answer."
     there = support(answer, passage) if content_words(answer) else float(answer.strip().lower() in passage.lower())
     lowered = answer.strip().lower()
-    title, _, body = passage.strip().partition("\n")
-    if not body.strip():
-        title, body = "", passage
+    title, body = parted(passage)
     parts = sentences(body)
     bearing = [part for part in parts if support(answer, part) >= 0.8 or lowered in part.lower()]
     near = max((support(question, f"{title} {part} {answer}") for part in bearing), default=0.0)

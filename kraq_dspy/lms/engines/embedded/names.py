@@ -10,6 +10,7 @@ from kraq_dspy.lms.engines.embedded.vocabulary import (
     FUNCTION_LETTERS,
     KIND_OF_NOUN,
     LEADERS,
+    MONTH,
     NO_NAMES,
     OPENERS,
     STOP,
@@ -55,9 +56,7 @@ SHORT_INITIALS = re.compile(r"(?!U\.S|U\.K|U\.N|E\.U|D\.C|L\.A|N\.Y)[A-Z]\.[A-Z]
 INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]$")
 WHERE = re.compile(r"\b(?:in|near|from|at) (?:the )?(?:[A-Z][\w ]+, )?$")
 LONGER = re.compile(rf"\w| [{_CAPITAL}]")
-DATE = re.compile(
-    r"(?:\d{4} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,4})?"
-)
+DATE = re.compile(rf"(?:\d{{4}} )?{MONTH}(?: \d{{1,4}})?")
 DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^.,;()]{3,120})")
 
 

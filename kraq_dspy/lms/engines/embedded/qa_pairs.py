@@ -4,7 +4,7 @@ import re
 
 from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.lms.engines.embedded.names import names_in
-from kraq_dspy.lms.engines.embedded.text import distinct, sentences
+from kraq_dspy.lms.engines.embedded.text import distinct, parted, sentences
 
 NOTHING_NAMED = "What is this about?"
 CLAUSE = re.compile(
@@ -21,9 +21,7 @@ def question_answer_pairs(passage: str) -> list[dict[str, str]]:
 
     An answer that does not have the title in it begins with the title, so that it stands alone.
     """
-    title, _, body = passage.strip().partition("\n")
-    if not body.strip():
-        title, body = "", passage
+    title, body = parted(passage)
     pairs: list[dict[str, str]] = []
     for sentence in distinct(sentences(body)):
         question = question_about(sentence)

@@ -1,9 +1,7 @@
 """Chooses whole sentences, and writes none, for a text in fewer words or for what a graph has to say."""
 
-from collections import Counter
-
 from kraq_dspy.lms.engines.embedded.answer import Similar, nearest
-from kraq_dspy.lms.engines.embedded.text import clipped, content_words, distinct, sentences
+from kraq_dspy.lms.engines.embedded.text import centralities, clipped, distinct, sentences
 
 TOLD = 12  # sentences of an account
 
@@ -14,7 +12,8 @@ def shortened(text: str, words: int) -> str:
     parts = distinct(sentences(text))
     left = words
     kept: set[str] = set()
-    for part in _most_central_first(parts):
+    scores = dict(zip(parts, centralities(parts), strict=True))
+    for part in sorted(parts, key=lambda part: -scores[part]):
         length = len(part.split())
         if length <= left:
             kept.add(part)
@@ -30,11 +29,3 @@ def account(question: str, texts: list[str], similar: Similar) -> str:
         known = not part.title or "; " in part.title or part.title in part.text
         lines.append(part.text if known else f"{part.title}: {part.text}")
     return "\n".join(distinct(lines))
-
-
-def _most_central_first(parts: list[str]) -> list[str]:
-    """By how often their words are said in all, long sentences at no advantage."""
-    bags = [set(content_words(part)) for part in parts]
-    counts = Counter(word for bag in bags for word in bag)
-    scores = [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
-    return [parts[place] for place in sorted(range(len(parts)), key=lambda place: (-scores[place], place))]

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 from kraq_dspy.lms.engines.embedded.names import names_in
-from kraq_dspy.lms.engines.embedded.text import clipped, content_words, distinct, sentences
+from kraq_dspy.lms.engines.embedded.text import centralities, clipped, distinct, sentences
 
 LINK = re.compile(
     r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
@@ -57,9 +57,7 @@ def community_summary(elements: list[str]) -> dict[str, object]:
 
 def central(parts: list[str], count: int, leading: str = "") -> list[str]:
     """The `count` sentences whose words are said most often by others; first one that is about `leading`."""
-    bags = [set(content_words(part)) for part in parts]
-    word_counts = Counter(word for bag in bags for word in bag)
-    score = [sum(word_counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+    score = centralities(parts)
     first = max(
         (i for i, part in enumerate(parts) if leading and leading in part),
         key=lambda i: (_defines(parts[i], leading), score[i], -i),

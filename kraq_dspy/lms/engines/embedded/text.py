@@ -1,7 +1,8 @@
 """Sentences and words, in any script."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from kraq_dspy.corpus.sentences import sentence_spans
@@ -18,6 +19,12 @@ def sentences(text: str) -> list[str]:
     """In order, without Markdown's headings; a line break ends a sentence unless it only keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
     return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def parted(passage: str) -> tuple[str, str]:
+    """The title, "" where there is none, and the text: a first line that is no paragraph is a title."""
+    title, _, body = passage.strip().partition("\n")
+    return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
 
 
 def unwrapped(text: str) -> str:
@@ -69,6 +76,13 @@ def clipped(text: str, limit: int = 45) -> str:
     """The first `limit` words."""
     parts = text.split()
     return text if len(parts) <= limit else " ".join(parts[:limit]) + " …"
+
+
+def centralities(parts: Sequence[str]) -> list[float]:
+    """How often the words of each part are said in the others, long parts at no advantage."""
+    bags = [set(content_words(part)) for part in parts]
+    counts = Counter(word for bag in bags for word in bag)
+    return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
 
 
 def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:

@@ -15,6 +15,8 @@ STOP = _set("""
     known
 """)
 
+MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+
 OPENERS = _set("""
     According Additionally Afterwards Later Meanwhile Moreover Furthermore Today Yesterday Now Still Even Yes Based Born
     Following Despite Like Unlike Along Together Set Starring Directed Written Produced Released Published Founded
@@ -24,81 +26,73 @@ OPENERS = _set("""
 """Words that have a capital only because they begin a sentence."""
 
 COMMON = _set("""
-        able above accept access account accuracy across action active actually add advertisement advice age
-    agree agreement ago     ahead air allow almost alone already although always amazing amount analysis answer
-    anybody anyone anything apart     appear apply approach area argue art article ask attention available avoid
-    away baby back bad base baseline basic bear     beat beautiful become begin behind believe benefit best
-    better beyond big bit blue body book born bottom box boy break     brief bring broad build business buy
-    buying call care career carry case cases cause century certain chance change     changes charge chapter
-    cheap check child children choose city clear click clearly close cold color come comes coming     comment
-    common community company compare complete conclusion condition conduct consequential consider contact
-    contents     continue control cook copy cost could country couple course cover create culture current cut
-    daily damages data date     day days deal dear decide deep definitely degree describe design despite detail
-    details develop die different difficult     digital direct discover discussion distribution distributor
-    donation door double doubt down draw dream drink drive     drop dry early earth easily easy eat economic
-    edge editor effect effort eight either else empty end energy enjoy enough     enter entire especially
-    essentially even evening event ever everybody everyone everything exactly example examples     except
-    exclusive expect experience experiments expert explain expression eye face fact facts fail fair fall family
-    far     fast faster father feature features feel few field fifth fight figure fill final find fine finish
-    fire fit five fix     follow food foot force foreign forget form fortunately forward foundation four fourth
-    free fresh friend friends full     fun fund future game games gas general get getting ghostly gift girl give
-    given glad go goal god going good got     government great green ground group grow growth guess guest guy
-    hair half hand hang happen happy hard hate head health     hear heart heat heavy help here hey high higher
-    hit hold holiday home honestly hope host hot hour hours house huge     human hundred husband idea identity
-    image imagine impact important improve include including income indeed indirect     individual industry
-    inform information initially insert inside install instance interesting internal interview     introduction
-    issue item items job join jump just keep key kid kids kind know lack land language large last late latest
-    laugh laughs law lead league learn leave left legal less let letter level liability liable license life
-    light likely     limited line link links list listen little live local long look lose lost lot love low luck
-    lunch machine mad main     make making man manage many market matter maybe mean meaning means measure media
-    meet meeting member mention menu merry     message method methods middle might mind minute miss mission
-    model modern moment money month months morning mother move     movie much music name names nature near
-    nearly necessary need needless never new news next nice night nine nobody none     normal note nothing
-    notice number numbers obviously off offer office official often oh okay old ones online open opening
-    opinion opponents option options order ordinary ought outside overview own owner page paid pain paper parent
-    park     part particularly parties partner party pass past pay people percent perfect performance period
-    person photo phrase     pick picture piece place plan plate play player players please plenty plus point
-    poor popular position possible     possibly post potential power practice present press pretty previous
-    price prior private prize probably problem     problems process product products professor profile program
-    project promise proper property provide public published     pull punitive purpose push put quality question
-    questions quick quickly quite raise range ranked rarely rate rather     reach read reader reading ready real
-    really reason receive recent recommending record redistributing references refund     related relationship
-    release remember remedies remove replacement reply report reporter request require research reserved
-    respond response rest result results return review rich ride right rights rise risk road role room rule run
-    sad safe sale     save say says scene school score search season seat second section secret see seek seem
-    sell seller send sense     separate series serious servant set seven several share shares ship shop short
-    show shows sick side sign significance     significant similarly simple simply since sing single sister sit
-    six size skill sleep slow small social some somebody     somehow someone something sometimes song soon sorry
-    sort sound source space speak special specifically spend spot     spring staff stage stand star start state
-    statement station status stay stave step steps stock stop stores story straight     strange street strict
-    strike strong stronger student study style subject succeed success successful suddenly suggest     suit
-    summary summer sunny super support suppose sure surely surprisingly system table take takes taking talk task
-    taste     team techniques tell ten term terms test thank thanks theme therefore thing things think third
-    thought thousand three     throughout ticket tie time times tip tips today together tomorrow tonight tools
-    top topic total touch toward town track     trade training transcriber travel treat trip trouble true truly
-    trust truth try turn type typically ultimately under     understand unfortunately unit unless until up
-    update upset usage use used useful user users usually value valuation various     version video view visit
-    voice vote wait walk wall want war warranty watch water way ways wear weather website week     weekend weeks
-    weight welcome well west wet whatever whenever whether white whole wide wife wild win winter wish     woman
-    women wonder word words work workers world worse worst worth write wrong yeah year years yes yesterday young
-    avenue chef chairman chair ceo cfo cto judge president professor senator minister secretary coach captain
-    prince     king queen lord lady sir uncle aunt miss ghost spirit spirits     advertisement advertising
-    illustration illustrations transportation committee emergency promotional motto headquarters     external
-    internet tv fm mhz ep dvd cd fig audience parliament attraction months     st mt jr sr inc ltd co op ed vol
-    pp al etc am pm bc ad ii iii iv vs feb mar apr jan jun jul aug sep sept oct nov dec
+    able accept access account accuracy across action active actually add advertisement advice age agree agreement ago
+    ahead air allow almost alone already always amazing amount analysis answer anybody anyone anything apart appear
+    apply approach area argue art article ask attention available avoid away baby back bad base baseline basic bear beat
+    beautiful become begin behind believe benefit best better beyond big bit blue body book born bottom box boy break
+    brief bring broad build business buy buying call care career carry case cases cause century certain chance change
+    changes charge chapter cheap check child children choose city clear click clearly close cold color come comes coming
+    comment common community company compare complete conclusion condition conduct consequential consider contact
+    contents continue control cook copy cost country couple course cover create culture current cut daily damages data
+    date day days deal dear decide deep definitely degree describe design despite detail details develop die different
+    difficult digital direct discover discussion distribution distributor donation door double doubt down draw dream
+    drink drive drop dry early earth easily easy eat economic edge editor effect effort eight either else empty end
+    energy enjoy enough enter entire especially essentially even evening event ever everybody everyone everything
+    exactly example examples except exclusive expect experience experiments expert explain expression eye face fact
+    facts fail fair fall family far fast faster father feature features feel field fifth fight figure fill final find
+    fine finish fire fit five fix follow food foot force foreign forget form fortunately forward foundation four fourth
+    free fresh friend friends full fun fund future game games gas general get getting ghostly gift girl give given glad
+    go goal god going good got government great green ground group grow growth guess guest guy hair half hand hang
+    happen happy hard hate head health hear heart heat heavy help hey high higher hit hold holiday home honestly hope
+    host hot hour hours house huge human hundred husband idea identity image imagine impact important improve include
+    including income indeed indirect individual industry inform information initially insert inside install instance
+    interesting internal interview introduction issue item items job join jump keep key kid kids kind know lack land
+    language large last late latest laugh laughs law lead league learn leave left legal less let letter level liability
+    liable license life light likely limited line link links list listen little live local long look lose lost lot love
+    low luck lunch machine mad main make making man manage market matter maybe mean meaning means measure media meet
+    meeting member mention menu merry message method methods middle mind minute miss mission model modern moment money
+    month months morning mother move movie music name names nature near nearly necessary need needless never new news
+    next nice night nine nobody none normal note nothing notice number numbers obviously off offer office official often
+    oh okay old ones online open opening opinion opponents option options order ordinary ought outside overview owner
+    page paid pain paper parent park part particularly parties partner party pass past pay people percent perfect
+    performance period person photo phrase pick picture piece place plan plate play player players please plenty plus
+    point poor popular position possible possibly post potential power practice present press pretty previous price
+    prior private prize probably problem problems process product products professor profile program project promise
+    proper property provide public published pull punitive purpose push put quality question questions quick quickly
+    quite raise range ranked rarely rate rather reach read reader reading ready real really reason receive recent
+    recommending record redistributing references refund related relationship release remember remedies remove
+    replacement reply report reporter request require research reserved respond response rest result results return
+    review rich ride right rights rise risk road role room rule run sad safe sale save say says scene school score
+    search season seat second section secret see seek seem sell seller send sense separate series serious servant set
+    seven share shares ship shop short show shows sick side sign significance significant similarly simple simply sing
+    single sister sit six size skill sleep slow small social somebody somehow someone something sometimes song soon
+    sorry sort sound source space speak special specifically spend spot spring staff stage stand star start state
+    statement station status stay stave step steps stock stop stores story straight strange street strict strike strong
+    stronger student study style subject succeed success successful suddenly suggest suit summary summer sunny super
+    support suppose sure surely surprisingly system table take takes taking talk task taste team techniques tell ten
+    term terms test thank thanks theme therefore thing things think third thought thousand three throughout ticket tie
+    time times tip tips today together tomorrow tonight tools top topic total touch toward town track trade training
+    transcriber travel treat trip trouble true truly trust truth try turn type typically ultimately understand
+    unfortunately unit unless up update upset usage use used useful user users usually value valuation various version
+    video view visit voice vote wait walk wall want war warranty watch water way ways wear weather website week weekend
+    weeks weight welcome well west wet whatever whenever whether white whole wide wife wild win winter wish woman women
+    wonder word words work workers world worse worst worth write wrong yeah year years yes yesterday young avenue chef
+    chairman chair ceo cfo cto judge president senator minister secretary coach captain prince king queen lord lady sir
+    uncle aunt ghost spirit spirits advertising illustration illustrations transportation committee emergency
+    promotional motto headquarters external internet tv fm mhz ep dvd cd fig audience parliament attraction st mt jr sr
+    inc ltd co op ed vol pp al etc pm bc ad ii iii iv vs feb mar apr jan jun jul aug sep sept oct nov dec
 """)
-"""Words that name nothing when they stand alone, with a capital or without."""
+"""Words that name nothing when they stand alone, with a capital or without; those of STOP do not either."""
 
 LEADERS = _set("""
-        add adding asked become begin bring bringing build buy buying call check click come consider create
-    discover enjoy     especially eventually find following get getting give go install join keep know learn
-    leave let look make making meet     needless note play please possibly probably put read recommending
-    redistributing remember run say see show sign start     stop take taking tell thank think try turn use using
-    visit wait want watch when while why yes yeah oh well actually     clearly finally fortunately generally
-    honestly hopefully however ideally importantly indeed initially interestingly     ironically likewise mainly
-    maybe nearly notably obviously often perhaps previously really recently sadly seemingly     similarly simply
-    sometimes soon specifically suddenly surely surprisingly then therefore thus typically ultimately
-    unfortunately usually
+    add adding asked become begin bring bringing build buy buying call check click come consider create discover enjoy
+    especially eventually find following get getting give go install join keep know learn leave let look make making
+    meet needless note play please possibly probably put read recommending redistributing remember run say see show sign
+    start stop take taking tell thank think try turn use using visit wait want watch when while why yes yeah oh well
+    actually clearly finally fortunately generally honestly hopefully however ideally importantly indeed initially
+    interestingly ironically likewise mainly maybe nearly notably obviously often perhaps previously really recently
+    sadly seemingly similarly simply sometimes soon specifically suddenly surely surprisingly then therefore thus
+    typically ultimately unfortunately usually
 """)
 """Words that stand before a name because they begin a sentence."""
 
@@ -148,25 +142,25 @@ _REGULAR = _set("""
     appoint approach argue arrest assist assume attack attend award ban base belong benefit blame block boost borrow
     call capture cause challenge change chase check claim classify climb collaborate collect combine compare compete
     complete compose comprise concede conclude conduct confirm connect conquer consider consist contain continue
-    contribute convert cost count cover create criticise criticize cross deal debut decide decline defeat defend
-    define deliver demand demonstrate deny depend depict derive describe design destroy detect determine develop
-    direct discover discuss dismiss divide dominate donate drop earn eliminate employ enable encode end endorse
-    enhance ensure enter establish estimate evaluate examine exceed exist expand expect experience explain exploit
-    explore express extend extract face fail feature file fill film finish fire fix focus follow form found fund
-    gain gather generate guide handle happen help hire host identify ignore illustrate implement improve include
-    increase indicate influence inherit injure inspire integrate intend interview introduce invade invent invite
-    involve join kill land last launch learn license lift limit link list live look love manage map mark marry match
-    maximise maximize measure mention mentor merge minimise minimize miss model modify move murder name nominate
-    note observe obtain occur offer open operate oppose order organise organize outlaw outline outperform
-    overestimate own paint pass pay perform permit photograph pick pioneer plan play point portray possess praise
-    predict prefer prepare present prevent process produce promise promote propose protect prove provide publish
-    purchase push qualify raise range rank rate reach realise realize recommend record recruit reduce refer reflect
-    reform refuse reject release rely remain remove rename render repeat replace represent require rescue resemble
-    resolve restore result retain retire return reveal review rule save schedule score search secure seek select
-    separate serve share show sign solve specialise specialize spend split sponsor stand star start state stay stop
-    store stress struggle study submit succeed sue suffer suggest supply support survive suspend sustain switch
-    tackle target test threaten top touch tour trade train transfer transform translate treat trigger turn unite
-    unveil use utilize value vary view visit vote wait want warn wear welcome work yield
+    contribute convert cost count cover create criticise criticize cross deal debut decide decline defeat defend define
+    deliver demand demonstrate deny depend depict derive describe design destroy detect determine develop direct
+    discover discuss dismiss divide dominate donate drop earn eliminate employ enable encode end endorse enhance ensure
+    enter establish estimate evaluate examine exceed exist expand expect experience explain exploit explore express
+    extend extract face fail feature file fill film finish fire fix focus follow form found fund gain gather generate
+    guide handle happen help hire host identify ignore illustrate implement improve include increase indicate influence
+    inherit injure inspire integrate intend interview introduce invade invent invite involve join kill land last launch
+    learn license lift limit link list live look love manage map mark marry match maximise maximize measure mention
+    mentor merge minimise minimize miss model modify move murder name nominate note observe obtain occur offer open
+    operate oppose order organise organize outlaw outline outperform overestimate own paint pass pay perform permit
+    photograph pick pioneer plan play point portray possess praise predict prefer prepare present prevent process
+    produce promise promote propose protect prove provide publish purchase push qualify raise range rank rate reach
+    realise realize recommend record recruit reduce refer reflect reform refuse reject release rely remain remove rename
+    render repeat replace represent require rescue resemble resolve restore result retain retire return reveal review
+    rule save schedule score search secure seek select separate serve share show sign solve specialise specialize spend
+    split sponsor stand star start state stay stop store stress struggle study submit succeed sue suffer suggest supply
+    support survive suspend sustain switch tackle target test threaten top touch tour trade train transfer transform
+    translate treat trigger turn unite unveil use utilize value vary view visit vote wait want warn wear welcome work
+    yield
 """)
 _DOUBLED = {
     "admit": "admitted", "ban": "banned", "drop": "dropped", "map": "mapped", "occur": "occurred",
@@ -177,13 +171,12 @@ _IRREGULAR = {
     "beat": "beat", "became": "become", "began": "begin", "bought": "buy", "broke": "break", "brought": "bring",
     "built": "build", "caught": "catch", "chose": "choose", "drove": "drive", "fought": "fight", "found": "find",
     "gave": "give", "grew up": "grow up", "held": "hold", "knew": "know", "led": "lead", "left": "leave",
-    "lost": "lose",
-    "made": "make", "met": "meet", "ran": "run", "sang": "sing", "sent": "send", "sold": "sell",
-    "spoke": "speak", "sued": "sue", "taught": "teach", "took over": "take over", "took": "take",
-    "went": "go", "won": "win", "wrote": "write", "shot": "shoot", "overtook": "overtake", "rode": "ride",
-    "came": "come", "rose": "rise", "fell": "fall", "drew": "draw", "flew": "fly", "wore": "wear", "spent": "spend",
-    "kept": "keep", "felt": "feel", "sat": "sit", "stood": "stand", "paid": "pay", "saw": "see", "sought": "seek",
-    "learnt": "learn", "dealt": "deal", "got": "get", "grew": "grow", "thought": "think", "showed": "show",
+    "lost": "lose", "made": "make", "met": "meet", "ran": "run", "sang": "sing", "sent": "send", "sold": "sell",
+    "spoke": "speak", "sued": "sue", "taught": "teach", "took over": "take over", "took": "take", "went": "go",
+    "won": "win", "wrote": "write", "shot": "shoot", "overtook": "overtake", "rode": "ride", "came": "come",
+    "rose": "rise", "fell": "fall", "drew": "draw", "flew": "fly", "wore": "wear", "spent": "spend", "kept": "keep",
+    "felt": "feel", "sat": "sit", "stood": "stand", "paid": "pay", "saw": "see", "sought": "seek", "learnt": "learn",
+    "dealt": "deal", "got": "get", "grew": "grow", "thought": "think", "showed": "show",
 }  # fmt: skip
 
 
