@@ -156,7 +156,7 @@ def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
     DSPy's copies with other instructions have no name: those are this library's where fields and types are the same.
     """
     signature = predictor.signature
-    named = [str(signature.__name__)] if signature.__name__ != NAMELESS else signatures.__all__
+    named = [str(signature.__name__)] if signature.__name__ != NAMELESS else signatures.NAMES
     for name in named:
         known = getattr(signatures, name, None)
         if known is not None and _kinds(known) == _kinds(signature):

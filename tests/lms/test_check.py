@@ -13,7 +13,7 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.signatures import ConfirmSameEntity, GenerateQuestion
 from tests.lms.conftest import Reply, ScriptedServer
 
-EVERY = [getattr(signatures, name) for name in signatures.__all__]
+EVERY = [getattr(signatures, name) for name in signatures.NAMES]
 MARKED = "[[ ## same ## ]]\n{}\n\n[[ ## completed ## ]]"
 
 
@@ -63,4 +63,4 @@ def test_a_model_that_cannot_do_the_main_job_is_not_fit(
     assert "GenerateQuestion" in report.advice[-1]
     scripted.replies = [reply(json.dumps({"question": "What is it?"}))]
     assert check_model(lm, [GenerateQuestion]).fit
-    assert set(MAIN_JOB) <= set(signatures.__all__)
+    assert set(MAIN_JOB) <= set(signatures.NAMES)

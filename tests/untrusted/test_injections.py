@@ -28,7 +28,7 @@ QUESTION = "What stands near the mill?"
 def prompts(adapter: dspy.Adapter, text: str) -> list[tuple[list[dict[str, Any]], list[str]]]:
     """Of every signature, with the text in one input field at a time; and the names of its input fields."""
     made = []
-    for name in signatures.__all__:
+    for name in signatures.NAMES:
         signature = getattr(signatures, name)
         for place in signature.input_fields:
             values = {

@@ -21,7 +21,7 @@ def check(
     from kraq_dspy.lms.roles import LanguageModels
 
     lm = LanguageModels(models.settings())[role]
-    steps = [getattr(signatures, name) for name in (MAIN_JOB if quick else signatures.__all__)]
+    steps = [getattr(signatures, name) for name in (MAIN_JOB if quick else signatures.NAMES)]
     report = check_model(
         lm, steps, tell=lambda step: None if json else note(in_time(step.seconds), label=f"{step.step}: ")
     )
