@@ -11,11 +11,12 @@ ChunkSettings(token=5)  # ConfigError: chunks.token is not known; did you mean '
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
@@ -67,6 +68,12 @@ def checked(section: str = "") -> Callable[[type[T]], type[T]]:
         return validated  # type: ignore[no-any-return]
 
     return decorate
+
+
+@cache
+def type_adapter(kind: Any) -> TypeAdapter[Any]:
+    """What checks, reads and writes values of a type; to make one costs more than to use it."""
+    return TypeAdapter(kind)
 
 
 def require_counts(of: str = "", **counts: int) -> None:

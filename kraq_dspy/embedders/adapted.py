@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 import dspy
 import numpy as np
 
-from kraq_dspy.copies import SharedByCopies
+from kraq_dspy.embedders.text_encoder import TextEncoder, unit_rows
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Embedder, Vectors
 
@@ -30,7 +30,7 @@ def as_embedder(embedder: EmbedderLike, *, parameter: str = "embedder") -> Embed
     return cast(Embedder, embedder)
 
 
-class AdaptedEmbedder(SharedByCopies):
+class AdaptedEmbedder(TextEncoder):
     """Encodes with a `dspy.Embedder`, queries and passages alike; rows are normalised here.
 
     `name` tells models apart in an index: that of a hosted model, or of the function and its module. Two lambdas of one
@@ -51,24 +51,11 @@ class AdaptedEmbedder(SharedByCopies):
     def dimension(self) -> int:
         """Embeds a word, the first time."""
         if self._dimension is None:
-            self._encode(["dimension"])
+            self.encode(["dimension"])
         assert self._dimension is not None
         return self._dimension
 
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._encode(texts)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        return self._encode(texts)
-
-    def __repr__(self) -> str:
-        return f"AdaptedEmbedder({self.name!r})"
-
-    def _encode(self, texts: Sequence[str]) -> Vectors:
-        if isinstance(texts, str):
-            raise TypeError("Expected a list of texts, got one text.")
-        if not texts:
-            return np.zeros((0, self.dimension), np.float32)
+    def encode(self, texts: Sequence[str], prefix: str = "") -> Vectors:
         vectors: Vectors = np.asarray(self._embedder(list(texts)), np.float32)
         expected = "two axes" if self._dimension is None else f"rows of {self._dimension} numbers"
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] != (self._dimension or vectors.shape[1]):
@@ -77,11 +64,7 @@ class AdaptedEmbedder(SharedByCopies):
                 "row for each text."
             )
         self._dimension = vectors.shape[1]
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or not norms.all():
-            raise ModelError(f"{self.name} made an embedding that is zero or not finite.")
-        normalised: Vectors = vectors / norms
-        return normalised
+        return unit_rows(vectors, f"{self.name} made an embedding")
 
 
 def _has(embedder: Any, name: str) -> bool:

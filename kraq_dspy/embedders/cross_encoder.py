@@ -3,12 +3,11 @@
 import logging
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.device import device_named
-from kraq_dspy.embedders.model_folder import quiet_transformers
+from kraq_dspy.embedders.model_folder import local_folder, quiet_transformers
 from kraq_dspy.errors import MissingExtraError, ModelError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Hit
@@ -30,11 +29,8 @@ class CrossEncoderReranker(SharedByCopies):
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
         except ImportError as error:
             raise MissingExtraError(error.name or "transformers", "embedded", "A cross-encoder") from error
-        folder = Path(model).expanduser()
-        if not folder.is_dir() and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
-            raise ModelError(f"There is no folder {model!r} to load a cross-encoder from.")
+        source = str(local_folder(model, "cross-encoder") or model)
         self.device = device_named(device, torch)
-        source = str(folder) if folder.is_dir() else model
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
             with quiet_transformers():

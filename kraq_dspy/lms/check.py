@@ -13,7 +13,7 @@ from typing import Any, get_origin
 
 import dspy
 from dspy.utils.exceptions import DSPyError
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -21,6 +21,7 @@ from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.enforcement import enforces_schema
 from kraq_dspy.records import Usage
+from kraq_dspy.validation import type_adapter
 
 EXTRACTION = ("ExtractElements", "NameElements")
 """One of the two is enough: `[extract] preset` chooses."""
@@ -208,7 +209,7 @@ def is_in_form(signature: Any, completion: str) -> bool:
     kinds = {name: field.annotation for name, field in signature.output_fields.items()}
     try:
         values = _whole_object(completion) or _whole_sections(completion, kinds)
-        return all(TypeAdapter(kind).validate_python(values[name]) is not None for name, kind in kinds.items())
+        return all(type_adapter(kind).validate_python(values[name]) is not None for name, kind in kinds.items())
     except (KeyError, ValueError, ValidationError):
         return False
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import dspy
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from kraq_dspy import signatures
 from kraq_dspy.dspy_internals import thawed
@@ -22,6 +22,7 @@ from kraq_dspy.errors import StateError
 from kraq_dspy.files import replaced
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy.validation import type_adapter
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
@@ -196,7 +197,7 @@ def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:
 def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
     fields = predictor.signature.fields
     return {
-        name: TypeAdapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+        name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
         for name in fields
         if name in demo
     }
@@ -270,7 +271,7 @@ def _change(
 def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
     """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
     fields = predictor.signature.fields
-    values = {name: TypeAdapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
+    values = {name: type_adapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
     return dspy.Example(augmented=True, **values)
 
 

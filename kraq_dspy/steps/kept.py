@@ -11,11 +11,10 @@ file of JSON lines. What runs in threads (the tables of `eval/`) shares `StageFa
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import dspy
-from pydantic import TypeAdapter
 
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.lms import spans
@@ -27,6 +26,7 @@ from kraq_dspy.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
 from kraq_dspy.steps.bounded import CallSlots, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
+from kraq_dspy.validation import type_adapter
 
 logger = logging.getLogger(__name__)
 
@@ -208,9 +208,3 @@ async def run_program(
     for name, kind in declared.items():
         prediction[name] = type_adapter(kind).validate_python(prediction.get(name))
     return prediction
-
-
-@cache
-def type_adapter(kind: Any) -> TypeAdapter[Any]:
-    """What checks, writes and reads values of a type."""
-    return TypeAdapter(kind)

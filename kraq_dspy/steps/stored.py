@@ -11,8 +11,9 @@ from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.steps.direct import Done, Item, Items, model_of
-from kraq_dspy.steps.kept import ProgramRunner, type_adapter
+from kraq_dspy.steps.kept import ProgramRunner
 from kraq_dspy.stores.results import ResultStore
+from kraq_dspy.validation import type_adapter
 
 
 class StoredSteps(ProgramRunner):

@@ -13,16 +13,16 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, get_args, get_origin
 
 import dspy
 import json_repair
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from kraq_dspy.dspy_internals import parse_value
 from kraq_dspy.lms.structured.schemas import choices, record_fields
 from kraq_dspy.lms.structured.unmarked import unmarked
+from kraq_dspy.validation import type_adapter
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
@@ -313,8 +313,8 @@ def _fitted(value: Any, annotation: Any) -> Any:
     if _is_record(annotation):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        return _adapter(annotation).validate_python(_completed(value, annotation))
-    return _adapter(annotation).validate_python(value)
+        return type_adapter(annotation).validate_python(_completed(value, annotation))
+    return type_adapter(annotation).validate_python(value)
 
 
 def _is_schema(value: Any) -> bool:
@@ -326,11 +326,6 @@ def _is_schema(value: Any) -> bool:
 
 
 _DROPPED = object()
-
-
-@cache
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)  # building one costs more than reading a reply
 
 
 def _item(value: Any, annotation: Any) -> Any:
@@ -345,7 +340,7 @@ def _item(value: Any, annotation: Any) -> Any:
             value = _completed(value, annotation)
             if isinstance(value, dict) and any(_is_placeholder(value.get(name)) for name in record_fields(annotation)):
                 return _DROPPED
-        return _adapter(annotation).validate_python(value)
+        return type_adapter(annotation).validate_python(value)
     except ValidationError:
         return _DROPPED
 

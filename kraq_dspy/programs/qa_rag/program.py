@@ -32,12 +32,12 @@ class PairedPassages:
     `n_looked_up`, `n_made` and `n_failed` count passages: pairs found ready, made now, and not to be had.
     """
 
-    sub_questions: tuple[str, ...]
-    pairs: tuple[QAPair, ...]
-    context: tuple[str, ...]
-    n_looked_up: int
-    n_made: int
-    n_failed: int
+    sub_questions: tuple[str, ...] = ()
+    pairs: tuple[QAPair, ...] = ()
+    context: tuple[str, ...] = ()
+    n_looked_up: int = 0
+    n_made: int = 0
+    n_failed: int = 0
 
 
 class QARAG(SavableModule):
@@ -82,7 +82,7 @@ class QARAG(SavableModule):
         if self.variant == "v":
             await clock.begin("answer", "answering")
             reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-            return _prediction(reply.answer, None, hits, None, clock)
+            return _prediction(reply.answer, None, hits, PairedPassages(), clock)
         await clock.begin("plug_ins", "pairing questions and answers")
         ready = await call(self._ready, hits)
         missing = [hit for hit in hits if hit.chunk.id not in ready]
@@ -140,16 +140,16 @@ def _paired(
 
 
 def _prediction(
-    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages | None, clock: Clock
+    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages, clock: Clock
 ) -> dspy.Prediction:
     return dspy.Prediction(
         answer=UNKNOWN if valid is False else response,
         hits=hits,
-        sub_questions=list(paired.sub_questions) if paired else [],
-        pairs=list(paired.pairs) if paired else [],
-        n_looked_up=paired.n_looked_up if paired else 0,
-        n_made=paired.n_made if paired else 0,
-        n_failed=paired.n_failed if paired else 0,
+        sub_questions=list(paired.sub_questions),
+        pairs=list(paired.pairs),
+        n_looked_up=paired.n_looked_up,
+        n_made=paired.n_made,
+        n_failed=paired.n_failed,
         response=response,
         valid=valid,
         timings=clock.timings(),

@@ -4,7 +4,6 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -235,21 +234,6 @@ class LocalVectorStore:
                 self._packed = Packed.open(self._target, self.dimension, exact=self._exact)
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """Where the rows of a merged file come from: `old` is the row of the former file, or -1 for a fresh point."""
-
-    ids: NDArray[np.uint8]
-    old: NDArray[np.int64]
-
-    def place_of_old(self, n_before: int) -> NDArray[np.int64]:
-        """The new row of each former one; -1 for those that go."""
-        places = np.full(n_before, -1, np.int64)
-        kept = np.flatnonzero(self.old >= 0)
-        places[self.old[kept]] = kept
-        return places
-
-
 def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> None:
     fresh = [one for (one,) in connection.execute("SELECT id FROM points ORDER BY id")]
     gone = [one for (one,) in connection.execute("SELECT id FROM gone")]
@@ -259,18 +243,20 @@ def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> Non
     kept = np.flatnonzero(keep)
     ids = np.concatenate([packed.ids[kept], np.frombuffer(b"".join(fresh), np.uint8).reshape(-1, 16)])
     order = np.argsort(np.ascontiguousarray(ids).view("S16").ravel(), kind="stable") if len(ids) else kept
-    merged = _Order(ids[order], np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order])
-    places = np.flatnonzero(merged.old < 0)
-    words = _merged(packed.words, merged.place_of_old(len(packed)), *_fresh_words(connection, places))
-    tags = _merged(packed.tags, merged.place_of_old(len(packed)), *_fresh_tags(connection, places))
-    write_packed(target, merged.ids, _dense(packed, merged, connection, dimension), dimension, words, tags)
+    origin = np.concatenate([kept, np.full(len(fresh), -1, np.int64)])[order]  # the former row; -1 for a fresh point
+    place_of = np.full(len(packed), -1, np.int64)  # the new row of each former one; -1 for those that go
+    place_of[origin[origin >= 0]] = np.flatnonzero(origin >= 0)
+    places = np.flatnonzero(origin < 0)
+    words = _merged(packed.words, place_of, *_fresh_words(connection, places))
+    tags = _merged(packed.tags, place_of, *_fresh_tags(connection, places))
+    write_packed(target, ids[order], _dense(packed, origin, connection, dimension), dimension, words, tags)
 
 
-def _dense(packed: Packed, merged: _Order, connection: Any, dimension: int) -> Iterator[Vectors]:
-    """The rows of the merged file, a block at a time."""
+def _dense(packed: Packed, origin: NDArray[np.int64], connection: Any, dimension: int) -> Iterator[Vectors]:
+    """The rows of the merged file, a block at a time; `origin` are their rows in the former one, or -1."""
     fresh = connection.execute("SELECT vector FROM points ORDER BY id")
-    for start in range(0, len(merged.old), _BLOCK):
-        old = merged.old[start : start + _BLOCK]
+    for start in range(0, len(origin), _BLOCK):
+        old = origin[start : start + _BLOCK]
         block = np.empty((len(old), dimension), np.float32)
         block[old >= 0] = packed.dense[old[old >= 0]]
         n_fresh = int(np.count_nonzero(old < 0))

@@ -110,19 +110,15 @@ def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"answer": answer(task.text("question"), _evidence(task), engine.similar)}
 
 
-def _answer_and_explain(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    response, rationale = short_answer(task.text("question"), _evidence(task), engine.similar)
-    return {"answer": response, "explanation": rationale}
-
-
 def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
     return {"answer": answer(task.text("question"), answers, engine.similar)}
 
 
-def _draft(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    response, rationale = short_answer(task.text("question"), _evidence(task), engine.similar)
-    return {"rationale": rationale, "response": response}
+def _with_reason(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+    """A response and its reason, under the names that the task has for them."""
+    response, reason = short_answer(task.text("question"), _evidence(task), engine.similar)
+    return {name: response if name in ("answer", "response") else reason for name in task.outputs}
 
 
 def _verdict(task: Task) -> float:
@@ -174,19 +170,9 @@ def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
     return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
 
 
-def _grounded(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    rating, evaluation = grounded(task.text("question"), task.text("answer"), task.text("passage"))
-    return {"evaluation": evaluation, "groundedness": rating}
-
-
-def _relevant(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    rating, evaluation = relevant(task.text("question"), task.text("audience"))
-    return {"evaluation": evaluation, "relevance": rating}
-
-
-def _stands_alone(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    rating, evaluation = stands_alone(task.text("question"))
-    return {"evaluation": evaluation, "stand_alone": rating}
+def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
+    rating, evaluation = rated
+    return {"evaluation": evaluation, name: rating}
 
 
 STEPS: dict[tuple[Any, ...], Step] = {
@@ -211,7 +197,7 @@ STEPS: dict[tuple[Any, ...], Step] = {
         "question": question_about_theme(task.texts("passages"))
     },
     (frozenset({"answer"}),): _answer_question,
-    (frozenset({"answer", "explanation"}),): _answer_and_explain,
+    (frozenset({"answer", "explanation"}),): _with_reason,
     (frozenset({"answer"}), "pairs"): _answer_from_pairs,
     (frozenset({"answer"}), "points"): lambda engine, task: {
         "answer": answer_from_points(task.text("question"), task.texts("points"), engine.similar)
@@ -243,15 +229,21 @@ STEPS: dict[tuple[Any, ...], Step] = {
     },
     (frozenset({"sub_question"}),): lambda engine, task: {"sub_question": question_about(task.text("information"))},
     (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
-    (frozenset({"rationale", "response"}),): _draft,
+    (frozenset({"rationale", "response"}),): _with_reason,
     (frozenset({"verdict"}), "response"): _verify,
     (frozenset({"valid"}), "response"): _check,
     (frozenset({"correct"}),): _judge,
     (frozenset({"feedback", "grade"}),): _grade,
     (frozenset({"question", "answer"}),): lambda engine, task: factoid_pair(task.text("passage"), engine.similar),
-    (frozenset({"evaluation", "groundedness"}),): _grounded,
-    (frozenset({"evaluation", "relevance"}),): _relevant,
-    (frozenset({"evaluation", "stand_alone"}),): _stands_alone,
+    (frozenset({"evaluation", "groundedness"}),): lambda engine, task: _rated(
+        "groundedness", grounded(task.text("question"), task.text("answer"), task.text("passage"))
+    ),
+    (frozenset({"evaluation", "relevance"}),): lambda engine, task: _rated(
+        "relevance", relevant(task.text("question"), task.text("audience"))
+    ),
+    (frozenset({"evaluation", "stand_alone"}),): lambda engine, task: _rated(
+        "stand_alone", stands_alone(task.text("question"))
+    ),
 }
 """By the names of the outputs, and where these are not enough, by an input that tells them apart."""
 
