@@ -10,6 +10,7 @@ ChunkSettings(token=5)  # ConfigError: chunks.token is not known; did you mean '
 
 import dataclasses
 import difflib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from numbers import Real
@@ -100,6 +101,11 @@ def require_between(least: float, most: float, expected: str, /, **numbers: floa
     for name, number in numbers.items():
         if not least <= number <= most:
             raise ValueError(f"{name} is {number}; expected {expected}.")
+
+
+def require_share(of: str, /, **shares: float) -> None:
+    """As `require_between`, for a number above 0 and at most 1."""
+    require_between(math.ulp(0.0), 1, f"{of}, above 0 and at most 1", **shares)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for stages and model calls, where its API is installed and somebody listens.
+"""Opens spans of OpenTelemetry for stages and model calls, where its API is installed and somebody listens.
 
 A call's span names its model, stage and item, and counts its tokens, in the words of OpenTelemetry's
 conventions for generative models. Texts of prompts, answers and documents are never put in.

@@ -1,4 +1,4 @@
-"""Steps whose input is made shorter until the model's context takes it."""
+"""Makes a step's input shorter until the model's context takes it."""
 
 import logging
 import re

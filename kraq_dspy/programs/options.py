@@ -106,24 +106,14 @@ def options_of(kind: Any) -> Mapping[str, Option]:
     hints = get_type_hints(kind)
     declared = {}
     for field in dataclasses.fields(kind):
-        hint, facts = hints[field.name], field.metadata
+        hint, facts = hints[field.name], field.metadata or option().metadata
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         choices = tuple(value for part in parts if get_origin(part) is Literal for value in get_args(part))
         kinds = tuple(part for part in parts if get_origin(part) is not Literal) + tuple(
             {type(each) for each in choices}
         )
-        flag = facts.get("flag") or f"--{field.name.replace('_', '-')}"
-        declared[field.name] = Option(
-            field.name,
-            kinds,
-            field.default,
-            facts.get("help", ""),
-            facts.get("least"),
-            facts.get("most"),
-            choices,
-            flag,
-            facts.get("counts", ""),
-        )
+        flag = facts["flag"] or f"--{field.name.replace('_', '-')}"
+        declared[field.name] = Option(field.name, kinds, field.default, choices=choices, **{**facts, "flag": flag})
     return declared
 
 

@@ -212,7 +212,7 @@ def test_wider_topics_and_other_searches_answer_from_the_summaries_too(
         program = space.program("k2rag", k=3, topics="wide", search=search)
         assert isinstance(program, K2RAG)
         assert isinstance(program.knowledge, KnowledgeGraph)
-        assert program.knowledge.is_wide is space.summarised.has_reports
+        assert (program.knowledge.themes is not None) is space.summarised.has_reports
         prediction = space.ask(program, "Which castle did Anna Smith paint?")
         assert {hit.why for hit in prediction.hits} == {search}
         assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()

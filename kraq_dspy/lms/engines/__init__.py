@@ -1,1 +1,1 @@
-"""Models that run in this process, and the engine that every model is asked through."""
+"""Runs models in this process, and asks every model through one kind of engine."""

@@ -1,4 +1,4 @@
-"""Summaries by a sequence-to-sequence model in this process: LED, LongT5, BART, Pegasus, by folder or hub name."""
+"""Summarises by a sequence-to-sequence model in this process: LED, LongT5, BART, Pegasus, by folder or hub name."""
 
 import threading
 from typing import Any

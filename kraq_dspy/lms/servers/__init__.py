@@ -1,1 +1,1 @@
-"""Clients of model servers: transport, retries, prompt scores, and vLLM's command line."""
+"""Speaks to model servers: transport, retries, prompt scores, and vLLM's command line."""

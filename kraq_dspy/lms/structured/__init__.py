@@ -1,1 +1,1 @@
-"""Signatures as prompts, and replies as typed values."""
+"""Turns signatures into prompts, and replies into typed values."""

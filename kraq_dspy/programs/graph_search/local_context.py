@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
 from kraq_dspy.copies import SharedByCopies
@@ -33,6 +33,7 @@ class LocalContext:
     n_tokens: int
 
 
+@dataclass(eq=False, repr=False)
 class KnowledgeGraph(SharedByCopies):
     """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
     broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
@@ -42,33 +43,27 @@ class KnowledgeGraph(SharedByCopies):
     work of the K2RAG paper, section 6).
     """
 
-    def __init__(
-        self,
-        nearest: NearestTexts,
-        graph: GraphSource,
-        *,
-        k: int = 10,
-        n_entities: int = 10,
-        level: int = 2,
-        tokens: int = 8000,
-        themes: RetrieverLike | None = None,
-    ) -> None:
-        require_counts(k=k, n_entities=n_entities, tokens=tokens)
-        self.nearest = nearest
-        self.graph = graph
-        own_reports = EntityReportRetriever(nearest, graph, n_entities=n_entities, level=level)
+    nearest: NearestTexts
+    graph: GraphSource
+    _: KW_ONLY
+    k: int = 10
+    n_entities: int = 10
+    level: int = 2
+    tokens: int = 8000
+    themes: RetrieverLike | None = None
+
+    def __post_init__(self) -> None:
+        require_counts(k=self.k, n_entities=self.n_entities, tokens=self.tokens)
+        own_reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
+        themes = self.themes
         self.reports = own_reports if themes is None else FusionRetriever([own_reports, as_retriever(themes)])
-        self.is_wide = themes is not None
-        self.k = k
-        self.n_entities = n_entities
-        self.tokens = tokens
 
     def __call__(self, question: str) -> LocalContext:
         scored = self.nearest(question, self.n_entities)
         entities = self.graph.entities([entity_id for entity_id, _ in scored])
         near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
         reports = self.reports(question, self.n_entities)
-        if self.is_wide:
+        if self.themes is not None:
             near += self._centres(reports, {entity.id for entity in entities}, scored[-1][1] if scored else 0.0)
         return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
 

@@ -8,7 +8,7 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from kraq_dspy.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
@@ -25,6 +25,7 @@ STEEP, FLAT = 0.5, 0.9
 """From which shape downwards the graph gets its full weight, and from which upwards none."""
 
 
+@dataclass(eq=False, repr=False)
 class AdaptiveRetriever(Retrieving):
     """Ranks by `w * (visits / most visits) ** 0.25 + (1 - w) * score / best score`; `why` is "adaptive".
 
@@ -41,27 +42,24 @@ class AdaptiveRetriever(Retrieving):
     .4 and okapi .08, on musique, squad and a part of multihop_rag, and confirmed on others (docs/results/retrieval.md).
     """
 
-    def __init__(
-        self,
-        retrieve: Retriever,
-        graph: PassageGraph,
-        chunks: ChunkSource,
-        *,
-        most: float = 0.6,
-        pool: int = 50,
-        start: int = 20,
-        sharpness: float = 10.0,
-        damping: float = 0.8,
-    ) -> None:
-        require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=most)
-        require_counts("candidates from each side", pool=pool)
-        require_counts("hits to walk from", start=start)
-        self.retrieve = as_retriever(retrieve)
-        self.walk = PageRankRetriever(retrieve, graph, chunks, sharpness=sharpness, damping=damping)
-        self.chunks = chunks
-        self.most = most
-        self.pool = pool
-        self.start = start
+    retrieve: Retriever
+    graph: PassageGraph
+    chunks: ChunkSource
+    _: KW_ONLY
+    most: float = 0.6
+    pool: int = 50
+    start: int = 20
+    sharpness: float = 10.0
+    damping: float = 0.8
+
+    def __post_init__(self) -> None:
+        require_between(0, 1, "the graph's largest weight, from 0 (never) to 1 (alone)", most=self.most)
+        require_counts("candidates from each side", pool=self.pool)
+        require_counts("hits to walk from", start=self.start)
+        self.retrieve = as_retriever(self.retrieve)
+        self.walk = PageRankRetriever(
+            self.retrieve, self.graph, self.chunks, sharpness=self.sharpness, damping=self.damping
+        )
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         question, k = request.question, request.k

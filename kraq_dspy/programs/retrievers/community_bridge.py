@@ -7,13 +7,13 @@ representative question is to the user's, and their other passages take the rest
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches, ranked
 from kraq_dspy.records import Hit, Question
-from kraq_dspy.validation import require_counts, require_numbers
+from kraq_dspy.validation import require_counts, require_share
 
 
 class QuestionCommunities:
@@ -44,6 +44,7 @@ class QuestionCommunities:
         return self._questions.get(community_id)
 
 
+@dataclass(eq=False, repr=False)
 class CommunityBridgeRetriever(Retrieving):
     """Spends the share `share` of the budget on `retrieve`, the rest on what its hits' communities hold.
 
@@ -58,30 +59,20 @@ class CommunityBridgeRetriever(Retrieving):
     Defaults from musique (`benchmarks/retrieval_musique.py`).
     """
 
-    def __init__(
-        self,
-        retrieve: Retriever,
-        communities: CommunityMap,
-        question_vectors: VectorStore,
-        chunk_vectors: VectorStore,
-        chunks: ChunkSource,
-        embedder: Embedder,
-        *,
-        share: float = 0.7,
-        n_communities: int = 3,
-    ) -> None:
-        require_numbers(share=share)
-        if not 0 < share <= 1:
-            raise ValueError(f"share is {share}; expected the first hits' share of the budget, above 0 and at most 1.")
-        require_counts(n_communities=n_communities)
-        self.retrieve = as_retriever(retrieve)
-        self.communities = communities
-        self.question_vectors = question_vectors
-        self.chunk_vectors = chunk_vectors
-        self.chunks = chunks
-        self.embedder = embedder
-        self.share = share
-        self.n_communities = n_communities
+    retrieve: Retriever
+    communities: CommunityMap
+    question_vectors: VectorStore
+    chunk_vectors: VectorStore
+    chunks: ChunkSource
+    embedder: Embedder
+    _: KW_ONLY
+    share: float = 0.7
+    n_communities: int = 3
+
+    def __post_init__(self) -> None:
+        require_share("the first hits' share of the budget", share=self.share)
+        require_counts(n_communities=self.n_communities)
+        self.retrieve = as_retriever(self.retrieve)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         k, vector = request.k, request.embedded_by(self.embedder)

@@ -1,8 +1,8 @@
-"""Words and meaning together: a weighted sum of cosines, or a fusion of rankings."""
+"""Retrieves by words and meaning together: by a weighted sum of cosines, or a fusion of rankings."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kraq_dspy.records import Hit
 from kraq_dspy.validation import require_between, require_counts
 
 
+@dataclass(eq=False, repr=False)
 class HybridRetriever(Retrieving):
     """`weight * cos(dense) + (1 - weight) * cos(sparse)`: K2RAG, equations 3 and 4; `why` is "hybrid".
 
@@ -26,25 +27,18 @@ class HybridRetriever(Retrieving):
     best by words: BM25 knows how rare a word is in the whole corpus, and stems. The paper has no such term.
     """
 
-    def __init__(
-        self,
-        chunks: ChunkSource,
-        vectors: VectorStore,
-        embedder: Embedder,
-        *,
-        weight: float = 0.8,
-        okapi: float = 0.0,
-        pool: int = 50,
-    ) -> None:
-        require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=weight)
-        require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=okapi)
-        require_counts("candidates from each side", pool=pool)
-        self.chunks = chunks
-        self.vectors = vectors
-        self.embedder = embedder
-        self.weight = weight
-        self.okapi = okapi
-        self.pool = pool
+    chunks: ChunkSource
+    vectors: VectorStore
+    embedder: Embedder
+    _: KW_ONLY
+    weight: float = 0.8
+    okapi: float = 0.0
+    pool: int = 50
+
+    def __post_init__(self) -> None:
+        require_between(0, 1, "a share from 0 (words alone) to 1 (meaning alone)", weight=self.weight)
+        require_between(0, math.inf, "the weight of the BM25 score, 0 or more", okapi=self.okapi)
+        require_counts("candidates from each side", pool=self.pool)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         question = request.question

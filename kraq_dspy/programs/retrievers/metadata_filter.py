@@ -1,4 +1,4 @@
-"""Filters read from the question by rules: sources and other metadata that it names, dates, entities, titles."""
+"""Filters by what the question says: sources and other metadata that it names, dates, entities, titles."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -8,6 +8,7 @@ links to the question; we start at passages, so no model is called.
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_numbers
+from kraq_dspy.validation import require_between, require_numbers, require_share
 
 
+@dataclass(eq=False, repr=False)
 class PageRankRetriever(Retrieving):
     """Starts from the first `share` of the budget's hits of `retrieve`, each with weight `score ** sharpness`.
 
@@ -30,28 +32,21 @@ class PageRankRetriever(Retrieving):
     Defaults from musique (`benchmarks/retrieval_musique.py`).
     """
 
-    def __init__(
-        self,
-        retrieve: Retriever,
-        graph: PassageGraph,
-        chunks: ChunkSource,
-        *,
-        share: float = 0.6,
-        damping: float = 0.5,
-        sharpness: float = 3.0,
-    ) -> None:
-        require_numbers(share=share, damping=damping)
-        if not 0 < share <= 1:
-            raise ValueError(f"share is {share}; expected the start's share of the budget, above 0 and at most 1.")
-        if not 0 < damping < 1:
-            raise ValueError(f"damping is {damping}; expected a probability between 0 and 1.")
-        require_between(0, math.inf, "0 (all starts alike) or more", sharpness=sharpness)
-        self.retrieve = as_retriever(retrieve)
-        self.graph = graph
-        self.chunks = chunks
-        self.share = share
-        self.damping = damping
-        self.sharpness = sharpness
+    retrieve: Retriever
+    graph: PassageGraph
+    chunks: ChunkSource
+    _: KW_ONLY
+    share: float = 0.6
+    damping: float = 0.5
+    sharpness: float = 3.0
+
+    def __post_init__(self) -> None:
+        require_share("the start's share of the budget", share=self.share)
+        require_numbers(damping=self.damping)
+        if not 0 < self.damping < 1:
+            raise ValueError(f"damping is {self.damping}; expected a probability between 0 and 1.")
+        require_between(0, math.inf, "0 (all starts alike) or more", sharpness=self.sharpness)
+        self.retrieve = as_retriever(self.retrieve)
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         k = request.k

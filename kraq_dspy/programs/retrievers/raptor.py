@@ -1,7 +1,7 @@
 """Retrieves passages and the summaries of their clusters together: RAPTOR (Sarthi et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -57,6 +57,7 @@ class NodeVectors(NearestTexts, Protocol):
         """float32 `[n_ids, dimension]` in the order of `ids`. Raises UnknownRecordError."""
 
 
+@dataclass(eq=False, repr=False)
 class RaptorRetriever(Retrieving):
     """`mode` "collapsed" searches all levels at once; "traversal" goes down from the top, the `k` nearest of each level
     to the next, and returns the nearest of all that it met. `score` is the cosine; `why` is "leaf" or "summary".
@@ -65,24 +66,17 @@ class RaptorRetriever(Retrieving):
     passages alone, and a summary is left out when it, or every passage under it, is in `exclude`.
     """
 
-    def __init__(
-        self,
-        chunks: ChunkSource,
-        chunk_vectors: VectorStore,
-        embedder: Embedder,
-        tree: SummaryTree,
-        summaries: NodeVectors,
-        *,
-        mode: str = "collapsed",
-    ) -> None:
-        if mode not in MODES:
-            raise ValueError(f"mode is {mode!r}; expected one of {', '.join(MODES)}.")
-        self.chunks = chunks
-        self.chunk_vectors = chunk_vectors
-        self.embedder = embedder
-        self.tree = tree
-        self.summaries = summaries
-        self.mode = mode
+    chunks: ChunkSource
+    chunk_vectors: VectorStore
+    embedder: Embedder
+    tree: SummaryTree
+    summaries: NodeVectors
+    _: KW_ONLY
+    mode: str = "collapsed"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode is {self.mode!r}; expected one of {', '.join(MODES)}.")
 
     def find(self, request: RetrievalRequest) -> list[Hit]:
         k, vector = request.k, request.embedded_by(self.embedder)

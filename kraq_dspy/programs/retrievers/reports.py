@@ -1,4 +1,4 @@
-"""Reports as hits: the summaries of communities, found by meaning or by way of the entities near a question."""
+"""Retrieves reports, the summaries of communities, by meaning or by way of the entities near a question."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Points in one file that is mapped into memory and never changed: searched by any number of processes at once.
+"""Keeps points in one file that is mapped into memory and never changed: searched by any number of processes at once.
 
 The search is exact, but for the choice of what is compared where there are very many points (`signs.py`). All arrays
 stand in the order of the ids, so points that score alike come in that order too.

@@ -1,4 +1,4 @@
-"""Verdicts by overlap: how much of what should be there is there, and a probability made of it."""
+"""Judges by overlap: how much of what should be there is there, and a probability made of it."""
 
 from collections.abc import Sequence
 

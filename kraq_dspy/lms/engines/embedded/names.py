@@ -1,4 +1,4 @@
-"""Names in text, and what kind of thing they name: capitals where a script has them, frequency and quotes elsewhere."""
+"""Finds names in text, and what kind of thing they name: by capitals in scripts that have them, else by frequency."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Sentences and words, in any script."""
+"""Cuts text into sentences and words, in any script."""
 
 import re
 from collections import Counter
