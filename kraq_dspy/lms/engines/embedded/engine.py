@@ -16,7 +16,7 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.embedded import rewrite
-from kraq_dspy.lms.engines.embedded.answer import answer, short_answer
+from kraq_dspy.lms.engines.embedded.answer import Similar, answer, short_answer
 from kraq_dspy.lms.engines.embedded.ask import question_about, question_about_theme
 from kraq_dspy.lms.engines.embedded.extract import first_reading, names_and_links, second_reading
 from kraq_dspy.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
@@ -36,7 +36,8 @@ from kraq_dspy.ports import Embedder
 PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
 VERDICTS = frozenset({"yes", "no", "true", "false"})
 
-Step = Callable[["EmbeddedEngine", Task], dict[str, Any]]
+Step = Callable[[Task, Similar], Any]
+"""The value of a task's only output, or the values of several by name."""
 
 
 class EmbeddedEngine(SharedByCopies):
@@ -71,8 +72,10 @@ class EmbeddedEngine(SharedByCopies):
 
     def _values(self, task: Task) -> dict[str, Any]:
         fields = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
-        step = STEPS.get((frozenset(fields), *_telling_inputs(task))) or STEPS.get((frozenset(fields),))
-        values = step(self, task) if step else {name: self._guess(task, name) for name in fields}
+        outputs = " ".join(sorted(fields))
+        step = STEPS.get(f"{outputs} < {_telling_input(task)}") or STEPS.get(outputs)
+        made = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
+        values: dict[str, Any] = {outputs: made} if step and len(fields) == 1 else made
         if "reasoning" in task.outputs:
             everything = sentences("\n".join(_evidence(task)))
             values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
@@ -96,9 +99,9 @@ class EmbeddedEngine(SharedByCopies):
         )
 
 
-def _telling_inputs(task: Task) -> tuple[str, ...]:
+def _telling_input(task: Task) -> str:
     known = ("asked", "found", "summary", "passages", "response", "pairs", "points")
-    return tuple(name for name in known if name in task.inputs)[:1]
+    return next((name for name in known if name in task.inputs), "")
 
 
 def _evidence(task: Task) -> list[str]:
@@ -106,18 +109,14 @@ def _evidence(task: Task) -> list[str]:
     return [text for name in task.inputs if name != "question" for text in task.texts(name)]
 
 
-def _answer_question(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    return {"answer": answer(task.text("question"), _evidence(task), engine.similar)}
-
-
-def _answer_from_pairs(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+def _answer_from_pairs(task: Task, similar: Similar) -> str:
     answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
-    return {"answer": answer(task.text("question"), answers, engine.similar)}
+    return answer(task.text("question"), answers, similar)
 
 
-def _with_reason(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+def _with_reason(task: Task, similar: Similar) -> dict[str, Any]:
     """A response and its reason, under the names that the task has for them."""
-    response, reason = short_answer(task.text("question"), _evidence(task), engine.similar)
+    response, reason = short_answer(task.text("question"), _evidence(task), similar)
     return {name: response if name in ("answer", "response") else reason for name in task.outputs}
 
 
@@ -129,15 +128,11 @@ def _verdict(task: Task) -> float:
     return probability(0.7 * stated + 0.3 * support(task.text("question"), rationale))
 
 
-def _verify(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
-    return {"verdict": "Yes" if _verdict(task) >= 0.5 else "No"}
-
-
-def _check(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+def _check(task: Task, similar: Similar) -> str:
     """The context has most of the response's words, and the response a quarter of the question's."""
     response = task.text("response")
     fits = support(response, task.text("context")) >= 0.6 and support(task.text("question"), response) >= 0.25
-    return {"valid": "yes" if fits else "no"}
+    return "yes" if fits else "no"
 
 
 def _titled(summary: str) -> dict[str, Any]:
@@ -155,16 +150,16 @@ def _references(task: Task) -> list[str]:
     return references
 
 
-def _judge(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+def _judge(task: Task, similar: Similar) -> bool:
     items = task.inputs.get("reference_items")
     if isinstance(items, list) and items:
         groups = [[str(word) for word in item] if isinstance(item, list) else [str(item)] for item in items]
         covered = sum(agreement(task.text("answer"), group) >= 0.9 for group in groups)
-        return {"correct": covered * 2 > len(groups)}
-    return {"correct": agreement(task.text("answer"), _references(task)) >= 0.6}
+        return covered * 2 > len(groups)
+    return agreement(task.text("answer"), _references(task)) >= 0.6
 
 
-def _grade(engine: EmbeddedEngine, task: Task) -> dict[str, Any]:
+def _grade(task: Task, similar: Similar) -> dict[str, Any]:
     share = agreement(task.text("answer"), _references(task))
     match = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
     return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
@@ -175,77 +170,55 @@ def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
     return {"evaluation": evaluation, name: rating}
 
 
-STEPS: dict[tuple[Any, ...], Step] = {
-    (frozenset({"entities", "relationships", "claims"}),): lambda engine, task: first_reading(task.text("passage")),
-    (frozenset({"names", "relationships"}),): lambda engine, task: names_and_links(task.text("passage")),
-    (frozenset({"missing", "entities", "relationships", "claims"}), "found"): lambda engine, task: second_reading(
+STEPS: dict[str, Step] = {
+    "claims entities relationships": lambda task, similar: first_reading(task.text("passage")),
+    "names relationships": lambda task, similar: names_and_links(task.text("passage")),
+    "claims entities missing relationships < found": lambda task, similar: second_reading(
         task.text("passage"), task.text("found")
     ),
-    (frozenset({"same"}),): lambda engine, task: {"same": same_thing(task.text("first"), task.text("second"))},
-    (frozenset({"same"}), "asked"): lambda engine, task: {
-        "same": is_same_question(task.text("asked"), task.text("stored"), engine.similar)
-    },
-    (frozenset({"number"}),): lambda engine, task: {
-        "number": matching_number(task.text("question"), task.texts("catalogue"), engine.similar)
-    },
-    (frozenset({"description"}),): lambda engine, task: {
-        "description": merged_description(task.text("name"), task.texts("descriptions"))
-    },
-    (frozenset({"title", "summary", "findings"}),): lambda engine, task: community_summary(task.texts("elements")),
-    (frozenset({"question"}), "summary"): lambda engine, task: {"question": question_about(task.text("summary"))},
-    (frozenset({"question"}), "passages"): lambda engine, task: {
-        "question": question_about_theme(task.texts("passages"))
-    },
-    (frozenset({"answer"}),): _answer_question,
-    (frozenset({"answer", "explanation"}),): _with_reason,
-    (frozenset({"answer"}), "pairs"): _answer_from_pairs,
-    (frozenset({"answer"}), "points"): lambda engine, task: {
-        "answer": answer_from_points(task.text("question"), task.texts("points"), engine.similar)
-    },
-    (frozenset({"points"}),): lambda engine, task: {
-        "points": rated_points(task.text("question"), task.texts("reports"), engine.similar)
-    },
-    (frozenset({"rewritten"}),): lambda engine, task: {"rewritten": rewrite.clearer(task.text("question"))},
-    (frozenset({"searches"}),): lambda engine, task: {
-        "searches": rewrite.varied(task.text("question"), int(task.text("count") or 4))
-    },
-    (frozenset({"rephrasings"}),): lambda engine, task: {
-        "rephrasings": rewrite.rephrased(
-            task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
-        )
-    },
-    (frozenset({"keywords"}),): lambda engine, task: {"keywords": rewrite.keywords(task.text("question"))},
-    (frozenset({"guess"}),): lambda engine, task: {"guess": rewrite.statement(task.text("question"))},
-    (frozenset({"core"}),): lambda engine, task: {"core": rewrite.core(task.text("question"))},
-    (frozenset({"rewritings"}),): lambda engine, task: {"rewritings": rewrite.rewritings(task.text("question"))},
-    (frozenset({"summary"}), "passages"): lambda engine, task: {"summary": passages_summary(task.texts("passages"))},
-    (frozenset({"title", "summary"}),): lambda engine, task: _titled(passages_summary(task.texts("passages"))),
-    (frozenset({"pairs"}),): lambda engine, task: {"pairs": question_answer_pairs(task.text("passage"))},
-    (frozenset({"shortened"}),): lambda engine, task: {
-        "shortened": shortened(task.text("text"), int(task.text("words") or 60))
-    },
-    (frozenset({"account"}),): lambda engine, task: {
-        "account": account(task.text("question"), _evidence(task), engine.similar)
-    },
-    (frozenset({"sub_question"}),): lambda engine, task: {"sub_question": question_about(task.text("information"))},
-    (frozenset({"sub_questions"}),): lambda engine, task: {"sub_questions": sub_questions(task.text("question"))},
-    (frozenset({"rationale", "response"}),): _with_reason,
-    (frozenset({"verdict"}), "response"): _verify,
-    (frozenset({"valid"}), "response"): _check,
-    (frozenset({"correct"}),): _judge,
-    (frozenset({"feedback", "grade"}),): _grade,
-    (frozenset({"question", "answer"}),): lambda engine, task: factoid_pair(task.text("passage"), engine.similar),
-    (frozenset({"evaluation", "groundedness"}),): lambda engine, task: _rated(
+    "same": lambda task, similar: same_thing(task.text("first"), task.text("second")),
+    "same < asked": lambda task, similar: is_same_question(task.text("asked"), task.text("stored"), similar),
+    "number": lambda task, similar: matching_number(task.text("question"), task.texts("catalogue"), similar),
+    "description": lambda task, similar: merged_description(task.text("name"), task.texts("descriptions")),
+    "findings summary title": lambda task, similar: community_summary(task.texts("elements")),
+    "question < summary": lambda task, similar: question_about(task.text("summary")),
+    "question < passages": lambda task, similar: question_about_theme(task.texts("passages")),
+    "answer": lambda task, similar: answer(task.text("question"), _evidence(task), similar),
+    "answer explanation": _with_reason,
+    "answer < pairs": _answer_from_pairs,
+    "answer < points": lambda task, similar: answer_from_points(task.text("question"), task.texts("points"), similar),
+    "points": lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
+    "rewritten": lambda task, similar: rewrite.clearer(task.text("question")),
+    "searches": lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
+    "rephrasings": lambda task, similar: rewrite.rephrased(
+        task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+    ),
+    "keywords": lambda task, similar: rewrite.keywords(task.text("question")),
+    "guess": lambda task, similar: rewrite.statement(task.text("question")),
+    "core": lambda task, similar: rewrite.core(task.text("question")),
+    "rewritings": lambda task, similar: rewrite.rewritings(task.text("question")),
+    "summary < passages": lambda task, similar: passages_summary(task.texts("passages")),
+    "summary title": lambda task, similar: _titled(passages_summary(task.texts("passages"))),
+    "pairs": lambda task, similar: question_answer_pairs(task.text("passage")),
+    "shortened": lambda task, similar: shortened(task.text("text"), int(task.text("words") or 60)),
+    "account": lambda task, similar: account(task.text("question"), _evidence(task), similar),
+    "sub_question": lambda task, similar: question_about(task.text("information")),
+    "sub_questions": lambda task, similar: sub_questions(task.text("question")),
+    "rationale response": _with_reason,
+    "verdict < response": lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
+    "valid < response": _check,
+    "correct": _judge,
+    "feedback grade": _grade,
+    "answer question": lambda task, similar: factoid_pair(task.text("passage"), similar),
+    "evaluation groundedness": lambda task, similar: _rated(
         "groundedness", grounded(task.text("question"), task.text("answer"), task.text("passage"))
     ),
-    (frozenset({"evaluation", "relevance"}),): lambda engine, task: _rated(
+    "evaluation relevance": lambda task, similar: _rated(
         "relevance", relevant(task.text("question"), task.text("audience"))
     ),
-    (frozenset({"evaluation", "stand_alone"}),): lambda engine, task: _rated(
-        "stand_alone", stands_alone(task.text("question"))
-    ),
+    "evaluation stand_alone": lambda task, similar: _rated("stand_alone", stands_alone(task.text("question"))),
 }
-"""By the names of the outputs, and where these are not enough, by an input that tells them apart."""
+"""By the names of the outputs, sorted, and where these are not enough, by an input that tells them apart."""
 
 
 def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
