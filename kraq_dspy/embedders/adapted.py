@@ -45,15 +45,6 @@ class AdaptedEmbedder(TextEncoder):
             model = f"{getattr(model, '__module__', None) or type(owner or model).__module__}.{kind}"
         self.name = f"{model} by dspy.Embedder"
         self._embedder = embedder
-        self._dimension: int | None = None
-
-    @property
-    def dimension(self) -> int:
-        """Embeds a word, the first time."""
-        if self._dimension is None:
-            self.encode(["dimension"])
-        assert self._dimension is not None
-        return self._dimension
 
     def encode(self, texts: Sequence[str], prefix: str = "") -> Vectors:
         vectors: Vectors = np.asarray(self._embedder(list(texts)), np.float32)

@@ -54,18 +54,9 @@ class EndpointEmbedder(TextEncoder):
         self._concurrency = concurrency
         self._backoff = backoff or Backoff(retries=5)
         self._encoding = "base64"  # a quarter of the bytes; servers that do not know it get "float"
-        self._dimension: int | None = None
         self._learning = threading.Lock()
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx.Client(headers=headers, timeout=timeout_s)
-
-    @property
-    def dimension(self) -> int:
-        """Asks the server, the first time."""
-        if self._dimension is None:
-            self._ask(["dimension"])
-        assert self._dimension is not None
-        return self._dimension
 
     def close(self) -> None:
         self._client.close()

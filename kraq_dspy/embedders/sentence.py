@@ -75,10 +75,6 @@ class SentenceEmbedder(TextEncoder):
         self.name = self._named(_weights_name(model, folder), self.precision, *limits)
         self._dimension = self._encode(["dimension"], "").shape[1] if self._numpy is None else self._numpy[1].dimension
 
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         vectors = self._encode(texts, prefix)
         if not np.isfinite(vectors).all():

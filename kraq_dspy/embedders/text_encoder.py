@@ -16,9 +16,14 @@ class TextEncoder(SharedByCopies):
     query_prefix = ""
     passage_prefix = ""
 
+    _dimension: int | None = None
+
     @property
     def dimension(self) -> int:
-        raise NotImplementedError
+        """Learned from a word, the first time that it is asked for."""
+        if self._dimension is None:
+            self._dimension = self.encode(["dimension"], "").shape[1]
+        return self._dimension
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._vectors(texts, self.query_prefix)
