@@ -68,14 +68,11 @@ class WholeModel:
 class AsyncWholeModel(WholeModel):
     async def complete(self, request: Request) -> Response:  # type: ignore[override]
         with _unnoticed():
-            if isinstance(self.lm, dspy.LM) and not isinstance(self.lm.engine, str) and not _has_async_engine(self.lm):
-                return await asyncio.to_thread(self.lm, request)
-            response: Response = await self.lm.acall(request)
+            lm = self.lm
+            if isinstance(lm, dspy.LM) and lm._async_engine_spec is None and not isinstance(lm.engine, str):
+                return await asyncio.to_thread(lm, request)
+            response: Response = await lm.acall(request)
         return response
-
-
-def _has_async_engine(lm: dspy.LM) -> bool:
-    return lm._async_engine_spec is not None
 
 
 @contextmanager

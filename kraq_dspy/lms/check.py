@@ -208,14 +208,11 @@ def is_in_form(signature: Any, completion: str) -> bool:
     """Whether the reply can be read as it stands, by the letter of either form."""
     kinds = {name: field.annotation for name, field in signature.output_fields.items()}
     try:
-        values = _whole_object(completion) or _whole_sections(completion, kinds)
+        is_object = completion.startswith("{")
+        values = dict(json.loads(completion)) if is_object else _whole_sections(completion, kinds)
         return all(type_adapter(kind).validate_python(values[name]) is not None for name, kind in kinds.items())
     except (KeyError, ValueError, ValidationError):
         return False
-
-
-def _whole_object(completion: str) -> dict[str, Any]:
-    return {} if not completion.startswith("{") else dict(json.loads(completion))
 
 
 def _whole_sections(completion: str, kinds: dict[str, Any]) -> dict[str, Any]:

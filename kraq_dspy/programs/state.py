@@ -117,7 +117,8 @@ def read_state(path: Path) -> ProgramState:
     if body.get("format_version") != FORMAT_VERSION:
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
-            f"{FORMAT_VERSION}. Load it with the library that wrote it ({_maker(body)}), or optimize again."
+            f"{FORMAT_VERSION}. Load it with the library that wrote it (version "
+            f"{(body.get('provenance') or {}).get('library_version', 'unknown')}), or optimize again."
         )
     if not isinstance(body.get("predictors"), dict) or not body["predictors"]:
         raise StateError(f"{str(path)!r} is damaged: it has no predictors.")
@@ -324,7 +325,3 @@ def _without_paths(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_paths(inner) for inner in value]
     return value
-
-
-def _maker(body: Mapping[str, Any]) -> str:
-    return f"version {(body.get('provenance') or {}).get('library_version', 'unknown')}"

@@ -120,10 +120,9 @@ def encoded(program: Any, prediction: dspy.Prediction) -> dict[str, Any]:
 
 def program_key(program: dspy.Module) -> str:
     """Depends on what the program asks for (instructions, fields, demonstrations, settings), not on its models."""
-    state = {name: _without_lm(predictor.dump_state()) for name, predictor in program.named_predictors()}
+    state = {
+        name: {key: value for key, value in predictor.dump_state().items() if key not in ("lm", "traces", "train")}
+        for name, predictor in program.named_predictors()
+    }
     settings = {name: value for name, value in vars(program).items() if isinstance(value, str | int | float | bool)}
     return json.dumps([type(program).__qualname__, state, settings], sort_keys=True, default=str)
-
-
-def _without_lm(state: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in state.items() if name not in ("lm", "traces", "train")}

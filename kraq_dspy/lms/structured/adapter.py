@@ -215,7 +215,8 @@ class KraqAdapter(dspy.ChatAdapter):
         """Values by output field. Raises UnreadableReplyError for what cannot be read."""
         fields, faults = read_reply(completion, _outputs(signature))
         fields = dict(apply_output_field_defaults(signature, fields))
-        loops = [f"{name}: repeats itself" for name, value in fields.items() if _loops(value)]
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
         blank = self._form is self._held and ends_in_blanks(completion)
         if loops or blank or fields.keys() != signature.output_fields.keys():
             ran_on = blank or repeats_itself(completion)
@@ -225,10 +226,6 @@ class KraqAdapter(dspy.ChatAdapter):
 
 ADAPTER = KraqAdapter()
 """The one that is used where nobody configured another."""
-
-
-def _loops(value: object) -> bool:
-    return isinstance(value, str) and repeats_itself(value)
 
 
 def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:

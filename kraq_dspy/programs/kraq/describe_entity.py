@@ -41,13 +41,10 @@ class DescribeEntity(SavableModule):
         except ContextWindowExceededError:
             if len(descriptions) < 3:  # two halves give two descriptions: no progress
                 raise
-            merged = [(await call(self, name=name, descriptions=half)).description for half in _halves(descriptions)]
+            middle = len(descriptions) // 2
+            halves = descriptions[:middle], descriptions[middle:]
+            merged = [(await call(self, name=name, descriptions=half)).description for half in halves]
             return await call(self, name=name, descriptions=merged)
         return dspy.Prediction(description=answer.description)
 
     forward = blocking(aforward)
-
-
-def _halves(descriptions: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    middle = len(descriptions) // 2
-    return descriptions[:middle], descriptions[middle:]

@@ -100,12 +100,10 @@ class RaptorRetriever(Retrieving):
             allowed = [node_id for node_id in here if node_id not in exclude and node_id not in without]
             kept = dict(best_first(dict(zip(allowed, self._cosines(allowed, vector), strict=True)), k))
             met |= kept
-            children = {child for node_id in kept if node_id in self.tree.nodes for child in self._children(node_id)}
+            nodes = [self.tree.nodes[node_id] for node_id in kept if node_id in self.tree.nodes]
+            children = {child for node in nodes for child in node.child_ids}
             here = sorted(children - met.keys())
         return met
-
-    def _children(self, node_id: str) -> tuple[str, ...]:
-        return self.tree.nodes[node_id].child_ids
 
     def _cosines(self, ids: Sequence[str], vector: Vectors) -> list[float]:
         cosines = np.zeros(len(ids))
