@@ -66,7 +66,7 @@ def build(folder: Path, n_points: int) -> dict[str, float]:
 def make_shard(path: Path, ids: list[str], vectors: Vectors, texts: list[str]) -> None:
     import qdrant_edge as edge
 
-    words = WordWeights("english")
+    words = WordWeights()
     config = edge.EdgeConfig(
         vectors={"dense": edge.EdgeVectorParams(size=DIMENSION, distance=edge.Distance.Cosine)},
         sparse_vectors={"bm25": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},

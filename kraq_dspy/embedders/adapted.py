@@ -14,17 +14,17 @@ EmbedderLike: TypeAlias = Embedder | dspy.Embedder
 """An encoder, or what `as_embedder` makes one of."""
 
 
-def as_embedder(embedder: EmbedderLike, *, parameter: str = "embedder") -> Embedder:
+def as_embedder(embedder: EmbedderLike) -> Embedder:
     """`embedder` itself where it is an encoder of this library, else an `AdaptedEmbedder` around it.
 
-    Raises TypeError, which names the `parameter`, for anything else.
+    Raises TypeError for anything else.
     """
     if isinstance(embedder, dspy.Embedder):
         return AdaptedEmbedder(embedder)
     lacking = [name for name in ("name", "dimension", "encode_queries", "encode_passages") if not _has(embedder, name)]
     if lacking:
         raise TypeError(
-            f"{parameter} is {embedder!r:.80} ({type(embedder).__name__}), without {', '.join(lacking)}; expected a "
+            f"embedder is {embedder!r:.80} ({type(embedder).__name__}), without {', '.join(lacking)}; expected a "
             "kraq_dspy.Embedder or a dspy.Embedder."
         )
     return cast(Embedder, embedder)

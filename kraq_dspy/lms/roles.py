@@ -72,14 +72,12 @@ class LanguageModels:
         models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
         embedder: Embedder | None = None,
         meter: Meter | None = None,
-        backoff: Backoff | None = None,
     ) -> None:
         """Raises ConfigError for a role that does not exist, TypeError for a model that is none."""
         self.settings = settings or Settings()
         self.meter = meter or Meter()
         self._given = _by_role(models)
         self._embedder = embedder
-        self._backoff = backoff
         self._made: dict[RoleSettings, KraqLM] = {}
         self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
 
@@ -125,7 +123,7 @@ class LanguageModels:
                     "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
                     "kraq.toml, or with --lm."
                 )
-            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter, backoff=self._backoff)
+            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
         return self._made[settings]
 
     def _settings_of(self, role: str) -> RoleSettings:

@@ -9,6 +9,7 @@ import dspy
 
 from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.journal import working_on
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.steps.bounded import bounded_map
 
 
@@ -77,8 +78,9 @@ class Steps(Protocol):
 class DirectSteps:
     """Runs programs with the models of DSPy's settings; keeps nothing; the first failure is raised."""
 
-    def __init__(self, concurrency: int = 32) -> None:
+    def __init__(self, concurrency: int = 32, progress: Progress | None = None) -> None:
         self.concurrency = concurrency
+        self.progress = progress or SilentProgress()
 
     async def map(
         self, stage: str, role: str, program: dspy.Module, items: Items, *, total: int | None = None
@@ -87,8 +89,12 @@ class DirectSteps:
             with working_on(stage, item.id):
                 return Done(item.id, await program.acall(**item.inputs), model_of(program))
 
+        if total is not None:
+            self.progress.start(stage, total)
         async for done in bounded_map(work, items, self.concurrency, ended=when_ended(items)):
+            self.progress.advance(stage)
             yield done
+        self.progress.finish(stage)
 
     def model(self, role: str, program: dspy.Module) -> str:
         return model_of(program)

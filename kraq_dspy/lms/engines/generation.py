@@ -56,20 +56,19 @@ class LogprobRecorder:
         self._last = None
 
 
+@dataclass(frozen=True, slots=True)
 class RowLimits:
     """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
 
-    def __init__(
-        self, torch: Any, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]], n_prompt: int
-    ) -> None:
-        self.torch = torch
-        self.limits = [job.max_tokens for job in jobs]
-        self.cancelled = cancelled
-        self.n_prompt = n_prompt
+    torch: Any
+    jobs: Sequence[GenerationJob]
+    cancelled: Sequence[Callable[[], bool]]
+    n_prompt: int
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
-        done = [written >= limit or gone() for limit, gone in zip(self.limits, self.cancelled, strict=True)]
+        rows = zip(self.jobs, self.cancelled, strict=True)
+        done = [written >= job.max_tokens or gone() for job, gone in rows]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
 
 

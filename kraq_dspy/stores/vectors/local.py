@@ -45,7 +45,7 @@ class LocalVectorStore:
     From 50,000 points on, `search` compares the 4,000 or more that resemble a vector in its signs (`signs.py`) in place
     of all; with `exact`, always all.
 
-    `language` chooses stop words and stemmer of the BM25 index. Raises EncoderMismatchError when the file holds vectors
+    Raises EncoderMismatchError when the file holds vectors
     of another dimension, IndexStateError when it cannot be read.
     """
 
@@ -54,7 +54,6 @@ class LocalVectorStore:
         path: Path,
         dimension: int,
         *,
-        language: str = "english",
         exact: bool = False,
         apart: Callable[[], Path] | None = None,
         keep: Callable[[Path], None] | None = None,
@@ -62,7 +61,6 @@ class LocalVectorStore:
         self.dimension = dimension
         self._exact = exact
         self._path = path
-        self._language = language
         self._apart, self._keep = apart, keep
         self._lock = threading.RLock()
         self._fresh: Database | None = None
@@ -170,7 +168,7 @@ class LocalVectorStore:
 
     @cached_property
     def _words(self) -> WordWeights:
-        return WordWeights(self._language)
+        return WordWeights()
 
     @contextmanager
     def _open(self) -> Iterator[Packed]:

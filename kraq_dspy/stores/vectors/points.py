@@ -13,13 +13,13 @@ Weights = tuple[list[int], list[float]]
 
 
 class WordWeights:
-    """Text as BM25 term weights, or None for a text without words."""
+    """Text as BM25 term weights, with English stop words and stems; None for a text without words."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self) -> None:
         from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
         # The tokenizer by words takes a sentence of Chinese or Japanese for one word.
-        self._model = Bm25(Bm25Config(language=language, tokenizer=TokenizerType.Multilingual, ascii_folding=True))
+        self._model = Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Multilingual, ascii_folding=True))
 
     def of_document(self, text: str) -> Weights | None:
         return self._weights(self._model.embed_document, text)

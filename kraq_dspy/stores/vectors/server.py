@@ -47,13 +47,12 @@ class QdrantVectorStore:
         *,
         state: int = 0,
         api_key: str | None = None,
-        language: str = "english",
     ) -> None:
         with needs("qdrant-client", "all", "A Qdrant server as vector store"):
             from qdrant_client import QdrantClient
         self.dimension = dimension
         self._state = state
-        self._words = WordWeights(language)
+        self._words = WordWeights()
         self._owned = isinstance(server, str)
         self._client = (
             QdrantClient(url=server, api_key=api_key, check_compatibility=False) if isinstance(server, str) else server
