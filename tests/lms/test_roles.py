@@ -75,7 +75,7 @@ def test_dspy_neither_caches_nor_retries_above_the_engine() -> None:
         ({"model": "openai/gpt-4o", "api_key_env": "NOT_SET_HERE"}, "NOT_SET_HERE"),
         ({"model": "hosted_vllm/m", "api_base": "http://x/v1", "api_key_env": "NOT_SET_HERE"}, "NOT_SET_HERE"),
         ({"model": "anthropic/claude"}, "ANTHROPIC_API_KEY"),
-        ({"model": "opnai/gpt-4o"}, "Did you mean 'openai'"),
+        ({"model": "opnai/gpt-4o"}, "did you mean 'openai'"),
         ({"model": "llama"}, "PROVIDER/NAME"),
         ({"model": "openai/"}, "PROVIDER/NAME"),
         ({"model": "openai/o3", "api_base": "http://x/v1", "temperature": 0.2}, "temperature"),

@@ -4,7 +4,6 @@ Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
 """
 
 import asyncio
-import difflib
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +21,7 @@ from kraq_dspy.dspy_internals import (
     lookup,
     timeouts_for,
 )
-from kraq_dspy.errors import MissingExtraError, ModelError
+from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
 
 NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
 """Provider prefixes worth naming in an error; lm15 decides which are native."""
@@ -125,9 +124,10 @@ def _litellm(settings: RoleSettings) -> Route:
 
 def _unknown(model: str, providers: Any) -> str:
     prefix = model.partition("/")[0]
-    near = difflib.get_close_matches(prefix, providers, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Known are, among others: {', '.join(NATIVE)}."
-    return f'{model!r} is neither "embedded" nor of the form PROVIDER/NAME with a known provider. {hint}'
+    return (
+        f'{model!r} is neither "embedded" nor of the form PROVIDER/NAME with a known provider'
+        f"{did_you_mean(prefix, providers)}; known are, among others: {', '.join(NATIVE)}."
+    )
 
 
 class PooledAsync:

@@ -1,6 +1,5 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
-import asyncio
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from typing import TypeVar
 
 import dspy
 
-from kraq_dspy.concurrency import as_done
+from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import EMBEDDED, Settings
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
@@ -76,9 +75,8 @@ class KRAQ(SavableModule):
         )
 
     def forward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
-        """As `aforward`, in a thread with an event loop of its own: the stages hand items on to each other."""
-        [prediction] = as_done(asyncio.run, [self.aforward(chunks)], limit=1)
-        return prediction
+        """As `aforward`, in an event loop of its own: the stages hand items on to each other."""
+        return run_coroutine(self.aforward(chunks))
 
     async def extractions(
         self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None
