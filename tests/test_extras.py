@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+NAMING = ("MissingExtraError", "needs", "import_extra")
 
 
 def test_every_extra_that_an_error_names_exists() -> None:
@@ -12,9 +13,12 @@ def test_every_extra_that_an_error_names_exists() -> None:
     named = {}
     for path in (ROOT / "kraq_dspy").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("MissingExtraError", "needs"):
+            extra: ast.expr | None = None
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in NAMING:
                 extra = node.args[1]
-                if isinstance(extra, ast.Constant):
-                    named[extra.value] = path.name
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_NEEDED":
+                extra = node.value.elts[0]  # type: ignore[attr-defined]
+            if isinstance(extra, ast.Constant):
+                named[extra.value] = path.name
     assert {"embedded", "eval", "train"} <= named.keys()
     assert {extra: file for extra, file in named.items() if extra not in extras} == {}
