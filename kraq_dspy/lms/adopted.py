@@ -43,13 +43,15 @@ class AdoptedLM(KraqLM):
         self.kwargs = {name: value for name, value in lm.kwargs.items() if name not in CLIENT_KEYS}
         self.history = lm.history
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with _streaming_below():
-            return super().__call__(*args, **kwargs)
-
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        with _streaming_below():
-            return await super().acall(*args, **kwargs)
+    @contextmanager
+    def around_call(self) -> Iterator[None]:
+        """The model itself streams what it writes: from here, the whole answer would come in one piece."""
+        token = _send_stream.set(dspy.settings.send_stream)
+        try:
+            with dspy.context(send_stream=None), own_errors():
+                yield
+        finally:
+            _send_stream.reset(token)
 
 
 class WholeModel:
@@ -73,17 +75,6 @@ class AsyncWholeModel(WholeModel):
                 return await asyncio.to_thread(lm, request)
             response: Response = await lm.acall(request)
         return response
-
-
-@contextmanager
-def _streaming_below() -> Iterator[None]:
-    """The model itself streams what it writes: from here, the whole answer would come in one piece."""
-    token = _send_stream.set(dspy.settings.send_stream)
-    try:
-        with dspy.context(send_stream=None):
-            yield
-    finally:
-        _send_stream.reset(token)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Lets callers of a language model meet this library's errors as themselves."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import dspy
@@ -19,7 +19,7 @@ class KraqLM(dspy.LM):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with own_errors():
+        with self.around_call():
             return super().__call__(*args, **kwargs)
 
     @property
@@ -29,8 +29,12 @@ class KraqLM(dspy.LM):
         return twin
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        with own_errors():
+        with self.around_call():
             return await super().acall(*args, **kwargs)
+
+    def around_call(self) -> AbstractContextManager[None]:
+        """What a call happens in, whichever of the two forms it has."""
+        return own_errors()
 
 
 @contextmanager

@@ -52,7 +52,9 @@ class FileLock:
             )
         file.seek(0)
         file.truncate()
-        file.write(json.dumps(_this_process()).encode())
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        process = {"pid": os.getpid(), "command": " ".join(sys.orig_argv), "since": since}
+        file.write(json.dumps(process).encode())
         file.flush()
         self._file = file
 
@@ -69,14 +71,6 @@ def holder(path: Path) -> str | None:
             return None if try_lock(file.fileno()) else _holder(path)
     except FileNotFoundError:
         return None
-
-
-def _this_process() -> dict[str, str | int]:
-    return {
-        "pid": os.getpid(),
-        "command": " ".join(sys.orig_argv),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
 
 
 def _holder(path: Path) -> str:

@@ -46,7 +46,7 @@ class Shorten(SavableModule):
             return dspy.Prediction(shortened=text)
         if self.summariser is not None:
             return _checked(text, await call(self.summariser, text, words))
-        pieces = _pieces(text)
+        pieces = [text] if count_tokens(text) <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
         share = max(1, words // len(pieces))
         shortened = [(await call(self.shorten, text=piece, words=share)).shortened.strip() for piece in pieces]
         return _checked(text, "\n".join(shortened))
@@ -65,10 +65,6 @@ def split(text: str, tokens: int, overlap: int) -> list[str]:
     equation drops."""
     document = Document(id="", title="", text=text)
     return [chunk.text for chunk in chunk_document(document, ChunkSettings(tokens=tokens, overlap=overlap))]
-
-
-def _pieces(text: str) -> list[str]:
-    return [text] if count_tokens(text) <= PIECE_TOKENS else split(text, PIECE_TOKENS, 0)
 
 
 def _checked(text: str, shortened: str) -> dspy.Prediction:

@@ -32,7 +32,9 @@ class DescribeCommunity(SavableModule):
         self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
-        return _summary(await call(self.summarize, elements=list(elements)))
+        answer = await call(self.summarize, elements=list(elements))
+        title, summary = answer.title.strip(), answer.summary.strip()
+        return dspy.Prediction(title=title, summary=summary, findings=tuple(answer.findings))
 
     forward = blocking(aforward)
 
@@ -70,10 +72,6 @@ class AskRandomQuestion(SavableModule):
         return await _asked(self.ask, passages=list(passages))
 
     forward = blocking(aforward)
-
-
-def _summary(answer: dspy.Prediction) -> dspy.Prediction:
-    return dspy.Prediction(title=answer.title.strip(), summary=answer.summary.strip(), findings=tuple(answer.findings))
 
 
 async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:

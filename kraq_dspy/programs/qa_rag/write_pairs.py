@@ -29,15 +29,11 @@ class WritePairs(SavableModule):
         self.write = FittingPredict(WriteQAPairs, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        return _kept((await call(self.write, passage=passage)).pairs)
+        by_question: dict[str, QAPair] = {}
+        for pair in (await call(self.write, passage=passage)).pairs or ():
+            question, answer = pair.question.strip(), pair.answer.strip()
+            if question and answer:
+                by_question.setdefault(question, QAPair(question, answer))
+        return dspy.Prediction(pairs=tuple(by_question.values()))
 
     forward = blocking(aforward)
-
-
-def _kept(pairs: Sequence[QAPair]) -> dspy.Prediction:
-    by_question: dict[str, QAPair] = {}
-    for pair in pairs or ():
-        question, answer = pair.question.strip(), pair.answer.strip()
-        if question and answer:
-            by_question.setdefault(question, QAPair(question, answer))
-    return dspy.Prediction(pairs=tuple(by_question.values()))
