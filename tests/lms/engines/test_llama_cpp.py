@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,6 +104,24 @@ def test_requests_of_many_threads_and_tasks_get_their_own_answers(file: Path) ->
     assert lm(texts[0]) == alone[0]  # it loads again
     lm.engine.close()
     shared_model.cache_clear()
+
+
+def test_threads_that_ask_for_a_file_together_load_it_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[Path] = []
+
+    def slowly(path: Path, **_: Any) -> object:
+        loads.append(path)
+        time.sleep(0.05)
+        return object()
+
+    monkeypatch.setattr("kraq_dspy.lms.engines.llama_cpp.LlamaCpp", slowly)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            models = list(pool.map(lambda path: shared_model(path, None, None, 1), [file] * 4))
+    finally:
+        shared_model.cache_clear()
+    assert loads == [file]
+    assert len(set(map(id, models))) == 1
 
 
 def test_a_reply_keeps_to_a_schema(model: LlamaCpp) -> None:
