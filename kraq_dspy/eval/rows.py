@@ -7,7 +7,7 @@ RUN/rows.jsonl    the rows, written as they come; a killed run loses at most the
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from kraq_dspy.files import append_line, drop_torn_line, replaced
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
+_SHORT = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +86,18 @@ class MetricColumn:
 class RowWriter:
     """Appends rows to a run's folder; each is on disk when `write` returns.
 
-    A folder that already has rows is continued, if its header is the same but for `created_at` and `made_with`; else
-    EvaluationError. One without rows, of a run that was ended before its first, begins anew.
+    A folder that already has rows is continued, if its header is the same but for `created_at` and `made_with`, or is
+    `earlier`: that of a run which asked less and now asks more. Else EvaluationError, which names what differs. One
+    without rows, of a run that was ended before its first, begins anew.
     `done` holds the (system, question id) pairs that are already there. A torn last line is dropped.
     """
 
-    def __init__(self, folder: Path, header: RunHeader) -> None:
+    def __init__(self, folder: Path, header: RunHeader, earlier: RunHeader | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / ROWS_FILE
         drop_torn_line(self._path)
         rows = read_rows(self._path) if self._path.exists() else []
-        _write_header(folder / HEADER_FILE, header, anew=not rows)
+        _write_header(folder / HEADER_FILE, header, earlier, anew=not rows)
         self.done = {(row.system, row.question_id) for row in rows}
         self._path.touch()
 
@@ -123,10 +125,15 @@ def read_rows(path: Path) -> list[Row]:
 
 def read_run(folder: Path) -> tuple[RunHeader, list[Row]]:
     """A run's header and rows. Raises EvaluationError when the folder holds no run."""
-    header = folder / HEADER_FILE
-    if not header.is_file():
+    return read_header(folder), read_rows(folder / ROWS_FILE)
+
+
+def read_header(folder: Path) -> RunHeader:
+    """Raises EvaluationError when the folder holds no run."""
+    path = folder / HEADER_FILE
+    if not path.is_file():
         raise EvaluationError(f"{str(folder)!r} holds no run: it has no {HEADER_FILE}.")
-    return RunHeader(**json.loads(header.read_text("utf-8"))), read_rows(folder / ROWS_FILE)
+    return RunHeader(**json.loads(path.read_text("utf-8")))
 
 
 def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
@@ -152,16 +159,33 @@ def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
     return MetricColumn(scores, failures)
 
 
-def _write_header(path: Path, header: RunHeader, *, anew: bool) -> None:
-    fields = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
+def _write_header(path: Path, header: RunHeader, earlier: RunHeader | None, *, anew: bool) -> None:
+    fields = _fields(header)
     if path.exists() and not anew:
         stored = json.loads(path.read_text("utf-8"))
-        differing = [key for key in fields if key not in ("created_at", "made_with") and stored.get(key) != fields[key]]
-        if differing:
+        differing = list(_differences(stored, fields))
+        if not differing:
+            return
+        if earlier is None or any(_differences(stored, _fields(earlier))):
             raise EvaluationError(
-                f"{str(path.parent)!r} holds a run with another {', '.join(differing)}. Continue it as it was started, "
-                "or write to another folder."
+                f"{str(path.parent)!r} holds a run that was made otherwise: {', '.join(differing)}. Continue it as it "
+                "was started, or write to another folder."
             )
-        return
     with replaced(path) as draft:
         draft.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _fields(header: RunHeader) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(header), allow_nan=False))
+    return fields
+
+
+def _differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """The innermost names whose values differ, with both values where they are numbers or short texts."""
+    for key in sorted({*stored, *now} - {"created_at", "made_with"}):
+        before, after = stored.get(key), now.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _differences(before, after)
+        elif before != after:
+            is_short = len(f"{before}{after}") <= _SHORT
+            yield f"{key} {before}, now {after}" if is_short else key

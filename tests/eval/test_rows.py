@@ -42,7 +42,7 @@ def test_a_run_that_was_cut_in_the_middle_of_a_line_goes_on(tmp_path: Path) -> N
 def test_a_run_with_other_settings_is_not_continued(tmp_path: Path) -> None:
     writer = RowWriter(tmp_path, HEADER)
     writer.write(ROWS[0])
-    with pytest.raises(EvaluationError, match="holds a run with another settings, models"):
+    with pytest.raises(EvaluationError, match="was made otherwise: "):
         RowWriter(tmp_path, dataclasses.replace(HEADER, settings={}, models={}))
     assert read_run(tmp_path) == (HEADER, ROWS[:1])
 

@@ -11,7 +11,7 @@ from kraq_dspy.concurrency import as_done
 from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.rows import ROWS_FILE, Row, RowWriter, RunHeader, read_rows
+from kraq_dspy.eval.rows import HEADER_FILE, ROWS_FILE, Row, RowWriter, RunHeader, read_header, read_rows
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality, systems
 from kraq_dspy.eval.tables.data import ExampleSet, load
 from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
@@ -142,7 +142,7 @@ class Run:
     def writer(
         self, folder: Path, index: PreparedIndex | None, extra: Mapping[str, Any], *, bertscore: str = ""
     ) -> RowWriter:
-        """The run's rows, those of an earlier run of the same command included."""
+        """The run's rows, those of an earlier run of the same command included, or of one with a smaller limit."""
         manifest = new_manifest(self.settings, self.embedder.name, self.embedder.dimension)
         if index is not None:
             with Index.open(index.path) as opened:
@@ -171,12 +171,10 @@ class Run:
             created_at=now(),
             extra={
                 "table": _described(self.table, self.questions.dataset.name),
-                "asked": len(self.questions.examples),
-                "not_asked": self.questions.left_out,
+                **self._asked(self.questions.examples),
                 "documents": len(self.questions.dataset.documents),
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
-                "data": data_checksum(self.questions.dataset, self.questions.examples),
                 "weights": model_checksums(self.settings),
                 **({"states": states} if (states := systems.state_digests(self.table)) else {}),
                 **extra,
@@ -185,7 +183,24 @@ class Run:
         )
         if self.options.retry_failed:
             forget_failed(folder)
-        return RowWriter(folder, header)
+        return RowWriter(folder, header, self._with_fewer(header, folder))
+
+    def _asked(self, examples: Sequence[Example]) -> dict[str, Any]:
+        dataset, known = self.questions.dataset, len(self.questions.examples) + self.questions.left_out
+        return {
+            "asked": len(examples),
+            "not_asked": known - len(examples),
+            "data": data_checksum(dataset, examples),
+        }
+
+    def _with_fewer(self, header: RunHeader, folder: Path) -> RunHeader | None:
+        """The header as a run in that folder had it which asked fewer questions: the first ones of the same draw."""
+        if not (folder / HEADER_FILE).is_file():
+            return None
+        asked = read_header(folder).extra.get("asked")
+        if not isinstance(asked, int) or asked >= len(self.questions.examples):
+            return None
+        return replace(header, extra={**header.extra, **self._asked(self.questions.examples[:asked])})
 
     def ask_all(
         self,

@@ -88,8 +88,33 @@ def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Toy, tmp_path
 
 def test_another_table_in_the_same_folder_is_refused(toy: Toy, tmp_path: Path) -> None:
     toy.run(answers_table(), out=tmp_path)
-    with pytest.raises(EvaluationError, match="another extra"):
+    with pytest.raises(EvaluationError, match="made otherwise: k 4, now 3"):
         toy.run(answers_table(k=3), out=tmp_path)
+
+
+def test_a_larger_limit_asks_what_is_missing_and_a_smaller_one_is_refused(
+    toy: Toy, tmp_path: Path, scripted: Scripted
+) -> None:
+    lm, models = scripted(lambda prompt: CONCISE)
+    folder = toy.run(answers_table(), out=tmp_path, models=models, limit=1)
+    first, (before, _) = len(lm.prompts), read_run(folder)
+    toy.run(answers_table(), out=tmp_path, models=models, limit=2)
+    after, rows = read_run(folder)
+    assert len(lm.prompts) == 2 * first
+    assert (before.extra["asked"], after.extra["asked"], len(rows)) == (1, 2, 4)
+    assert after.extra["not_asked"] == before.extra["not_asked"] - 1
+    with pytest.raises(EvaluationError, match="asked 2, now 1"):
+        toy.run(answers_table(), out=tmp_path, models=models, limit=1)
+
+
+def test_other_data_is_not_taken_for_a_larger_limit(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
+    _, models = scripted(lambda prompt: CONCISE)
+    folder = toy.run(answers_table(), out=tmp_path, models=models, limit=1)
+    header = json.loads((folder / "run.json").read_text("utf-8"))
+    header["extra"]["data"] = "another corpus"
+    (folder / "run.json").write_text(json.dumps(header), "utf-8")
+    with pytest.raises(EvaluationError, match="data"):
+        toy.run(answers_table(), out=tmp_path, models=models, limit=2)
 
 
 def test_a_question_that_fails_is_a_row_with_its_reason_and_is_tried_again_on_request(
