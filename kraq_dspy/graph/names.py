@@ -46,6 +46,13 @@ def normalise_name(name: str) -> str:
     Signs that carry meaning stay: "C++", "C#", "5%", "$20", "-3", "1.5". Letters of every script stay with their
     marks. Never empty for a name that is not blank: a name of punctuation alone is its own key.
     """
+    if name.isascii() and name.replace(" ", "").isalnum():  # as most names are, and then little can be done to them
+        text = name.lower().strip()
+        return " ".join(_joined_initials((_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text).split()))
+    return _normalised(name)
+
+
+def _normalised(name: str) -> str:
     text = unicodedata.normalize("NFKC", name.translate(_TRADE_MARKS))
     text = unicodedata.normalize("NFKC", text.casefold()).strip()
     bare = text.lstrip("\"'“”‘’«»„‹›「」『』《》〈〉([{ ")
@@ -94,7 +101,9 @@ def skeletons(name: str) -> frozenset[str]:
     plural s of its last word. In short names every letter counts: accents stay in names of five letters
     ("Paris", "Pâris"), and shorter names have their key alone.
     """
-    plain = _COUNTRY.sub(_in_full, _without_own_acronym(_turned(name)))
+    plain = _turned(name) if "," in name else name
+    plain = _without_own_acronym(plain) if "(" in plain else plain
+    plain = _COUNTRY.sub(_in_full, plain) if "U" in plain else plain
     tokens = [token for token in normalise_name(_HYPHEN.sub("", plain)).split() if token != "the"]
     if len(tokens) == 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
         tokens = [tokens[2], tokens[0]]
@@ -193,6 +202,8 @@ def introduced_acronyms(texts: Iterable[str]) -> frozenset[tuple[str, str]]:
     """(acronym, name), as keys, that a text introduces: "the Universidad de Buenos Aires (UBA)"."""
     introduced = set()
     for text in texts:
+        if "(" not in text:
+            continue
         for bracket in _ACRONYM_IN_BRACKETS.finditer(text):
             short = normalise_name(bracket[1])
             words = text[: bracket.start()].split()[-_LONGEST_NAME:]

@@ -6,8 +6,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
@@ -20,41 +19,27 @@ from kraq_dspy.corpus.redact import redacted_document
 from kraq_dspy.embedders import load_embedder, resolve_encoder
 from kraq_dspy.embedders.adapted import as_embedder
 from kraq_dspy.errors import ConfigError, CorpusError
-from kraq_dspy.graph.build import Graph
-from kraq_dspy.graph.communities import drift, find_communities, prepare
+from kraq_dspy.graph.communities import prepare
+from kraq_dspy.indexing.finishing import Finishing, forget_finished, take_finished
+from kraq_dspy.indexing.following import Following
 from kraq_dspy.indexing.opening import documents_of, open_for_build, origin_of, require_documents, steps_for
 from kraq_dspy.indexing.options import BuildOptions, require_known, spelled_out, with_lm
 from kraq_dspy.indexing.report import BuildReport, DocumentChanges, usage_since
 from kraq_dspy.lms.meter import Meter, prices_of
 from kraq_dspy.lms.roles import LanguageModels, as_models
 from kraq_dspy.notebook import default_progress
-from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
+from kraq_dspy.ports import Embedder, Progress, VectorStore
+from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.state import load_state
-from kraq_dspy.records import (
-    Chunk,
-    Claim,
-    Community,
-    Document,
-    Entity,
-    Extraction,
-    Failure,
-    Merge,
-    Question,
-    Relationship,
-    Summary,
-)
-from kraq_dspy.steps.bounded import ItemStream, abatches
+from kraq_dspy.records import Chunk, Document, Extraction, Failure
+from kraq_dspy.steps.bounded import abatches
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passage_graph_file import keep_passage_graph
 from kraq_dspy.stores.sync import Point, batches, chunk_point, sync_vectors
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-DRIFT = 0.02  # lost modularity from which on communities should be found anew
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 
@@ -137,6 +122,7 @@ class Builder:
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
+        self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
         self._documents_before = set(index.ids(Document))
         self._changed = 0
         self._started = time.monotonic()
@@ -223,6 +209,7 @@ class Builder:
         Stored documents with the ids `beside` stay, unless `documents` has them in a new form.
         """
         self.progress.start("load", None)
+        self.was_finished = take_finished(self)
         if not beside:
             self.index.results.prune("load", ())
         known_documents: set[str] = set()
@@ -238,7 +225,8 @@ class Builder:
         self.progress.finish("load")
         staying = set(beside) - known_documents
         if staying:
-            known_chunks.update(chunk.id for chunk in self.index.all(Chunk) if chunk.document_id in staying)
+            order = self.index.reading_order()
+            known_chunks.update(chunk_id for chunk_id, document_id in order.items() if document_id in staying)
         if not known_chunks:
             raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
         self._forget_others(known_documents | staying, known_chunks)
@@ -248,6 +236,7 @@ class Builder:
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""
+        forget_finished(self)
         self._store(documents, chunks)
         self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
 
@@ -266,8 +255,8 @@ class Builder:
 
     async def embed_chunks(self) -> None:
         """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
-        points, encode = map(chunk_point, self.index.all(Chunk)), self.embedder.encode_passages
         store, ids, stop = self.index.chunk_vectors, self.index.ids(Chunk), threading.Event()
+        points, encode = self._points_beside(store, ids), self.embedder.encode_passages
         sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress, is_stopped=stop.is_set)
         running = asyncio.ensure_future(asyncio.to_thread(sync))
         try:
@@ -276,99 +265,37 @@ class Builder:
             stop.set()
             await asyncio.wait([running])
 
+    def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
+        """Of those chunks that the store does not have yet."""
+        stored = store.ids()
+        for some in batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH):
+            yield from map(chunk_point, self.index.get(Chunk, some))
+
     async def extract(self) -> None:
-        with closing(self.index.all(Chunk)) as chunks:  # a run that stops early leaves no reader behind
-            extractions = self.kraq.extractions(chunks, self.steps, total=self.index.count(Chunk))
-            async for batch in abatches(extractions, _BATCH):
-                self.index.add(batch)
+        """Only of new chunks, where all others were extracted by the same program and model."""
+        stage = ("extract", "extractor", self.kraq.extract)
+        ids = self.index.ids(Chunk)
+        if self.steps.is_settled("extract", stage):
+            known = set(self.index.ids(Extraction))
+            ids = [chunk_id for chunk_id in ids if chunk_id not in known]
+        else:
+            self.index.results.unsettle("extract")
+        chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+        async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
+            self.index.add(batch)
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if failed.isdisjoint(self.index.ids(Extraction)):  # what failed is new, and tried again since it is not there
+            self.steps.settle("extract", stage)
         self.progress.finish("extract")
 
     async def finish(self) -> None:
         """From extractions to questions."""
-        order = list(self.index.reading_order())
-        self.progress.start("graph", None)
-        graph = await self.kraq.graph(self.index.extractions(), self.steps)
-        self.index.replace(Entity, graph.entities)
-        self.index.replace(Relationship, graph.relationships)
-        keep_passage_graph(self.index, graph.entities, graph.relationships)
-        self.index.replace(Claim, graph.claims)
-        self.index.replace(Merge, graph.merges)
-        former = list(map(_members, self.index.all(Community))) if self.stable else []
-        communities = find_communities(graph.entities, graph.relationships, self.settings.communities, order, former)
-        if former:
-            self._report_drift(communities, graph)
-        self.index.replace(Community, communities)
-        self.progress.finish("graph")
-        summaries: ItemStream[Summary] = ItemStream()
-        total = len(self.kraq.worth_a_summary(communities))
-        with _first_of_group():
-            async with asyncio.TaskGroup() as group:  # a question is asked as soon as its summary is there
-                group.create_task(self._summarize(communities, graph, summaries))
-                asking = group.create_task(self._ask(communities, summaries, total))
-        await self._keep_asked(asking.result())
-
-    def _report_drift(self, communities: Sequence[Community], graph: Graph) -> None:
-        lost = drift(communities, graph.entities, graph.relationships, self.settings.communities)
-        if lost > DRIFT:
-            self.problems.append(
-                f"The communities were kept through changes and fit the graph less than new ones would (modularity "
-                f"-{lost:.3f}). When it suits, find them anew: kraq update {self.index.path} CORPUS --recluster"
-            )
-
-    async def _summarize(self, communities: Sequence[Community], graph: Graph, stream: ItemStream[Summary]) -> None:
-        written: dict[str, Summary] = {}
-        async for summary in self.kraq.summaries(communities, graph, self.steps):
-            written[summary.community_id] = summary
-            stream.put(summary)
-        stream.close()
-        self.index.replace(Summary, [written[c.id] for c in communities if c.id in written])
-        self.index.results.prune("summarize", written)
-        self.progress.finish("summarize")
+        if not (self.stable and self.was_finished and await Following(self).follow()):
+            await Finishing(self).finish()
 
     async def ask(self) -> None:
         """Questions of all summaries, with their vectors; then the index is complete."""
-        summaries = list(self.index.all(Summary))
-        questions = await self._ask(list(self.index.all(Community)), summaries, len(summaries))
-        await self._keep_asked(questions)
-
-    async def _ask(
-        self, communities: Sequence[Community], summaries: Iterable[Summary] | AsyncIterable[Summary], total: int
-    ) -> list[Question]:
-        questions_made = self.kraq.questions(
-            communities,
-            summaries,
-            self.index.reading_order(),
-            self.steps,
-            total=total,
-            names=self.kraq.central_names(self.index.all(Entity)),
-        )
-        questions = in_reading_order([question async for question in questions_made], communities)
-        self.progress.finish("ask")
-        return questions
-
-    async def _keep_asked(self, questions: list[Question]) -> None:
-        self.index.results.prune("ask", set(self.index.ids(Summary)))
-        if self.random_questions:
-            chunks = list(self.index.all(Chunk))
-            drawn = self.kraq.random_questions(chunks, len(questions), self.steps, seed=self.settings.communities.seed)
-            questions += in_reading_order([question async for question in drawn], ())
-        await asyncio.to_thread(self._keep_questions, questions)
-        self.index.update_manifest(complete=True, settings=self.settings, models=self.models.names())
-
-    def _keep_questions(self, questions: Sequence[Question]) -> None:
-        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
-        store, encode = self.index.question_vectors, self.embedder.encode_queries
-        sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self.progress)
-        self.index.replace(Question, self._marked(questions))
-
-    def _marked(self, questions: Sequence[Question]) -> list[Question]:
-        """Duplicates are looked for among questions of one source: random ones must not hide those of communities."""
-        marked: list[Question] = []
-        for source in dict.fromkeys(question.source for question in questions):
-            alike = [question for question in questions if question.source == source]
-            vectors = self.index.question_vectors.vectors([question.id for question in alike])
-            marked += mark_duplicates(alike, vectors, self.settings.questions.duplicate_similarity)
-        return marked
+        await Finishing(self).ask()
 
     def report(self) -> BuildReport:
         documents, before = set(self.index.ids(Document)), self._documents_before
@@ -383,17 +310,3 @@ class Builder:
             stale_answers=self.stale_answers,
             documents=DocumentChanges(len(documents - before), self._changed, len(before - documents)),
         )
-
-
-@contextmanager
-def _first_of_group() -> Iterator[None]:
-    """Raises the first exception of a task group as itself."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
-
-
-def _members(community: Community) -> Community:
-    """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
-    return dataclasses.replace(community, relationship_ids=(), chunk_ids=())

@@ -1,7 +1,7 @@
 """Maps steps with the results of an index as the keeper: a build that was killed goes on where it stopped."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import dspy
@@ -14,6 +14,9 @@ from kraq_dspy.steps.direct import Done, Item, Items, model_of
 from kraq_dspy.steps.kept import ProgramRunner
 from kraq_dspy.stores.results import ResultStore
 from kraq_dspy.validation import type_adapter
+
+Stage = tuple[str, str, dspy.Module]
+"""A stage's name, its role and its program."""
 
 
 class StoredSteps(ProgramRunner):
@@ -41,6 +44,27 @@ class StoredSteps(ProgramRunner):
         async for done in self.ask(stage, lm, program, items, keeper, journal=self.results):
             yield done
 
+    def is_settled(self, name: str, *stages: Stage, settings: str = "") -> bool:
+        """Whether `settle` was told that all results of the stages are as they would be made now."""
+        settled, now = json.loads(self.results.settled(name) or "{}"), self._made_by(stages, settings)
+        return (
+            bool(settled)
+            and settled["made_by"] == now["made_by"]
+            and all(set(of) <= set(may) for of, may in zip(settled["forms"], now["forms"], strict=True))
+        )
+
+    def settle(self, name: str, *stages: Stage, settings: str = "") -> None:
+        """Note that all results of the stages are there, or will be asked for whatever this says."""
+        self.results.settle(name, json.dumps(self._made_by(stages, settings)))
+
+    def _made_by(self, stages: Sequence[Stage], settings: str) -> dict[str, list[Any]]:
+        """What results depend on beside their inputs, and the forms in which the models may be asked."""
+        keepers = []
+        for stage, role, program in stages:
+            lm = self.models[role]
+            keepers.append(StageResults(self.results, stage, program, model_of(program, lm), lm).made_by())
+        return {"made_by": [settings, *(key for key, _ in keepers)], "forms": [forms for _, forms in keepers]}
+
     def model(self, role: str, program: dspy.Module) -> str:
         own = next((predictor.lm for predictor in program.predictors() if predictor.lm is not None), None)
         return self.models.name(role) if own is None else str(own.model)
@@ -65,6 +89,9 @@ class StageResults:
         change with whatever the item's result depends on."""
         inputs = json.dumps(dict(item.inputs), sort_keys=True, ensure_ascii=False, default=str)
         return {form: content_id(content_id(*self._key, form), inputs) for form in self._forms()}
+
+    def made_by(self) -> tuple[str, list[str]]:
+        return content_id(*self._key), list(self._forms())
 
     def find(self, item: Item) -> Done | None:
         """Where only a call would tell the form, a result of either will do."""

@@ -27,6 +27,7 @@ from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores import passage_graph_file, states, tables
 from kraq_dspy.stores.codec import loads, restored, storable
 from kraq_dspy.stores.database import Database
+from kraq_dspy.stores.graph_rows import GraphRows
 from kraq_dspy.stores.lock import FileLock
 from kraq_dspy.stores.manifest import Manifest
 from kraq_dspy.stores.migrate import migrate
@@ -59,7 +60,7 @@ class Index(SharedByCopies):
         """Use `Index.create` or `Index.open`."""
         self.path = path
         self.home = lease.home
-        self.results = ResultStore(database)
+        self.results, self.graph_rows = ResultStore(database), GraphRows(database)
         self._manifest, self._database = manifest, database
         self.exact = manifest.settings.store.exact  # for stores that are opened from now on
         self._lease, self._lock = lease, lock
@@ -225,8 +226,7 @@ class Index(SharedByCopies):
     def replace(self, kind: type[R], records: Iterable[R]) -> None:
         """Make `records` the only ones of their kind, in one transaction."""
         with self._database.writing() as connection:
-            connection.execute(f"DELETE FROM {table_of(kind).name}")
-            tables.insert(connection, records)
+            tables.replace(connection, table_of(kind), records)
 
     def delete(self, kind: type[Record], ids: Collection[str]) -> None:
         """Remove records, in one transaction; ids that are not there do not matter."""
@@ -286,8 +286,8 @@ class Index(SharedByCopies):
 
     def reading_order(self) -> dict[str, str]:
         """Document ids by chunk ids: by document id, then position, however the chunks came in."""
-        places = sorted((chunk.document_id, chunk.position, chunk.id) for chunk in self.all(Chunk))
-        return {chunk_id: document_id for document_id, _, chunk_id in places}
+        with self._database.reading() as connection:
+            return tables.reading_order(connection)
 
     def extractions(self) -> Iterator[Extraction]:
         """In reading order, not in that of their arrival, so that nothing depends on which answer came first."""

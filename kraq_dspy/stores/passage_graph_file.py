@@ -4,7 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kraq_dspy.graph.passage_graph import PassageGraph, passage_graph
+import numpy as np
+
+from kraq_dspy.graph.build import ResolvedMentions
+from kraq_dspy.graph.passage_graph import PassageGraph, of_edges, passage_graph
 from kraq_dspy.records import Chunk, Entity, Relationship
 from kraq_dspy.stores.states import writing_to
 
@@ -20,16 +23,17 @@ def open_passage_graph(index: "Index") -> PassageGraph:
     return PassageGraph.open(path) if path.exists() else _graph_of(index, index.all(Entity), index.all(Relationship))
 
 
-def keep_passage_graph(index: "Index", entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
-    """Store the graph of the index's chunks and of these records, which are all that it has."""
+def keep_passage_graph(index: "Index", resolved: ResolvedMentions) -> None:
+    """Store the graph of the index's chunks and of the entities that were made of the mentions."""
     with writing_to(index.home):
-        _graph_of(index, entities, relationships).save(index.home / FILE)
+        _graph_of_mentions(index.ids(Chunk), resolved).save(index.home / FILE)
 
 
 def complete_passage_graph(index: "Index") -> None:
     """Store the graph where that was not done since the index began to change."""
     if not (index.home / FILE).exists():
-        keep_passage_graph(index, index.all(Entity), index.all(Relationship))
+        with writing_to(index.home):
+            _graph_of(index, index.all(Entity), index.all(Relationship)).save(index.home / FILE)
 
 
 def forget_passage_graph(home: Path) -> None:
@@ -43,3 +47,17 @@ def _graph_of(index: "Index", entities: Iterable[Entity], relationships: Iterabl
         ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids),
         ((link.source_id, link.target_id, link.weight) for link in relationships),
     )
+
+
+def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> PassageGraph:
+    """That of `_graph_of`, with the entities numbered in the order of their ids too."""
+    passages = sorted(chunk_id.encode() for chunk_id in chunk_ids)
+    place = {passage.decode(): number for number, passage in enumerate(passages)}
+    ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
+    vertex = np.empty(len(ids), dtype=np.int64)
+    vertex[sorted(range(len(ids)), key=ids.__getitem__)] = len(passages) + np.arange(len(ids))
+    mentioned, links = resolved.mentions.rows("mentioned"), vertex[resolved.links()[:, :2]]
+    chunks = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
+    sources = np.concatenate([chunks[mentioned[:, 2]], links.min(axis=1)])
+    targets = np.concatenate([vertex[resolved.key_of[mentioned[:, 0]]], links.max(axis=1)])
+    return of_edges(np.array(passages, "S"), len(passages) + len(ids), sources, targets, np.ones(len(sources)))

@@ -38,6 +38,10 @@ KEPT_PROMPTS = "kept_prompts"
 versions, and most others, have none."""
 
 
+SETTLED = "settled"
+"""The table of stages whose results were all looked at, and what they were made by then; made with the first."""
+
+
 RECIPES = "recipes"
 """The table of what the inputs of results were made from, for items that have recipes; made with the first, too."""
 
@@ -82,6 +86,26 @@ class ResultStore:
             connection.execute(
                 f"INSERT OR REPLACE INTO {RECIPES} VALUES (?, ?, ?, ?)", (stage, storable(item_id), recipe, fingerprint)
             )
+
+    def settle(self, stage: str, made_by: str) -> None:
+        """Note that every result of the stage was made by `made_by`, and that nothing of it is left to be done."""
+        with self._database.writing() as connection:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {SETTLED} (stage PRIMARY KEY, made_by)")
+            connection.execute(f"INSERT OR REPLACE INTO {SETTLED} VALUES (?, ?)", (stage, made_by))
+
+    def unsettle(self, stage: str) -> None:
+        """Take that back: something else is to be made, or some of it anew."""
+        with self._database.writing() as connection:
+            if _has_table(connection, SETTLED):
+                connection.execute(f"DELETE FROM {SETTLED} WHERE stage = ?", (stage,))
+
+    def settled(self, stage: str) -> str:
+        """What `settle` was told last; "" where it was taken back."""
+        with self._database.reading() as connection:
+            if not _has_table(connection, SETTLED):
+                return ""
+            row = connection.execute(f"SELECT made_by FROM {SETTLED} WHERE stage = ?", (stage,)).fetchone()
+        return row[0] if row else ""
 
     def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
         """The outputs of those items that have one, by id, whatever model or instructions made them."""

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.config import ResolveSettings
-from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions, join_descriptions
-from kraq_dspy.graph.resolve import entity_id_of, propose_merges, resolve_entities
+from kraq_dspy.graph.build import Graph, ResolvedMentions, apply_descriptions, join_descriptions
+from kraq_dspy.graph.candidates import propose_merges
+from kraq_dspy.graph.mentions import Mentions
+from kraq_dspy.graph.resolve import entity_id_of, resolve_entities
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
 
 SETTINGS = ResolveSettings()
@@ -48,7 +50,7 @@ def build_graph(extractions: Iterable[Extraction]) -> Graph:
     """Names resolved by what is certain."""
     mentions = Mentions.of(extractions)
     certain = [candidate for candidate in propose_merges(mentions.names(), SETTINGS) if candidate.certain]
-    return mentions.graph(resolve_entities(mentions.names(), certain))
+    return ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
 
 
 def test_statements_about_one_thing_come_together() -> None:
@@ -113,7 +115,7 @@ def test_a_confirmed_merge_joins_what_was_said_of_both() -> None:
     ]
     mentions = Mentions.of(chunks)
     accepted = propose_merges(mentions.names(), SETTINGS)
-    graph = mentions.graph(resolve_entities(mentions.names(), accepted))
+    graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), accepted)).graph()
     uba = next(entity for entity in graph.entities if entity.name == "UBA")
     assert (uba.names, uba.type, uba.description, uba.chunk_ids) == (
         ("UBA", "Universidad de Buenos Aires"), "school", "UBA is large. It is old.", ("a", "b"),

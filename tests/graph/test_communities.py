@@ -161,10 +161,12 @@ def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
 SCRIPT = """
 import itertools, random, sys
 from kraq_dspy.config import CommunitySettings
-from kraq_dspy.graph.build import Mentions
+from kraq_dspy.graph.build import ResolvedMentions
+from kraq_dspy.graph.mentions import Mentions
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.config import ResolveSettings
-from kraq_dspy.graph.resolve import propose_merges, resolve_entities
+from kraq_dspy.graph.candidates import propose_merges
+from kraq_dspy.graph.resolve import resolve_entities
 from kraq_dspy.records import *
 draw = random.Random(7)
 names = [f"Name of thing {n}" for n in range(150)] + ["The Beehive", "Bee-Hive", "UBA"]
@@ -178,7 +180,7 @@ chunks = [
 ]
 mentions = Mentions.of(chunks)
 certain = [each for each in propose_merges(mentions.names(), ResolveSettings()) if each.certain]
-graph = mentions.graph(resolve_entities(mentions.names(), certain))
+graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
 found = find_communities(graph.entities, graph.relationships, CommunitySettings(max_size=5))
 print(content_id(repr(graph), repr(found)), len(found))
 """

@@ -165,6 +165,17 @@ def test_a_recipe_ends_with_its_result(results: ResultStore) -> None:
     assert results.find_by_recipe("extract", "c2", "r") is None
 
 
+def test_a_stage_is_settled_until_that_is_taken_back(results: ResultStore) -> None:
+    assert results.settled("extract") == ""
+    results.unsettle("extract")
+    results.settle("extract", "by one model")
+    results.settle("ask", "by one model")
+    results.settle("extract", "by another")
+    assert results.settled("extract") == "by another"
+    results.unsettle("extract")
+    assert (results.settled("extract"), results.settled("ask")) == ("", "by one model")
+
+
 def test_sixteen_threads_may_save_and_find_at_once(results: ResultStore) -> None:
     start = threading.Barrier(16)
 

@@ -1,5 +1,6 @@
 """Leads from chunks to a graph, its communities, their summaries and one question each (KRAQ paper, section 2)."""
 
+import dataclasses
 import logging
 import random
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,10 +11,13 @@ import dspy
 from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import EMBEDDED, Settings
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
-from kraq_dspy.graph.build import Graph, Mentions, apply_descriptions
+from kraq_dspy.graph.build import Graph, ResolvedMentions, apply_descriptions
+from kraq_dspy.graph.candidates import DOUBTFUL, NameCount, propose_merges
+from kraq_dspy.graph.change import GraphChange, graph_change
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements, elements_recipe
-from kraq_dspy.graph.resolve import NameCount, Resolution, propose_merges, resolve_entities
+from kraq_dspy.graph.mentions import Mentions
+from kraq_dspy.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
@@ -71,7 +75,7 @@ class KRAQ(SavableModule):
             graph=graph,
             communities=communities,
             summaries=list(summaries.values()),
-            questions=self.without_repeats(in_reading_order(questions, communities)),
+            questions=self.without_repeats(in_reading_order(questions, [community.id for community in communities])),
         )
 
     def forward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
@@ -91,16 +95,38 @@ class KRAQ(SavableModule):
         if ungrounded:
             logger.info("extract: dropped %d elements about names that their passages do not have", ungrounded)
 
-    async def graph(self, extractions: Iterable[Extraction], steps: Steps) -> Graph:
+    async def graph(
+        self,
+        extractions: Iterable[Extraction],
+        steps: Steps,
+        keep: Callable[[ResolvedMentions], None] = lambda resolved: None,
+    ) -> Graph:
         """Stage 2: one node per thing, one description per node.
 
         Names that may mean one thing are put to the model only with `settings.resolve.confirm`, acronyms with
         `settings.resolve.acronyms`, unless the model is the embedded one. Descriptions are merged by the model only
-        where together they exceed `settings.resolve.description_tokens`.
+        where together they exceed `settings.resolve.description_tokens`. `keep` is shown what `graph_change` takes.
         """
         mentions = Mentions.of(extractions)
-        graph = mentions.graph(await self._resolution(mentions, steps))
-        del mentions  # gives back what it holds before a model is asked
+        resolved = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
+        keep(resolved)
+        graph = resolved.graph()
+        del mentions, resolved  # gives back what they hold before a model is asked
+        return await self._described(graph, steps)
+
+    async def graph_change(
+        self, before: ResolvedMentions, order: Sequence[str], added: Iterable[Extraction], steps: Steps
+    ) -> tuple[GraphChange, ResolvedMentions]:
+        """Stage 2 after a change: what differs from the graph of `before`, now that the chunks in reading order are
+        `order` and `added` are extractions of the new ones; and what the next change takes."""
+        mentions = before.mentions.changed(order, added)
+        after = ResolvedMentions.of(mentions, await self._resolution(mentions, steps))
+        change = graph_change(before, after)
+        described = await self._described(Graph(change.entities, descriptions=change.descriptions), steps)
+        return dataclasses.replace(change, entities=described.entities), after
+
+    async def _described(self, graph: Graph, steps: Steps) -> Graph:
+        """With one description for each entity of which too much is said."""
         long = [
             Item(entity.id, {"name": entity.name, "descriptions": graph.descriptions[entity.id]})
             for entity in graph.entities
@@ -116,12 +142,12 @@ class KRAQ(SavableModule):
     async def _resolution(self, mentions: Mentions, steps: Steps) -> Resolution:
         settings, names = self.settings.resolve, mentions.names()
         embedder = self.embedder if settings.confirm else None  # what meaning alone proposes has to be confirmed
-        candidates = propose_merges(names, settings, embedder, mentions.introduced_acronyms())
-        accepted = [candidate for candidate in candidates if candidate.certain]
-        methods = {candidate.method for candidate in candidates} if settings.confirm else set()
+        methods = set(DOUBTFUL) if settings.confirm else set()
         if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
             methods.add("acronym")
-        uncertain = [candidate for candidate in candidates if not candidate.certain and candidate.method in methods]
+        candidates = propose_merges(names, settings, embedder, mentions.introduced_acronyms(), methods)
+        accepted = [candidate for candidate in candidates if candidate.certain]
+        uncertain = [candidate for candidate in candidates if not candidate.certain]
         if uncertain:
             ends = {end for pair in uncertain for end in (pair.first, pair.second)}
             descriptions = mentions.descriptions(ends)
@@ -141,15 +167,17 @@ class KRAQ(SavableModule):
         """Those of at least `settings.summaries.min_entities` entities."""
         return [c for c in communities if len(c.entity_ids) >= self.settings.summaries.min_entities]
 
-    async def summaries(self, communities: Sequence[Community], graph: Graph, steps: Steps) -> AsyncIterator[Summary]:
+    async def summaries(
+        self, communities: Sequence[Community], graph: Graph, steps: Steps, known: Mapping[str, Summary] | None = None
+    ) -> AsyncIterator[Summary]:
         """Stage 4: a community that is too large to be shown is shown by its parts' summaries, so it waits for these.
 
-        Communities that are not `worth_a_summary` are passed over.
+        Communities that are not `worth_a_summary` are passed over, and those whose summaries are `known`.
         """
         view = GraphView.of(graph.entities, graph.relationships, graph.claims)
         by_id = {community.id: community for community in communities}
-        written: dict[str, Summary] = {}
-        large = self.worth_a_summary(communities)
+        written: dict[str, Summary] = dict(known or {})
+        large = [community for community in self.worth_a_summary(communities) if community.id not in written]
 
         def item(community_id: str) -> Item:
             limit, community = self.settings.community_tokens, by_id[community_id]
@@ -235,9 +263,9 @@ class KRAQ(SavableModule):
         return mark_duplicates(questions, vectors, self.settings.questions.duplicate_similarity)
 
 
-def in_reading_order(questions: Iterable[Question], communities: Sequence[Community]) -> list[Question]:
+def in_reading_order(questions: Iterable[Question], community_ids: Iterable[str]) -> list[Question]:
     """Questions in the order of their communities (broadest first); those without a community last, by id."""
-    place = {community.id: number for number, community in enumerate(communities)}
+    place = {community_id: number for number, community_id in enumerate(community_ids)}
     return sorted(questions, key=lambda q: (place.get(q.community_id or "", len(place)), q.id))
 
 

@@ -1,0 +1,134 @@
+"""Finds what differs between the graphs of a corpus before and after a change, and makes that alone.
+
+The records are those that the whole graph would have. An entity depends on the rows of its names, a relationship on
+those of its ends and predicate, a claim on its chunk, so what differs is about names that stand in chunks which came or
+went, or that now mean another entity.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.graph.build import Ints, ResolvedMentions, relationship_id_of
+from kraq_dspy.graph.resolve import entity_id_of
+from kraq_dspy.records import Claim, Entity, Relationship
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class GraphChange:
+    """Records that are new or may differ, by id, and the ids of those that are no more.
+
+    `claims` has all claims of each chunk of which one differs, in reading order; none for a chunk that is gone.
+    `descriptions` is as in `Graph`, for these records. `entities` have every entity of which anything is known anew.
+    """
+
+    entities: tuple[Entity, ...] = ()
+    gone_entities: frozenset[str] = frozenset()
+    relationships: tuple[Relationship, ...] = ()
+    gone_relationships: frozenset[str] = frozenset()
+    claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict)
+    descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weight: float = 0.0  # of links that came or went
+
+
+def keeps_order(before: Iterable[str], after: Iterable[str]) -> bool:
+    """Whether the chunks that are in both follow each other as they did."""
+    before, after = list(before), list(after)
+    former, now = set(before), set(after)
+    return [id for id in before if id in now] == [id for id in after if id in former]
+
+
+def graph_change(before: ResolvedMentions, after: ResolvedMentions) -> GraphChange:
+    """From one to the other, of which `keeps_order` is true; chunks that are in both say the same in both."""
+    old, new = _Side(before, after), _Side(after, before)
+    pairs = {group for side in (old, new) for group in side.changed_groups()}
+    touched = old.touched_keys() | new.touched_keys() | {end for group in pairs for end in group[:2]}
+    claims, subjects = _changed_claims(old, new)
+    keys = [new.number_of[key] for key in touched | subjects if key in new.number_of]
+    descriptions: dict[str, tuple[str, ...]] = {}
+    relationships = after.relationships(new.links_in(pairs), descriptions)
+    entities = after.entities(np.array(sorted(keys), dtype=np.int64), descriptions)
+    ids = {relationship_id_of(entity_id_of(source), entity_id_of(target), text) for source, target, text in pairs}
+    return GraphChange(
+        entities=tuple(entities),
+        gone_entities=frozenset(entity_id_of(key) for key in touched if key not in new.number_of),
+        relationships=tuple(relationships),
+        gone_relationships=frozenset(ids.difference(link.id for link in relationships)),
+        claims=claims,
+        descriptions=descriptions,
+        weight=float(old.changed_links.sum() + new.changed_links.sum()),
+    )
+
+
+class _Side:
+    """One of the two, and what of it the other has not."""
+
+    def __init__(self, own: ResolvedMentions, other: ResolvedMentions) -> None:
+        self.own = own
+        self.number_of = {key: number for number, key in enumerate(own.keys)}
+        known = set(other.mentions.chunk_ids)
+        self.changed_chunk: Bools = np.array([id not in known for id in own.mentions.chunk_ids] or [False])
+        meaning = {
+            name: other.keys[key] for name, key in zip(other.mentions.spellings, other.key_of.tolist(), strict=True)
+        }
+        own_meaning = (
+            (name, own.keys[key]) for name, key in zip(own.mentions.spellings, own.key_of.tolist(), strict=True)
+        )
+        self.moved_name: Bools = np.array([meaning.get(name, key) != key for name, key in own_meaning] or [False])
+        rows = own.mentions.rows("links")
+        self.changed_links: Bools = (
+            self.changed_chunk[rows[:, 5]] | self.moved_name[rows[:, 0]] | self.moved_name[rows[:, 1]]
+        )
+        self._ends = own.key_of[rows[:, :2]] if len(rows) else rows[:, :2]
+        self._compared = rows[:, 2]
+        self._texts = list(own.mentions.texts)
+
+    def touched_keys(self) -> set[str]:
+        """Of entities that are mentioned in chunks that the other side has not, or have names that meant another."""
+        rows = self.own.mentions.rows("mentioned")
+        touched = self.changed_chunk[rows[:, 2]] | self.moved_name[rows[:, 0]]
+        return {self.own.keys[key] for key in np.unique(self.own.key_of[rows[touched, 0]]).tolist()}
+
+    def changed_groups(self) -> set[tuple[str, str, str]]:
+        """The keys of both ends, and the predicate as it is compared, of relationships with a link that the other side
+        has not, or has between others."""
+        keys, texts = self.own.keys, self._texts
+        rows = np.column_stack([self._ends[self.changed_links], self._compared[self.changed_links]])
+        return {(keys[a], keys[b], texts[text]) for a, b, text in np.unique(rows, axis=0).tolist() if a != b}
+
+    def links_in(self, groups: Iterable[tuple[str, str, str]]) -> Ints:
+        """All rows of these relationships, as `ResolvedMentions.links` has them."""
+        texts = self.own.mentions.texts
+        numbers = {
+            (self.number_of[a], self.number_of[b], texts[text])
+            for a, b, text in groups
+            if a in self.number_of and b in self.number_of and text in texts
+        }
+        links = self.own.links()
+        ends = [np.array(sorted({group[end] for group in numbers}), dtype=np.int64) for end in (0, 1)]
+        near = links[np.isin(links[:, 0], ends[0]) & np.isin(links[:, 1], ends[1])]
+        return near[[tuple(row) in numbers for row in near[:, :3].tolist()]] if len(near) else near
+
+
+def _changed_claims(old: _Side, new: _Side) -> tuple[dict[str, tuple[Claim, ...]], set[str]]:
+    """By chunk, in reading order, and the keys of whom they are about."""
+    before, after = old.own, new.own
+    rows, former = after.mentions.rows("claims"), before.mentions.rows("claims")
+    place = np.array([new.number_of.get(key, -2) for key in before.keys] + [-1], dtype=np.int64)
+    kept, former_kept = ~new.changed_chunk[rows[:, 3]], ~old.changed_chunk[former[:, 3]]
+    subjects, former_subjects = after.key_of[rows[kept, 0]], place[before.key_of[former[former_kept, 0]]]
+    objects, former_objects = after.objects[kept], place[before.objects[former_kept]]
+    changed = new.changed_chunk.copy()
+    changed[rows[kept][(subjects != former_subjects) | (objects != former_objects), 3]] = True
+    chosen = changed[rows[:, 3]]
+    gone = np.flatnonzero(old.changed_chunk).tolist()
+    claims: dict[str, list[Claim]] = {before.mentions.chunk_ids[chunk]: [] for chunk in gone}
+    claims.update((after.mentions.chunk_ids[chunk], []) for chunk in np.unique(rows[chosen, 3]).tolist())
+    for claim in after.claims(chosen):
+        claims[claim.chunk_id].append(claim)
+    about = {after.keys[key] for key in np.unique(after.key_of[rows[chosen, 0]]).tolist()}
+    return {id: tuple(of_chunk) for id, of_chunk in claims.items()}, about
