@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
 
@@ -25,10 +26,10 @@ from kraq_dspy.eval.tables.indexes import PreparedIndex
 from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.scoring import Scorer
 from kraq_dspy.eval.tables.table import System
+from kraq_dspy.lms.defaults import own_adapter
 from kraq_dspy.lms.journal import Answer, TappedJournal, working_on
 from kraq_dspy.lms.meter import Price, prices_of
-from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.records import Usage
+from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.specs import ProgramChoice
 
@@ -40,6 +41,7 @@ ENDS_THE_RUN = (
 )  # fmt: skip
 
 Work = Callable[[Example], Row]
+T = TypeVar("T")
 
 
 def measure(run: "Run", folder: Path) -> None:
@@ -65,9 +67,9 @@ def prepared_space(
 ) -> Iterator[tuple[PreparedIndex, Workspace]]:
     """The index of these settings with what the systems look up, opened."""
     index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
-    models = run.options.models(settings, run.embedder) if run.options.models else None
     if needed := systems.needed(run.table, group):
-        systems.prepare(index.path, needed, settings, run.embedder, models, run.progress)
+        systems.prepare(index.path, needed, settings, run.embedder, run.models(settings), run.progress)
+    models = run.models(settings)
     with Workspace.open(index.path, settings=settings, embedder=run.embedder, models=models) as space:
         yield index, space
         space.models.close()
@@ -104,34 +106,25 @@ class SystemRunner:
         return system, self._answerer(system, choice, program), at_once
 
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
-
         def answer(example: Example) -> Row:
-            spent = SpendingJournal(self.prices)
-            facts = facts_of(example)
-            try:
-                with working_on(system.name, example.id, spent), dspy.context(disable_history=True):
-                    prediction = self.space.ask(program, example.question)
-            except ENDS_THE_RUN:
-                raise
-            except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
-                return Row(example.id, system.name, failure=reason_of(error), extra={**facts, "usage": spent.to_dict()})
+            outcome = measured(system.name, example, self.prices, lambda: self.space.ask(program, example.question))
+            if isinstance(outcome, Row):
+                return outcome
+            prediction, extra = outcome
+            row = Row(example.id, system.name, answer=str(prediction.answer), extra=extra)
             try:
                 scores = self.scorer(example, prediction, choice.budget)
             except ENDS_THE_RUN:
                 raise
-            except Exception as error:  # noqa: BLE001
-                return Row(
-                    example.id, system.name, answer=str(prediction.answer), failure=reason_of(error), extra=facts
-                )
-            return Row(
-                example.id,
-                system.name,
-                answer=str(prediction.answer),
+            except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
+                return replace(row, failure=reason_of(error))
+            return replace(
+                row,
                 metrics=scores.values,
                 failed_metrics=scores.failed,
                 timings=systems.timings_of(choice, prediction),
                 hit_ids=tuple(hit.chunk.id for hit in prediction.hits),
-                extra={**facts, "undefined": scores.undefined, "usage": spent.to_dict()},
+                extra={**extra, "undefined": scores.undefined},
             )
 
         return answer
@@ -148,29 +141,48 @@ class SystemRunner:
             values: dict[str, float] = {}
             undefined: list[str] = []
             seconds: dict[str, float] = {}
-            hit_ids: tuple[str, ...] = ()
-            spent = SpendingJournal(self.prices)  # some retrievers ask a model
-            try:
+
+            def search() -> Sequence[Hit]:
+                hits: Sequence[Hit] = ()
                 for budget, score in of_budget.items():
                     started = perf_counter()
-                    with (
-                        working_on(system.name, example.id, spent),
-                        dspy.context(adapter=KraqAdapter(), disable_history=True),
-                    ):
-                        hits = retrieve(example.question, budget)
+                    hits = retrieve(example.question, budget)
                     seconds[f"k={budget}"] = perf_counter() - started
                     scores = score(example, dspy.Prediction(answer="", hits=hits), budget)
                     values.update(scores.values)
-                    undefined += scores.undefined
-                    hit_ids = tuple(hit.chunk.id for hit in hits)
-            except ENDS_THE_RUN:
-                raise
-            except Exception as error:  # noqa: BLE001
-                return Row(example.id, system.name, failure=reason_of(error), extra=facts_of(example))
-            extra = {**facts_of(example), "undefined": undefined, "usage": spent.to_dict()}
-            return Row(example.id, system.name, metrics=values, timings=seconds, hit_ids=hit_ids, extra=extra)
+                    undefined.extend(scores.undefined)
+                return hits
+
+            outcome = measured(system.name, example, self.prices, search)  # some retrievers ask a model
+            if isinstance(outcome, Row):
+                return outcome
+            hits, extra = outcome
+            ids = tuple(hit.chunk.id for hit in hits)
+            extra["undefined"] = undefined
+            return Row(example.id, system.name, metrics=values, timings=seconds, hit_ids=ids, extra=extra)
 
         return find
+
+
+def measured(
+    system: str,
+    example: Example,
+    prices: Mapping[str, Price],
+    work: Callable[[], T],
+    facts: Mapping[str, Any] | None = None,
+) -> tuple[T, dict[str, Any]] | Row:
+    """What `work` returns, and what a row's `extra` says of it: `facts`, or those of the question, and what the models
+    took. A row with the reason where `work` fails, which costs this question alone."""
+    spent = SpendingJournal(prices)
+    about = facts_of(example) if facts is None else facts
+    try:
+        with working_on(system, example.id, spent), own_adapter(), dspy.context(disable_history=True):
+            outcome = work()
+    except ENDS_THE_RUN:
+        raise
+    except Exception as error:  # noqa: BLE001 (the reason is the row)
+        return Row(example.id, system, failure=reason_of(error), extra={**about, "usage": spent.to_dict()})
+    return outcome, {**about, "usage": spent.to_dict()}
 
 
 class SpendingJournal(TappedJournal):

@@ -24,21 +24,12 @@ from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, Row, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import (
-    ENDS_THE_RUN,
-    SpendingJournal,
-    SystemRunner,
-    facts_of,
-    prepared_space,
-    reason_of,
-)
+from kraq_dspy.eval.tables.asking import SystemRunner, measured, prepared_space
 from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 
@@ -223,20 +214,11 @@ class _WordingLookup:
         chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
         search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
         search.set_lm(self.models["answerer"])
-        spent = SpendingJournal(prices_of(self.models.settings))
-        facts = facts_of(example)
-        try:
-            with (
-                working_on(self.system.name, example.id, spent),
-                dspy.context(adapter=KraqAdapter(), disable_history=True),
-            ):
-                prediction = search(question=example.question)
-        except ENDS_THE_RUN:
-            raise
-        except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
-            return Row(
-                example.id, self.system.name, failure=reason_of(error), extra={**facts, "usage": spent.to_dict()}
-            )
+        prices = prices_of(self.models.settings)
+        outcome = measured(self.system.name, example, prices, lambda: search(question=example.question))
+        if isinstance(outcome, Row):
+            return outcome
+        prediction, extra = outcome
         right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
         result = prediction.search
         return Row(
@@ -245,5 +227,5 @@ class _WordingLookup:
             answer=prediction.answer,
             metrics={RIGHT: float(right)},
             timings={"catalogue": result.seconds, "total": result.seconds},
-            extra={**facts, "usage": spent.to_dict(), "blocks": result.blocks},
+            extra={**extra, "blocks": result.blocks},
         )

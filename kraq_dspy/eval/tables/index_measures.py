@@ -36,7 +36,7 @@ def measure(run: "Run", folder: Path) -> None:
     needs_summaries = any(system.use == "reduction" or system.options.get("corpus") == CORPORA[1] for system in chosen)
     seconds_of_summaries = 0.0
     if needs_summaries:
-        models = run.options.models(run.settings, run.embedder) if run.options.models else None
+        models = run.models(run.settings)
         started = perf_counter()
         systems.prepare(
             index.path, [(SUMMARISED, SUMMARISED.options())], run.settings, run.embedder, models, run.progress
@@ -131,7 +131,7 @@ def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usag
 def _build_graph(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
     """The graph with its reports, from nothing: models are asked anew."""
     settings = dataclasses.replace(run.settings, chunks=FOR_GRAPH)
-    models = run.options.models(settings, run.embedder) if run.options.models else None
+    models = run.models(settings)
     with tempfile.TemporaryDirectory() as place:
         report = build_index(
             documents, Path(place) / "graph.kraq", settings=settings, models=models, embedder=run.embedder,

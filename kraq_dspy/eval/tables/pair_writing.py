@@ -6,7 +6,7 @@ whether every question can be understood without the passage.
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dspy
 
@@ -15,10 +15,8 @@ from kraq_dspy.config import Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import Row
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, SpendingJournal, reason_of
-from kraq_dspy.lms.journal import working_on
+from kraq_dspy.eval.tables.asking import measured
 from kraq_dspy.lms.meter import prices_of
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.signatures import RateStandAlone
 
@@ -56,29 +54,24 @@ class _Writing:
         self._prices = prices_of(settings)
 
     def __call__(self, passage: Example) -> Row:
-        spent, started, tries = SpendingJournal(self._prices), perf_counter(), 0
-        extra: dict[str, Any] = {"question": passage.question[:200]}
-        try:
-            with (
-                working_on(self._name, passage.id, spent),
-                dspy.context(adapter=KraqAdapter(), disable_history=True),
-            ):
-                good = False
-                while not good and tries < TRIES:
-                    good = self._is_good(passage.question, tries)
-                    tries += 1
-        except ENDS_THE_RUN:
-            raise
-        except Exception as error:  # noqa: BLE001 (costs its passage; the reason is the row)
-            return Row(passage.id, self._name, failure=reason_of(error), extra={**extra, "usage": spent.to_dict()})
+        started = perf_counter()
+        facts = {"question": passage.question[:200]}
+        outcome = measured(self._name, passage, self._prices, lambda: self._first_good(passage.question), facts)
+        if isinstance(outcome, Row):
+            return outcome
+        turn, extra = outcome
         seconds = perf_counter() - started
         return Row(
             passage.id,
             self._name,
-            metrics={"hits@1": float(good and tries == 1), "hits@<5": float(good)},
+            metrics={"hits@1": float(turn == 0), "hits@<5": float(turn is not None)},
             timings={"write": seconds, "total": seconds},
-            extra={**extra, "tries": tries, "usage": spent.to_dict()},
+            extra={**extra, "tries": TRIES if turn is None else turn + 1},
         )
+
+    def _first_good(self, text: str) -> int | None:
+        """The turn, from 0, whose pairs are good; None where none of them is."""
+        return next((turn for turn in range(TRIES) if self._is_good(text, turn)), None)
 
     def _is_good(self, text: str, turn: int) -> bool:
         """There are pairs, and every question stands alone."""

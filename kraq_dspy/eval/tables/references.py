@@ -2,39 +2,33 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dspy
 
 from kraq_dspy.concurrency import as_done
-from kraq_dspy.config import Settings
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.lms.journal import working_on
-from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.signatures import AnswerQuestion
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.run import Run
 
 STAGE = "references"
 
 
-def with_model_references(
-    questions: ExampleSet,
-    folder: Path,
-    settings: Settings,
-    embedder: Embedder,
-    make_models: Callable[[Settings, Embedder], LanguageModels] | None,
-    progress: Progress,
-) -> ExampleSet:
-    """The questions that name their evidence, each with the answer that the role "teacher" gives from it.
+def with_model_references(run: "Run", folder: Path) -> ExampleSet:
+    """The questions of the run that name their evidence, each with the answer that the role "teacher" gives from it.
 
     Answers are kept in `folder`/references.jsonl: another run of the command asks for none again. Raises
     EvaluationError where no question names evidence.
     """
+    questions, progress = run.questions, run.progress
     named = [example for example in questions.examples if example.supporting_ids]
     if not named:
         raise EvaluationError(f"No question of {questions.dataset.name} names the documents that hold its evidence.")
@@ -45,7 +39,7 @@ def with_model_references(
     if file.exists():
         drop_torn_line(file)
         known = {row["id"]: row["answer"] for _, row in json_objects(file, EvaluationError, "the references")}
-    models = make_models(settings, embedder) if make_models else LanguageModels(settings, embedder=embedder)
+    models = run.models(run.settings)
     answer, lm = dspy.Predict(AnswerQuestion), models["teacher"]
 
     def ask(example: Example) -> tuple[str, str]:
@@ -56,7 +50,7 @@ def with_model_references(
     todo = [example for example in named if example.id not in known]
     progress.start(STAGE, len(named))
     progress.advance(STAGE, len(named) - len(todo))
-    for example_id, text in as_done(ask, todo, limit=settings.run.concurrency):
+    for example_id, text in as_done(ask, todo, limit=run.settings.run.concurrency):
         append_line(file, json.dumps({"id": example_id, "answer": text}, ensure_ascii=False))
         known[example_id] = text
         progress.advance(STAGE)

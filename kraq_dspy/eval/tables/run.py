@@ -96,9 +96,10 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
+        run = Run(table, questions, settings, embedder, options, progress)
         if table.references == "model":
-            questions = with_model_references(questions, folder, settings, embedder, options.models, progress)
-        MEASURES[table.kind](Run(table, questions, settings, embedder, options, progress), folder)
+            run.questions = with_model_references(run, folder)
+        MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
 

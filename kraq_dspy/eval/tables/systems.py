@@ -129,7 +129,7 @@ def prepare(
     work: Iterable[tuple[Preparation, Any]],
     settings: Settings,
     embedder: Embedder,
-    models: LanguageModels | None,
+    models: LanguageModels,
     progress: Progress,
 ) -> None:
     """Make what is not there yet, in the index at `path`."""
