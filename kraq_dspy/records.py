@@ -288,6 +288,10 @@ class AnswerEvidence:
     document_id: str
     text: str
 
+    @classmethod
+    def of(cls, chunk: Chunk) -> "AnswerEvidence":
+        return cls(chunk.id, chunk.document_id, chunk.passage)
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:

@@ -4,9 +4,9 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from kraq_dspy.catalogue.failures import CLASSES
 from kraq_dspy.catalogue.store import STATUSES, NewEntry, question_key
@@ -63,46 +63,24 @@ def read_entries(path: Path) -> Iterator[ReadEntry | BadRow]:
         raise CatalogueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
 
 
-def write_entries(entries: Iterable[CatalogueEntry], out: TextIO, form: str) -> None:
-    """All that `read_entries` reads again, and the number. `form` is one of FORMATS."""
-    if form == "jsonl":
-        for entry in entries:
-            out.write(json.dumps(_fields(entry), ensure_ascii=False) + "\n")
-        return
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for entry in entries:
-        fields = _fields(entry)
-        writer.writerow({name: _cell(fields[name]) for name in COLUMNS})
-
-
 def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
-    """As `write_entries`. Lone surrogates, which no UTF-8 file holds, become U+FFFD."""
+    """All that `read_entries` reads again, and the number. `form` is one of FORMATS.
+
+    Lone surrogates, which no UTF-8 file holds, become U+FFFD.
+    """
+    rows = [{name: asdict(entry)[name] for name in COLUMNS} for entry in entries]
     out = io.StringIO()
-    write_entries(entries, out, form)
+    if form == "jsonl":
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    else:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _fields(entry: CatalogueEntry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "question": entry.question,
-        "answer": entry.answer,
-        "status": entry.status,
-        "sources": [{"document_id": one.document_id, "content_hash": one.content_hash} for one in entry.sources],
-        "origin": entry.origin,
-        "given": entry.given,
-        "asked": entry.asked,
-        "failure": entry.failure,
-        "evidence": [
-            {"chunk_id": passage.chunk_id, "document_id": passage.document_id, "text": passage.text}
-            for passage in entry.evidence
-        ],
-    }
-
-
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) and value else value or ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
 
 
 def _entry(row: Row, where: str) -> ReadEntry | BadRow:

@@ -104,7 +104,7 @@ def evidence_for(index: Index, entry: CatalogueEntry, count: int = 3) -> list[An
     answer_words = _words(f"{entry.question} {entry.answer}")
     chunks = [chunk for one in entry.sources for chunk in index.all(Chunk, document_id=one.document_id)]
     chunks.sort(key=lambda chunk: -len(answer_words & _words(chunk.passage)))
-    return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in chunks[:count]]
+    return [AnswerEvidence.of(chunk) for chunk in chunks[:count]]
 
 
 def source_states(index: Index, entry: CatalogueEntry) -> dict[str, str]:
@@ -152,8 +152,7 @@ def answer_with_model(
             return evidence
         if not find:
             find.append(retriever())
-        chunks_found = (hit.chunk for hit in find[0](entry.question, PASSAGES))
-        return [AnswerEvidence(chunk.id, chunk.document_id, chunk.passage) for chunk in chunks_found]
+        return [AnswerEvidence.of(hit.chunk) for hit in find[0](entry.question, PASSAGES)]
 
     seen_by: dict[str, list[AnswerEvidence]] = {}
 

@@ -269,7 +269,7 @@ class QASearch(SavableModule):
         if error is not None:
             raise_if_final(error)  # a server that is down says nothing of the question
         hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()
-        evidence = [AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits]
+        evidence = [AnswerEvidence.of(hit.chunk) for hit in hits]
         response = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
         self.answers.collect(question, response, evidence, failure_of(prediction))
         search.collected = True

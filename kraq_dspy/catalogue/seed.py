@@ -84,7 +84,7 @@ def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bo
     answer = str(prediction.get("answer") or "").strip()
     hits = prediction.get("hits") or ()
     if not is_answered(prediction):
-        evidence = tuple(AnswerEvidence(hit.chunk.id, hit.chunk.document_id, hit.chunk.passage) for hit in hits)
+        evidence = tuple(AnswerEvidence.of(hit.chunk) for hit in hits)
         response = str(prediction.get("response") or answer)
         return NewEntry(
             question, status="pending", origin="kraq", given=response, evidence=evidence,

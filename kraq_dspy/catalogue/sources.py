@@ -1,7 +1,7 @@
 """Compares the documents that prepared answers rest on with those that the index has now."""
 
-from collections.abc import Collection, Iterable
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, content_hash, is_stale
@@ -16,13 +16,18 @@ def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
     return Catalogue(path, write=write) if path.is_file() else None
 
 
+@contextmanager
+def opened_catalogue(index_dir: Path, *, write: bool = False) -> Iterator[Catalogue | None]:
+    """As `open_catalogue`, closed at the end of the block."""
+    catalogue = open_catalogue(index_dir, write=write)
+    with catalogue or nullcontext():
+        yield catalogue
+
+
 def count_answers(index_dir: Path) -> dict[str, int] | None:
     """The entries of an index's catalogue by status; None where there is none. Raises IndexStateError for damage."""
-    catalogue = open_catalogue(index_dir)
-    if catalogue is None:
-        return None
-    with closing(catalogue):
-        return catalogue.counts()
+    with opened_catalogue(index_dir) as catalogue:
+        return catalogue.counts() if catalogue else None
 
 
 def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
@@ -57,22 +62,16 @@ def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSo
 
 def overdue(index: Index) -> list[int]:
     """Numbers of the approved entries whose documents have changed or are gone: they must not be served."""
-    catalogue = open_catalogue(index.path)
-    if catalogue is None:
-        return []
-    with closing(catalogue):
-        approved = catalogue.entries("approved")
+    with opened_catalogue(index.path) as catalogue:
+        approved = catalogue.entries("approved") if catalogue else []
     hashes = _hashes(index, approved)
     return [entry.number for entry in approved if is_stale(entry, hashes)]
 
 
 def flag_stale(index: Index) -> list[int]:
     """Mark those entries as stale; nothing happens where there is no catalogue. Returns their numbers."""
-    catalogue = open_catalogue(index.path, write=True)
-    if catalogue is None:
-        return []
-    with closing(catalogue):
-        return catalogue.flag_stale(_hashes(index, catalogue.entries("approved")))
+    with opened_catalogue(index.path, write=True) as catalogue:
+        return catalogue.flag_stale(_hashes(index, catalogue.entries("approved"))) if catalogue else []
 
 
 def _hashes(index: Index, entries: Iterable[CatalogueEntry]) -> dict[str, str]:

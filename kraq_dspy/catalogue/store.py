@@ -8,6 +8,7 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,8 @@ class Change:
     entry: CatalogueEntry
 
 
-class Catalogue(SharedByCopies):
-    """Entries by number. Safe for threads and for several processes."""
+class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
+    """Entries by number; closed at the end of a `with` block. Safe for threads and for several processes."""
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
         """Makes the file where there is none. Raises IndexStateError for one that is damaged or of a newer version."""
@@ -82,6 +83,9 @@ class Catalogue(SharedByCopies):
 
     def close(self) -> None:
         self._table.close()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
 
     # Reading
 

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.catalogue.critics import RateSyntheticPair
-from kraq_dspy.catalogue.sources import open_catalogue
+from kraq_dspy.catalogue.sources import opened_catalogue
 from kraq_dspy.catalogue.synthesize import AUDIENCE
 from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.dataset.card import write_card
@@ -102,10 +101,9 @@ def export_dataset(
 
 def _entries(index: Index, plan: DatasetPlan) -> list[CatalogueEntry]:
     """Never those that are stale: their documents say something else by now."""
-    catalogue = open_catalogue(index.path)
-    if catalogue is None:
-        return []
-    with closing(catalogue):
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is None:
+            return []
         return catalogue.entries("approved") + (catalogue.entries("pending") if plan.pending else [])
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def write_parquet(index: Index, rows: Rows, out: Path) -> list[Path]:
         path = _made(out / "data" / f"{split}.parquet")
         with replaced(path) as draft, pyarrow.parquet.ParquetWriter(draft, schema) as writer:
             for start in range(0, len(some), 1000):
-                part = [_sound(_fields(row)) for row in some[start : start + 1000]]
+                part = [_sound(asdict(row)) for row in some[start : start + 1000]]
                 writer.write_table(pa.Table.from_pylist(part, schema=schema))
         paths.append(path)
     return paths
@@ -100,24 +101,6 @@ FORMS: dict[str, Callable[[Index, Rows, Path], list[Path]]] = {
     "beir": write_beir,
     "finetune": write_pairs,
 }
-
-
-def _fields(row: Row) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "question": row.question,
-        "answer": row.answer,
-        "evidence": [
-            {"id": chunk.id, "document_id": chunk.document_id, "title": chunk.title, "text": chunk.text}
-            for chunk in row.evidence
-        ],
-        "document_ids": list(row.document_ids),
-        "community_id": row.community_id,
-        "level": row.level,
-        "difficulty": row.difficulty,
-        "origin": row.origin,
-        "model": row.model,
-    }
 
 
 def _sound(value: Any) -> Any:

@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
+from kraq_dspy.catalogue.sources import open_catalogue
+from kraq_dspy.catalogue.store import Catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
 from kraq_dspy.serve.atlas import Atlas
 from kraq_dspy.serve.errors import RequestError
@@ -65,8 +66,7 @@ class ServedIndex:
     @cached_property
     def catalogue(self) -> Catalogue | None:
         """None where there is none; to begin one is left to the command line."""
-        path = self.index.path / CATALOGUE
-        return Catalogue(path, write=self.edit) if path.is_file() else None
+        return open_catalogue(self.index.path, write=self.edit)
 
     def program(
         self, name: str, retriever: str | None = None, options: Mapping[str, Any] | None = None

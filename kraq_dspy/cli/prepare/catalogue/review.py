@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, Status, opened_catalogue, read_entries, show_entry, user
+from kraq_dspy.cli.prepare.catalogue.shared import (
+    Approve,
+    By,
+    Status,
+    opened_catalogue,
+    read_entries,
+    show_answering,
+    show_entry,
+    user,
+)
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.terminal import errors, grid, note, output, print_json, short, two_columns
+from kraq_dspy.cli.shared.terminal import errors, grid, output, print_json, short
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -114,16 +123,7 @@ def _by_model(
     if json:
         print_json(report)
         return
-    rows = {
-        "asked": report.asked,
-        "answered": report.answered,
-        "not answered": report.unanswered,
-        "failed": len(report.failures),
-        "calls": report.calls,
-    }
-    output.print(two_columns(f"{report.model} in {report.seconds:.1f} s", rows))
-    for failure in report.failures[:10]:
-        note(short(failure.reason, 240), label=f"entry {failure.item_id}: ")
+    show_answering(report.model, report, {"asked": report.asked}, label="entry {}: ")
 
 
 def _in_person(

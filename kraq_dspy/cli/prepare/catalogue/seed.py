@@ -1,15 +1,12 @@
 """Has a program answer the index's own questions: `kraq catalogue seed`."""
 
-from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, user
-from kraq_dspy.cli.shared.bars import Bars
-from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, opened_with_models, show_answering, user
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, short, two_columns
+from kraq_dspy.cli.shared.terminal import command, print_json, say
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.workspace.choices import choose_program
 
@@ -34,35 +31,22 @@ def seed(
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
     from kraq_dspy.catalogue.seed import seed_answers
-    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
 
     choice = choose_program(program, retriever)
     if choice.inner is not None:
         raise ConfigError(
             f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
         )
-    with opened(index_dir, calls, limits) as space:
-        answering = space.make_program(choice)
-        settings = space.models.settings
-        with closing(Catalogue(space.index.path / CATALOGUE)) as entries, Bars(settings, quiet=json) as bars:
-            report = seed_answers(
-                space.index, entries, answering, space.models,
-                by=by or user(), limit=limit, approve=approve, progress=bars,
-            )  # fmt: skip
+    with opened_with_models(index_dir, calls, limits, json=json) as (space, entries, bars):
+        report = seed_answers(
+            space.index, entries, space.make_program(choice), space.models,
+            by=by or user(), limit=limit, approve=approve, progress=bars,
+        )  # fmt: skip
     if json:
         print_json(report)
         return
-    rows = {
-        "questions": report.questions,
-        "there already": report.known,
-        "answered": report.answered,
-        "not answered": report.unanswered,
-        "failed": len(report.failures),
-        "calls": report.calls,
-    }
-    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
-    for failure in report.failures[:10]:
-        note(short(failure.reason, 240), label="failed: ")
+    rows = {"questions": report.questions, "there already": report.known}
+    show_answering(str(index_dir), report, rows, label="failed: ")
     waiting = report.unanswered + (0 if approve else report.answered)
     if waiting:
         say(f"{waiting:,} wait for review: {command('catalogue', 'review', index_dir)}")

@@ -2,21 +2,27 @@
 
 import getpass
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from kraq_dspy.cli.shared.terminal import command, output, printable, short, two_columns
+from kraq_dspy.cli.shared.bars import Bars
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Calls, Limits
+from kraq_dspy.cli.shared.terminal import command, note, output, printable, short, two_columns
 
 if TYPE_CHECKING:
+    from kraq_dspy.catalogue.review import AnswersReport
+    from kraq_dspy.catalogue.seed import SeedReport
     from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import AnswerEvidence, CatalogueEntry
     from kraq_dspy.stores.index import Index
+    from kraq_dspy.workspace import Workspace
 
 By = Annotated[str | None, typer.Option("--by", help="Who does this; your user name unless given.")]
 Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
@@ -46,25 +52,51 @@ def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[I
         if not make and not path.is_file():
             begin = command("catalogue", "add", index_dir, "QUESTION", "ANSWER")
             raise CatalogueError(f"{str(index_dir)!r} has no catalogue yet. Begin one: {begin}")
-        with closing(Catalogue(path)) as entries:
+        with Catalogue(path) as entries:
             yield index, entries
+
+
+@contextmanager
+def opened_with_models(
+    index_dir: Path, calls: Calls, limits: Limits, *, write: bool = False, json: bool
+) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
+    """For what models answer: the index with its models, its catalogue, made where there is none, and bars."""
+    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
+
+    with (
+        opened(index_dir, calls, limits, write=write) as space,
+        Catalogue(space.index.path / CATALOGUE) as entries,
+        Bars(space.models.settings, quiet=json) as bars,
+    ):
+        yield space, entries, bars
 
 
 @contextmanager
 def reading(index_dir: Path) -> "Iterator[Catalogue | None]":
     """The catalogue to read; None where there is none."""
-    from kraq_dspy.catalogue.sources import open_catalogue
+    from kraq_dspy.catalogue import sources
     from kraq_dspy.stores.index import Index
 
-    with Index.open(index_dir) as index:
-        entries = open_catalogue(index.path)
-        with closing(entries) if entries else nullcontext():
-            yield entries
+    with Index.open(index_dir) as index, sources.opened_catalogue(index.path) as entries:
+        yield entries
 
 
 def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":
     with reading(index_dir) as entries:
         return entries.entries(status.value if status else None) if entries else []
+
+
+def show_answering(title: str, report: "AnswersReport | SeedReport", rows: dict[str, Any], label: str) -> None:
+    """What became of questions that a program was asked: `rows`, what all such commands count, and what failed."""
+    counts = {
+        "answered": report.answered,
+        "not answered": report.unanswered,
+        "failed": len(report.failures),
+        "calls": report.calls,
+    }
+    output.print(two_columns(f"{title} in {report.seconds:.1f} s", rows | counts))
+    for failure in report.failures[:10]:
+        note(short(failure.reason, 240), label=label.format(failure.item_id))
 
 
 def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:

@@ -1,13 +1,10 @@
 """Makes questions and answers from the documents, kept where three critics agree: `kraq catalogue synthesize`."""
 
-from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, user
-from kraq_dspy.cli.shared.bars import Bars
-from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, opened_with_models, user
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
@@ -35,19 +32,16 @@ def synthesize(
 
     Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
     """
-    from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
     from kraq_dspy.catalogue.synthesize import AUDIENCE, SyntheticPlan, make_synthetic_pairs
     from kraq_dspy.config import ChunkSettings
 
     if audience is not None and not audience.strip():
         raise ConfigError("--audience is empty; say who is to be answered.")
     plan = SyntheticPlan(audience or AUDIENCE, keep, ChunkSettings(chunk_tokens, overlap), limit)
-    with opened(index_dir, calls, limits, write=True) as space:
-        settings = space.models.settings
-        with closing(Catalogue(space.index.path / CATALOGUE)) as entries, Bars(settings, quiet=json) as bars:
-            report = make_synthetic_pairs(
-                space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
-            )
+    with opened_with_models(index_dir, calls, limits, write=True, json=json) as (space, entries, bars):
+        report = make_synthetic_pairs(
+            space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
+        )
     if json:
         print_json(report)
         return
