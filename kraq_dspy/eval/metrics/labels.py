@@ -42,8 +42,6 @@ PUBHEALTH_LABELS: Labels = {
 """The labels that the papers evaluate on. PubHealth's fourth, "unproven", is left out when the set is loaded, as in
 them; an answer that says "unproven" names none of the three."""
 
-YES_NO_MAYBE: Labels = {"yes": ("yes",), "no": ("no",), "maybe": ("maybe", "unclear", "uncertain")}
-
 _NO_LABEL = "unproven"
 _UNPROVEN_PHRASES = ("unproven", "unverified", "not proven", "cannot be verified", "not verifiable")
 _VERDICT = re.compile(

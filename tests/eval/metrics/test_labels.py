@@ -1,7 +1,7 @@
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.labels import YES_NO_MAYBE, label_accuracy, parse_label
+from kraq_dspy.eval.metrics.labels import Labels, label_accuracy, parse_label
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,9 @@ def test_accuracy_compares_the_named_label_with_the_gold_one() -> None:
 
 
 def test_other_labels_can_be_given() -> None:
-    assert label_accuracy("maybe", "It is unclear.", YES_NO_MAYBE) == 1.0
-    assert label_accuracy("no", "I do not know", YES_NO_MAYBE) == 0.0
+    labels: Labels = {"yes": ("yes",), "no": ("no",), "maybe": ("maybe", "unclear", "uncertain")}
+    assert label_accuracy("maybe", "It is unclear.", labels) == 1.0
+    assert label_accuracy("no", "I do not know", labels) == 0.0
 
 
 def test_a_gold_label_that_is_none_of_the_labels_is_refused() -> None:
