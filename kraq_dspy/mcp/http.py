@@ -2,51 +2,22 @@
 
 import hmac
 import json
-import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from kraq_dspy.errors import ConfigError
-
 PATH = "/mcp"
-LOCAL = ("127.0.0.1", "localhost", "::1")
 LARGEST_REQUEST = 1_000_000  # bytes
 
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """Listens at once, so that a port that is taken is known before anything is loaded. Port 0 takes a free one.
-
-    Raises ConfigError for a port that is taken or a host that is not this machine's.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise ConfigError(
-            f"Nothing can be served at {host}, port {port}: {error.strerror or error}. Choose another --port "
-            "(0 takes a free one), or another --host."
-        ) from error
-
-
-def address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
-
-
-async def serve_http(server: Any, listening: socket.socket, host: str, token: str | None) -> None:
-    """Until it is interrupted. No sessions are kept, so memory does not grow with clients."""
-    import uvicorn
-
-    app: Any = server.streamable_http_app(
+def http_app(server: Any, host: str, token: str | None) -> App:
+    """The protocol's application for `serve.server.run`. No sessions are kept, so memory does not grow with clients."""
+    app: App = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=host
     )
-    if token:
-        app = TokenRequired(app, token)
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5)
-    await uvicorn.Server(config).serve(sockets=[listening])
+    return TokenRequired(app, token) if token else app
 
 
 class TokenRequired:

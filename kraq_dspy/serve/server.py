@@ -15,7 +15,6 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.serve.settings import ServeSettings
 
 END_S = 0.4
 """Answers under way have so long to end once somebody ends the server."""
@@ -24,23 +23,23 @@ HEADERS_BYTES = 64 << 10
 TRIES = 20
 
 
-def bound(settings: ServeSettings, *, next_free: bool) -> socket.socket:
-    """A socket on the address of the settings; with `next_free`, on one of the next ports where that is taken.
+def bound(host: str, port: int, *, next_free: bool = False) -> socket.socket:
+    """A socket on the address; with `next_free`, on one of the next ports where that is taken. Port 0 takes a free one.
 
     Raises ConfigError.
     """
-    ports = range(settings.port, min(65_536, settings.port + (TRIES if next_free and settings.port else 1)))
-    for port in ports:
+    ports = range(port, min(65_536, port + (TRIES if next_free and port else 1)))
+    for tried in ports:
         try:
-            return _bound(settings.host, port)
+            return _bound(host, tried)
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise ConfigError(f"The address {settings.host}:{port} cannot be used: {error.strerror}.") from error
+                raise ConfigError(f"The address {host}:{tried} cannot be used: {error.strerror}.") from error
             if error.errno == errno.EACCES:
-                raise ConfigError(f"The port {port} needs rights that you have not. Take one above 1023.") from error
+                raise ConfigError(f"The port {tried} needs rights that you have not. Take one above 1023.") from error
     if next_free:
         raise ConfigError(f"The ports {ports[0]} to {ports[-1]} are all in use. Choose another one: --port N")
-    raise ConfigError(f"The port {settings.port} is in use. Choose another one, or 0 for a free one: --port N")
+    raise ConfigError(f"The port {port} is in use. Choose another one, or 0 for a free one: --port N")
 
 
 def _bound(host: str, port: int) -> socket.socket:

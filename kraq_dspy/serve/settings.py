@@ -34,7 +34,7 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         """Raises ConfigError."""
-        if not self.is_local and not self.token:
+        if not is_local(self.host) and not self.token:
             raise ConfigError(
                 f"{self.host!r} can be reached from other machines, so it needs a token: --token, or the variable "
                 "KRAQ_TOKEN. Without one: --host 127.0.0.1"
@@ -72,18 +72,18 @@ class ServeSettings:
         )
 
     @property
-    def is_local(self) -> bool:
-        """Whether nobody on another machine can reach it."""
-        if self.host in LOCAL:
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    @property
     def allowed_hosts(self) -> frozenset[str] | None:
         """Host names that a request may be for; None where all are: an address of every network, behind a token."""
         if self.host in ("0.0.0.0", "::", "") and not self.hosts:
             return None
         return LOCAL | {self.host.lower(), *(name.lower() for name in self.hosts)}
+
+
+def is_local(host: str) -> bool:
+    """Whether nobody on another machine can reach this address."""
+    if host in LOCAL:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

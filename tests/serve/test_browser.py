@@ -53,7 +53,7 @@ class Running:
     """The server in a thread; its address in the block."""
 
     def __init__(self, indexes: Served, settings: ServeSettings) -> None:
-        self.listening = bound(settings, next_free=False)
+        self.listening = bound(settings.host, settings.port)
         self.started = threading.Event()
         app = make_app(indexes, settings)
         self.stop: Callable[[], None] = lambda: None

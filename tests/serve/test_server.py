@@ -20,13 +20,13 @@ PAGE = Path(one_file.__file__).with_name("page")
 
 
 def test_a_port_in_use_is_said_or_the_next_free_one_taken() -> None:
-    with bound(ServeSettings(port=0), next_free=False) as taken:
+    with bound("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
         assert address_of(taken) == f"http://127.0.0.1:{port}"
         with pytest.raises(ConfigError, match=f"The port {port} is in use"):
-            bound(ServeSettings(port=port), next_free=False)
-        with bound(ServeSettings(port=port), next_free=True) as other:
+            bound("127.0.0.1", port)
+        with bound("127.0.0.1", port, next_free=True) as other:
             assert other.getsockname()[1] > port
 
 
@@ -38,7 +38,7 @@ def test_a_number_that_is_no_port_is_refused(port: int) -> None:
 
 def test_a_name_that_is_no_address_of_this_machine_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"no address of this machine|cannot be used"):
-        bound(ServeSettings(host="192.0.2.1", token="correct-horse"), next_free=False)
+        bound("192.0.2.1", 8377)
 
 
 def test_the_command_refuses_before_it_opens_anything(kraq: WarmShell, tmp_path: Path) -> None:

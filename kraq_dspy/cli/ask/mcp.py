@@ -1,6 +1,7 @@
 """Offers an index as tools for agents: `kraq mcp`."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from kraq_dspy.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
+from kraq_dspy.cli.ask.serving import at_once_at_the_end
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import IndexDir, Models
 from kraq_dspy.cli.shared.terminal import note
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, needs
 
 
 def mcp(
@@ -35,15 +37,8 @@ def mcp(
     A client starts this command and speaks to it over standard input and output; with --http it runs by itself. The
     program and the models chosen here are those of the tool `ask`.
     """
-    from kraq_dspy.mcp.http import LOCAL, address, bound, serve_http
-
     token = os.environ.get(token_env) or None
-    if http and host not in LOCAL and token is None:
-        raise ConfigError(
-            f"{host} can be reached from other machines: put a token into the variable {token_env}, which clients send "
-            "as `Authorization: Bearer TOKEN`, or stay on this machine (--host 127.0.0.1)."
-        )
-    listening = bound(host, port) if http else None
+    listening = _listening(host, port, token, token_env) if http else None
     with ExitStack() as stack:
         with stdout_on_stderr():  # what loading prints would be taken for protocol
             import anyio
@@ -58,8 +53,25 @@ def mcp(
             anyio.run(server.run_stdio_async)  # in which the SDK itself sends everybody else's output to standard error
             os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
         else:
-            note(address(listening), ", with a token" if token else "", label="MCP: ")
-            anyio.run(serve_http, server, listening, host, token)
+            from kraq_dspy.mcp.http import PATH, http_app
+            from kraq_dspy.serve.server import address_of, run
+
+            note(f"{address_of(listening)}{PATH}", ", with a token" if token else "", label="MCP: ")
+            at_once_at_the_end(lambda: run(http_app(server, host, token), listening))
+
+
+def _listening(host: str, port: int, token: str | None, token_env: str) -> socket.socket:
+    """Before anything is loaded. Raises ConfigError for a port that is taken, and for a wide door without a token."""
+    from kraq_dspy.serve.settings import is_local
+
+    if token is None and not is_local(host):
+        raise ConfigError(
+            f"{host} can be reached from other machines: put a token into the variable {token_env}, which clients send "
+            "as `Authorization: Bearer TOKEN`, or stay on this machine (--host 127.0.0.1)."
+        )
+    with needs("mcp", "mcp", "kraq mcp --http"):
+        from kraq_dspy.serve.server import bound
+    return bound(host, port)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def run_server(
     from kraq_dspy.serve.server import address_of, bound, run
 
     app = make_app(indexes, settings)
-    with bound(settings, next_free=next_free) as listening:
+    with bound(settings.host, settings.port, next_free=next_free) as listening:
 
         def tell() -> None:
             port = listening.getsockname()[1]
@@ -110,7 +110,7 @@ def serve_with_workers(index_dirs: Sequence[Path], models: Models, limits: Limit
     from kraq_dspy.serve.worker_memory import shared_by
     from kraq_dspy.serve.workers import run_workers
 
-    with bound(settings, next_free=False) as listening, shared_by(settings.workers, len(index_dirs)) as shared:
+    with bound(settings.host, settings.port) as listening, shared_by(settings.workers, len(index_dirs)) as shared:
         work = ServeIndexes(tuple(index_dirs), models, limits, settings, shared, Logs.here())
 
         def started(lines: list[str]) -> None:
