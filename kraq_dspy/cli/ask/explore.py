@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import filesize
 
 from kraq_dspy.cli.ask.serving import PORT, one_thread_a_question, opened_all, require_server, run_server
 from kraq_dspy.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.cli.shared.options import IndexDir, Limits, Models
-from kraq_dspy.cli.shared.terminal import in_bytes, say
+from kraq_dspy.cli.shared.terminal import say
 from kraq_dspy.cli.shared.writable import require_writable_file
 
 
@@ -38,7 +39,7 @@ def explore(
         require_writable_file(out)
         with opened_all([index_dir], models) as indexes:
             size = write_page(indexes[None], out)
-        say(f"{out}: {in_bytes(size)}; open it in any browser")
+        say(f"{out}: {filesize.decimal(size)}; open it in any browser")
         return
     tell_what_is_cut_off()
     with opened_all([index_dir], models, limits, edit=edit) as indexes:

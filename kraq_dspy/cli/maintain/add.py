@@ -1,18 +1,14 @@
 """Adds documents to an index, doing only what is new: `kraq add`."""
 
-from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, Columns, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.report import show_report
-
-if TYPE_CHECKING:
-    from kraq_dspy.config import Settings
-    from kraq_dspy.records import Document, Failure
+from kraq_dspy.cli.shared.report import run_build
 
 
 def add(
@@ -25,16 +21,8 @@ def add(
 ) -> None:
     """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
     from kraq_dspy.indexing.change import add_documents
-
-    settings = columns.over(calls.settings_of(index_dir))
-    with Bars(settings, quiet=json) as bars:
-        documents = _loaded(files, settings)
-        report = add_documents(index_dir, documents, settings=settings, limits=limits.of(settings), progress=bars)
-    show_report(report, json=json)
-
-
-def _loaded(files: list[Path], settings: "Settings") -> "Iterator[Document | Failure]":
     from kraq_dspy.indexing.opening import documents_of
 
-    for file in files:
-        yield from documents_of(file, settings)
+    settings = columns.over(calls.settings_of(index_dir))
+    documents = chain.from_iterable(documents_of(file, settings) for file in files)
+    run_build(partial(add_documents, index_dir, documents), settings, limits, json=json)

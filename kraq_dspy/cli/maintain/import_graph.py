@@ -1,13 +1,13 @@
 """Makes an index of another system's graph: `kraq import`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Builds, Json, Limits, RandomQuestions
-from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.report import run_build
 from kraq_dspy.cli.start.index import Replace, index_beside
 
 Out = Annotated[
@@ -28,16 +28,8 @@ def graphrag(
     from kraq_dspy.indexing.import_graph import import_graphrag
 
     settings = builds.settings()
-    with Bars(settings, quiet=json) as bars:
-        report = import_graphrag(
-            folder,
-            out or index_beside(folder),
-            replace=replace,
-            settings=settings,
-            progress=bars,
-            limits=limits.of(settings),
-        )
-    show_report(report, json=json)
+    imported = partial(import_graphrag, folder, out or index_beside(folder), replace=replace)
+    run_build(imported, settings, limits, json=json)
 
 
 def triples(
@@ -56,14 +48,6 @@ def triples(
     from kraq_dspy.indexing.import_graph import import_triples
 
     settings = builds.settings()
-    with Bars(settings, quiet=json) as bars:
-        report = import_triples(
-            path,
-            out or index_beside(path),
-            replace=replace,
-            settings=settings,
-            progress=bars,
-            random_questions=random_questions,
-            limits=limits.of(settings),
-        )
-    show_report(report, json=json)
+    out = out or index_beside(path)
+    imported = partial(import_triples, path, out, replace=replace, random_questions=random_questions)
+    run_build(imported, settings, limits, json=json)

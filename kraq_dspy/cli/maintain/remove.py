@@ -1,12 +1,12 @@
 """Takes documents out of an index, with all that was made from them alone: `kraq remove`."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.report import run_build
 
 
 def remove(
@@ -20,6 +20,4 @@ def remove(
     from kraq_dspy.indexing.change import remove_documents
 
     settings = calls.settings_of(index_dir)
-    with Bars(settings, quiet=json) as bars:
-        report = remove_documents(index_dir, document_ids, settings=settings, limits=limits.of(settings), progress=bars)
-    show_report(report, json=json)
+    run_build(partial(remove_documents, index_dir, document_ids), settings, limits, json=json)

@@ -1,8 +1,9 @@
 """Goes on with an interrupted build: `kraq resume`."""
 
-from kraq_dspy.cli.shared.bars import Bars
+from functools import partial
+
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.report import run_build
 
 
 def resume(index_dir: IndexDir, calls: Calls, limits: Limits, json: Json = False) -> None:
@@ -10,6 +11,4 @@ def resume(index_dir: IndexDir, calls: Calls, limits: Limits, json: Json = False
     from kraq_dspy.indexing.change import resume_index
 
     settings = calls.settings_of(index_dir)
-    with Bars(settings, quiet=json) as bars:
-        report = resume_index(index_dir, settings=settings, limits=limits.of(settings), progress=bars)
-    show_report(report, json=json)
+    run_build(partial(resume_index, index_dir), settings, limits, json=json)

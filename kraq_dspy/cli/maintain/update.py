@@ -1,13 +1,13 @@
 """Lets an index follow its corpus, doing again only what changed: `kraq update`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Calls, Columns, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.report import run_build
 
 
 def update(
@@ -25,8 +25,4 @@ def update(
     from kraq_dspy.indexing.change import update_index
 
     settings = columns.over(calls.settings_of(index_dir))
-    with Bars(settings, quiet=json) as bars:
-        report = update_index(
-            index_dir, corpus, recluster=recluster, settings=settings, limits=limits.of(settings), progress=bars
-        )
-    show_report(report, json=json)
+    run_build(partial(update_index, index_dir, corpus, recluster=recluster), settings, limits, json=json)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import filesize
 
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.opened import opened
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
-from kraq_dspy.cli.shared.terminal import errors, in_bytes, in_time, note, output, print_json, short, two_columns
+from kraq_dspy.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.cli.start.estimate import show_estimate
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.workspace.preparations import PREPARATIONS
@@ -126,7 +127,7 @@ def _embed(index_dir: Path, calls: Calls, how: Embedding, *, estimate: bool, jso
         "pairs embedded": report.pairs_embedded,
         "pairs kept": report.pairs_kept,
         "questions removed": report.questions_removed,
-        "size": in_bytes(report.n_bytes),
+        "size": filesize.decimal(report.n_bytes),
         "failed": len(report.failures),
         **({"left for another run": report.questions_left} if report.questions_left else {}),
     }
@@ -139,7 +140,7 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
     return (
         f"{expected.pairs:,} passes of the encoder for {expected.questions:,} questions "
         f"({expected.pairs_stored:,} are stored already): about {in_time(expected.seconds)}, "
-        f"{in_bytes(expected.n_bytes)}"
+        f"{filesize.decimal(expected.n_bytes)}"
     )
 
 

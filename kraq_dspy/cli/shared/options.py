@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -19,6 +20,14 @@ Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters a
 RandomQuestions = Annotated[
     bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
 ]
+
+
+class QuestionSource(StrEnum):
+    kraq = "kraq"
+    random = "random"
+
+
+Source = Annotated[QuestionSource, typer.Option("--source", help="kraq, or random for the baseline's questions.")]
 ProgramStates = Annotated[
     list[Path] | None,
     typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of a step; may be repeated."),

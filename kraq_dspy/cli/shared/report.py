@@ -1,14 +1,23 @@
 """Shows what a build did: what was made, what models were asked, and what failed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kraq_dspy.cli.shared.bars import has_tokens, label
+from kraq_dspy.cli.shared.bars import Bars, has_tokens, label
+from kraq_dspy.cli.shared.options import Limits
 from kraq_dspy.cli.shared.terminal import command, compact, counted, grid, note, output, print_json, say, short
 
 if TYPE_CHECKING:
+    from kraq_dspy.config import Settings
     from kraq_dspy.indexing.report import BuildReport
     from kraq_dspy.records import Failure, Usage
+
+
+def run_build(build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool) -> None:
+    """What makes or changes an index, run under bars and limits, and its report."""
+    with Bars(settings, quiet=json) as bars:
+        report = build(settings=settings, limits=limits.of(settings), progress=bars)
+    show_report(report, json=json)
 
 
 def show_report(report: "BuildReport", *, json: bool) -> None:

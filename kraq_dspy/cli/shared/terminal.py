@@ -93,14 +93,6 @@ def compact(number: int) -> str:
     return str(number)
 
 
-def in_bytes(number: int) -> str:
-    """1234567 as "1.2 MB"."""
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} bytes"
-
-
 def in_time(seconds: float) -> str:
     """5000 as "1 h 23 min"."""
     if seconds >= 3600:

@@ -1,19 +1,16 @@
 """Leads from a corpus to representative questions: `kraq index`."""
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Columns, CorpusBuilds, Json, Limits, ProgramStates, RandomQuestions
-from kraq_dspy.cli.shared.report import show_report
+from kraq_dspy.cli.shared.report import run_build
 from kraq_dspy.cli.shared.terminal import command, say
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
-
-if TYPE_CHECKING:
-    from kraq_dspy.indexing.report import BuildReport
 
 Replace = Annotated[
     bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
@@ -42,30 +39,16 @@ def index(
 
     settings = columns.over(builds.settings())
     out = out or index_beside(corpus)
-
-    def build(replace: bool) -> "BuildReport":
-        with Bars(settings, quiet=json) as bars:
-            return build_index(
-                corpus,
-                out,
-                replace=replace,
-                settings=settings,
-                progress=bars,
-                random_questions=random_questions,
-                program_states=program_state or (),
-                limits=limits.of(settings),
-            )
-
+    build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
     try:
-        report = build(replace)
+        run_build(partial(build, replace=replace), settings, limits, json=json)
     except RemovedDocumentsError as error:
         if json or not sys.stdin.isatty():
             raise
         typer.echo(str(error), err=True)
         if not typer.confirm("Remove them?", err=True):
             raise typer.Exit(1) from None
-        report = build(True)
-    show_report(report, json=json)
+        run_build(partial(build, replace=True), settings, limits, json=json)
     if not json:
         say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
 

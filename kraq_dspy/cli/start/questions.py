@@ -5,17 +5,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.cli.shared.options import IndexDir, Json
+from kraq_dspy.cli.shared.options import IndexDir, Json, QuestionSource, Source
 from kraq_dspy.cli.shared.terminal import output, print_json, say, short
 from kraq_dspy.errors import ConfigError
-
-SOURCES = ("kraq", "random")
 
 
 def questions(
     index_dir: IndexDir,
     level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level; 0 is the broadest.")] = None,
-    source: Annotated[str, typer.Option(help="kraq, or random for the baseline's questions.")] = "kraq",
+    source: Source = QuestionSource.kraq,
     duplicates: Annotated[bool, typer.Option("--duplicates", help="Also those marked as duplicates.")] = False,
     personal: Annotated[
         bool, typer.Option("--personal", help="Only those with e-mail addresses, phone or card numbers.")
@@ -26,8 +24,6 @@ def questions(
     from kraq_dspy.corpus.redact import find_personal
     from kraq_dspy.stores.index import Index
 
-    if source not in SOURCES:
-        raise ConfigError(f"--source is {source!r}; it must be {' or '.join(SOURCES)}.")
     with Index.open(index_dir) as index:
         listed = list(index.questions(level, source=source, duplicates=duplicates))
         deepest = max((question.level for question in index.questions(source=source)), default=None)

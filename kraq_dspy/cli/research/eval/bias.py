@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kraq_dspy.cli.shared.options import IndexDir, Json, Seed
+from kraq_dspy.cli.shared.options import IndexDir, Json, QuestionSource, Seed, Source
 from kraq_dspy.cli.shared.terminal import grid, output, print_json, say, short
 from kraq_dspy.cli.shared.writable import require_writable_file
 from kraq_dspy.errors import ConfigError
@@ -21,7 +21,7 @@ def bias(
         typer.Option("--by", metavar="FIELD", help="Themes are the values of this metadata of the documents."),
     ] = None,
     level: Annotated[int, typer.Option("--level", min=0, help="Themes are the communities of this level.")] = 0,
-    source: Annotated[str, typer.Option("--source", help="kraq, or random for the baseline's questions.")] = "kraq",
+    source: Source = QuestionSource.kraq,
     top: Annotated[int, typer.Option("--top", min=1, help="Themes to show; --json has all.")] = 15,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also draw them, as an SVG file.")
@@ -38,8 +38,6 @@ def bias(
     from kraq_dspy.files import replaced
     from kraq_dspy.stores.index import Index
 
-    if source not in ("kraq", "random"):
-        raise ConfigError(f"--source is {source!r}; it must be kraq or random.")
     if by is not None and level:
         raise ConfigError("Themes are communities of a level or values of a field: --level or --by, not both.")
     if out is not None:

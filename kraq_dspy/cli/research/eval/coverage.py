@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kraq_dspy.cli.research.eval.options import Bertscore, Data, OneDataset, RunOut
-from kraq_dspy.cli.shared.options import IndexDir, Json
+from kraq_dspy.cli.shared.options import IndexDir, Json, QuestionSource, Source
 from kraq_dspy.cli.shared.terminal import output, print_json, say, short
 from kraq_dspy.cli.shared.writable import require_writable
 
@@ -18,7 +18,7 @@ def coverage(
         int, typer.Option("--k", "-k", min=1, help="A chunk is covered if it is among so many of a question.")
     ] = 5,
     budget: Annotated[int, typer.Option("--budget", min=1, help="Questions to choose greedily.")] = 100,
-    source: Annotated[str, typer.Option(help="kraq, or random for the baseline's questions.")] = "kraq",
+    source: Source = QuestionSource.kraq,
     dataset: OneDataset = None,
     tau: Annotated[float, typer.Option(min=0.0, max=1.0, help="Of Relevance@tau.")] = 0.7,
     out: RunOut = None,
