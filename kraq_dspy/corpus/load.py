@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from kraq_dspy.corpus.files import CorpusFile, find_files, unreadable
@@ -25,8 +25,6 @@ def load_documents(
     title_column: str = "title",
     text_column: str = "text",
     max_bytes: int = MAX_BYTES,
-    skip_ids: Collection[str] = frozenset(),
-    keep_duplicates: bool = False,
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
@@ -35,9 +33,8 @@ def load_documents(
     document. A document without an id column is called by its file's relative path, a row by path#row, where row is
     the line number in jsonl and the row number elsewhere, from 1. A row without a title has none.
 
-    `max_bytes` limits a file that is one document, a line of jsonl, and a text. Documents in `skip_ids` are left out,
-    and still count as seen: a later document with the same text is a duplicate of them. Of documents with the same
-    text the first is kept, unless `keep_duplicates`; of documents with the same id always the first.
+    `max_bytes` limits a file that is one document, a line of jsonl, and a text. Of documents with the same
+    text, or with the same id, the first is kept.
 
     Failures have the stage "load" and name the file, or file#row. Raises CorpusError at once when the path does not
     exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
@@ -45,20 +42,16 @@ def load_documents(
     root = Path(path)
     if max_bytes < 1:
         raise ValueError(f"max_bytes is {max_bytes}; it must be 1 or more.")
-    if isinstance(skip_ids, str):
-        raise TypeError("skip_ids is a string; expected a set of ids.")
     try:
         root.lstat()
     except (OSError, ValueError) as error:
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
     settings = ReadSettings(id_column, title_column, text_column, max_bytes)
-    return _load(root, settings, frozenset(skip_ids), keep_duplicates)
+    return _load(root, settings)
 
 
-def _load(
-    root: Path, settings: ReadSettings, skip_ids: frozenset[str], keep_duplicates: bool
-) -> Iterator[Document | Failure]:
-    earlier = _DuplicateFilter(keep_duplicates)
+def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
+    earlier = _DuplicateFilter()
     first_failure: Failure | None = None
     n_failures = 0
     for entry in find_files(root):
@@ -66,9 +59,7 @@ def _load(
             if isinstance(item, Failure):
                 first_failure = first_failure or item
                 n_failures += 1
-                yield item
-            elif item.id not in skip_ids:
-                yield item
+            yield item
     if earlier.ids:
         return
     if first_failure is None:
@@ -146,8 +137,7 @@ def _document(row: Row, file: CorpusFile, earlier: "_DuplicateFilter") -> Docume
 class _DuplicateFilter:
     """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
 
-    def __init__(self, keep_duplicates: bool) -> None:
-        self.keep_duplicates = keep_duplicates
+    def __init__(self) -> None:
         self.ids: set[str] = set()
         self.first_with: dict[bytes, str] = {}
 
@@ -155,7 +145,7 @@ class _DuplicateFilter:
         """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
         digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
         first = self.first_with.get(digest)
-        if first is not None and (first == document.id or not self.keep_duplicates):
+        if first is not None:
             return f"The text is the same as that of the earlier document {first!r}. It is left out."
         if document.id in self.ids:
             return (
@@ -163,7 +153,7 @@ class _DuplicateFilter:
                 "Give each document an id of its own."
             )
         self.ids.add(document.id)
-        self.first_with.setdefault(digest, document.id)
+        self.first_with[digest] = document.id
         return ""
 
 

@@ -185,14 +185,6 @@ def test_the_first_of_documents_with_the_same_text_is_kept(tmp_path: Path) -> No
     assert [(failure.item_id, "'a.txt'" in failure.reason) for failure in failures] == [("b.txt", True)]
 
 
-def test_duplicates_with_ids_of_their_own_can_be_kept(tmp_path: Path) -> None:
-    rows = [{"id": "a", "text": "same"}, {"id": "b", "text": "same"}, {"id": "b", "text": "same"}]
-    write_rows(tmp_path, "a.jsonl", *rows)
-    documents, failures = load_all(tmp_path, keep_duplicates=True)
-    assert [document.id for document in documents] == ["a", "b"]
-    assert [failure.item_id for failure in failures] == ["a.jsonl#3"]
-
-
 def test_an_id_that_comes_again_with_another_text_is_a_failure(tmp_path: Path) -> None:
     write_rows(tmp_path, "a.jsonl", {"id": "a", "text": "one"}, {"id": "a", "text": "two"})
     documents, failures = load_all(tmp_path)

@@ -19,7 +19,7 @@ from kraq_dspy.corpus.formats import READERS
 from kraq_dspy.corpus.load import load_documents
 from kraq_dspy.errors import CorpusError
 from kraq_dspy.records import Document, Failure
-from tests.corpus.corpora import load_all, only_document, only_failure, write, write_rows
+from tests.corpus.corpora import load_all, only_document, only_failure, write
 
 
 def test_files_come_in_sorted_order_and_hidden_ones_are_passed_over(tmp_path: Path) -> None:
@@ -122,18 +122,6 @@ def test_a_corpus_without_usable_text_is_an_error_after_its_failures(tmp_path: P
 def test_an_empty_folder_is_an_error_that_says_what_to_put_in_it(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"holds no files.*txt, .*parquet"):
         list(load_documents(tmp_path))
-
-
-def test_documents_that_are_known_are_skipped_and_still_have_their_duplicates_found(tmp_path: Path) -> None:
-    write_rows(tmp_path, "a.jsonl", {"id": "a", "text": "same"}, {"id": "b", "text": "same"}, {"id": "c", "text": "c"})
-    documents, failures = load_all(tmp_path, skip_ids={"a"})
-    assert [document.id for document in documents] == ["c"]
-    assert [failure.item_id for failure in failures] == ["a.jsonl#2"]
-
-
-def test_a_corpus_that_is_known_in_full_is_not_an_error(tmp_path: Path) -> None:
-    write(tmp_path, "a.txt", "known")
-    assert list(load_documents(tmp_path, skip_ids={"a.txt"})) == []
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.csv"])

@@ -1,11 +1,13 @@
 """Decodes bytes without guessing: UTF-8, or the encoding that a byte-order mark names; else an exact complaint."""
 
 import codecs
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
-from kraq_dspy.corpus.formats.rows import ReadSettings
+from kraq_dspy.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 
 # UTF-32's little-endian mark begins with UTF-16's, so it comes first.
 MARKS = (
@@ -21,6 +23,19 @@ CONTROL = frozenset(map(chr, range(32))) - frozenset("\t\n\v\f\r\x1b")
 
 class UnreadableTextError(Exception):
     """Content that is not text. The message goes into a `BadRow`."""
+
+
+def refuses_unreadable(reader: Reader) -> Reader:
+    """The reader; where it meets what is not text, the rest of the file is a bad row."""
+
+    @functools.wraps(reader)
+    def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+        try:
+            yield from reader(path, settings)
+        except UnreadableTextError as error:
+            yield BadRow(str(error))
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from bs4 import BeautifulSoup, ParserRejectedMarkup, Tag
 from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PreformattedString
 
-from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited
+from kraq_dspy.corpus.formats.decode import decode, read_limited, refuses_unreadable
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
 
 DROPPED = frozenset(("head", "script", "style", "nav", "template", "noscript", "svg", "iframe", "object", "select"))
@@ -23,6 +23,7 @@ CELLS = frozenset(("td", "th"))
 SPACES = re.compile(r"[ \t\n\f\r]+")
 
 
+@refuses_unreadable
 def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is `<title>`. Scripts, styles and navigation are dropped."""
     try:
@@ -32,9 +33,6 @@ def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         soup = BeautifulSoup(clean(decode(data, declared)), "html.parser")
         title = soup.title.get_text() if soup.title else ""
         text = _visible_text(soup)
-    except UnreadableTextError as error:
-        yield BadRow(str(error))
-        return
     except (ParserRejectedMarkup, RecursionError, AssertionError, ValueError) as error:
         yield BadRow(f"The HTML cannot be parsed: {error or type(error).__name__}. Mend it, or save it as text.")
         return

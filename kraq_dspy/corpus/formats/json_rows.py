@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited, read_lines
+from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited, read_lines, refuses_unreadable
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 
+@refuses_unreadable
 def read_json_lines(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """An object a line; empty lines are passed over. Keys are line numbers from 1."""
     is_compressed = path.name.lower().endswith(".gz")
@@ -24,20 +25,15 @@ def read_json_lines(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow
                     yield BadRow(line.problem, str(number))
                 elif line.text.strip():
                     yield _row(line.text, f"Line {number}", str(number), settings)
-        except UnreadableTextError as error:
-            yield BadRow(str(error))
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             yield BadRow(f"The gzip data is damaged after line {number} ({error}). Compress or download it again.")
 
 
+@refuses_unreadable
 def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """A list of objects, with their places from 1 as keys, or one object."""
-    try:
-        with path.open("rb") as stream:
-            content = _parse(decode(read_limited(stream, settings)))
-    except (UnreadableTextError, _NotJsonError) as error:
-        yield BadRow(str(error))
-        return
+    with path.open("rb") as stream:
+        content = _parse(decode(read_limited(stream, settings)))
     if isinstance(content, dict):
         yield row_of(content, "", settings)
         return
@@ -51,14 +47,10 @@ def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             yield BadRow(f"Item {number} is a {type(item).__name__}; expected an object.", str(number))
 
 
-class _NotJsonError(Exception):
-    pass
-
-
 def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRow:
     try:
         values = _parse(text)
-    except _NotJsonError as error:
+    except UnreadableTextError as error:
         return BadRow(f"{where}: {error}", key)
     if not isinstance(values, dict):
         return BadRow(f"{where} is a {type(values).__name__}; expected an object with named columns.", key)
@@ -67,10 +59,11 @@ def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRo
 
 
 def _parse(text: str) -> Any:
+    """Raises UnreadableTextError."""
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
-        raise _NotJsonError(f"not valid JSON at {place} ({error.msg}). Mend it or take it out.") from None
+        raise UnreadableTextError(f"not valid JSON at {place} ({error.msg}). Mend it or take it out.") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise _NotJsonError(f"JSON that cannot be read ({error}). Mend it or take it out.") from None
+        raise UnreadableTextError(f"JSON that cannot be read ({error}). Mend it or take it out.") from None

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.corpus.chunk import PAGE_BREAK
-from kraq_dspy.corpus.formats.decode import UnreadableTextError, read_limited
+from kraq_dspy.corpus.formats.decode import read_limited, refuses_unreadable
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
 from kraq_dspy.errors import needs
 
 
+@refuses_unreadable
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the one in the PDF's properties. A page that pypdf cannot read is a bad row; the others are
     kept. (Pages whose damage pypdf only logs come out empty.)
@@ -17,11 +18,7 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
     with path.open("rb") as stream:
-        try:
-            read_limited(stream, settings)
-        except UnreadableTextError as error:
-            yield BadRow(str(error))
-            return
+        read_limited(stream, settings)
         stream.seek(0)
         try:
             reader = pypdf.PdfReader(stream)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.corpus.formats.decode import UnreadableTextError, decode, read_limited
+from kraq_dspy.corpus.formats.decode import decode, read_limited, refuses_unreadable
 from kraq_dspy.corpus.formats.front_matter import split_front_matter
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, clean
 
@@ -13,22 +13,22 @@ UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
+@refuses_unreadable
 def read_plain(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is the file's name without its extension."""
     yield _read(path, settings)
 
 
+@refuses_unreadable
 def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """The title is that of the front matter, or the first heading outside code; the text keeps its mark-up.
 
     Front matter becomes metadata.
     """
     row = _read(path, settings)
-    if isinstance(row, Row):
-        fields, text = split_front_matter(row.text)
-        metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
-        row = Row(text, title=str(fields.get("title", "")) or first_heading(text) or row.title, metadata=metadata)
-    yield row
+    fields, text = split_front_matter(row.text)
+    metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
+    yield Row(text, title=str(fields.get("title", "")) or first_heading(text) or row.title, metadata=metadata)
 
 
 def first_heading(text: str) -> str:
@@ -47,10 +47,7 @@ def first_heading(text: str) -> str:
     return ""
 
 
-def _read(path: Path, settings: ReadSettings) -> Row | BadRow:
-    try:
-        with path.open("rb") as stream:
-            text = clean(decode(read_limited(stream, settings)))
-    except UnreadableTextError as error:
-        return BadRow(str(error))
-    return Row(text, title=clean(path.stem))
+def _read(path: Path, settings: ReadSettings) -> Row:
+    """Raises UnreadableTextError."""
+    with path.open("rb") as stream:
+        return Row(clean(decode(read_limited(stream, settings))), title=clean(path.stem))

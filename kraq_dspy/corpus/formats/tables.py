@@ -4,18 +4,20 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.corpus.formats.decode import Line, UnreadableTextError, read_lines
+from kraq_dspy.corpus.formats.decode import Line, read_lines, refuses_unreadable
 from kraq_dspy.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 DELIMITERS = (",", "\t", ";", "|")
 MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
 
 
+@refuses_unreadable
 def read_csv(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     """Separated by commas, or by the tab, semicolon or bar that makes the first row name the text column."""
     return _read(path, settings, ",")
 
 
+@refuses_unreadable
 def read_tsv(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     return _read(path, settings, "\t")
 
@@ -24,22 +26,18 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
     # The csv module's limit on a field is one for the whole process and starts at 128 KiB: raise it, never lower it.
     csv.field_size_limit(max(csv.field_size_limit(), settings.max_bytes))
     with path.open("rb") as stream:
-        try:
-            lines = _CsvLines(read_lines(stream, settings))
+        lines = _CsvLines(read_lines(stream, settings))
+        first = next(lines, "")
+        while not first.strip() and not lines.problems and not lines.ended:
             first = next(lines, "")
-            while not first.strip() and not lines.problems and not lines.ended:
-                first = next(lines, "")
-            delimiter = _delimiter(first, delimiter, settings)
-            columns = _header(first, delimiter)
-            if lines.problems:
-                yield BadRow(f"The first row cannot be read: {lines.problems[0]}")
-                return
-            if missing := settings.missing(columns):
-                yield BadRow(missing)
-                return
+        delimiter = _delimiter(first, delimiter, settings)
+        columns = _header(first, delimiter)
+        if lines.problems:
+            yield BadRow(f"The first row cannot be read: {lines.problems[0]}")
+        elif missing := settings.missing(columns):
+            yield BadRow(missing)
+        else:
             yield from _rows(lines, columns, delimiter, settings)
-        except UnreadableTextError as error:
-            yield BadRow(str(error))
 
 
 def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
