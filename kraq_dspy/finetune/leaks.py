@@ -1,6 +1,7 @@
 """Finds what in a summary gives away the question that a generator shall learn to ask about it."""
 
 import re
+from difflib import SequenceMatcher
 
 from kraq_dspy.corpus.sentences import sentence_spans
 
@@ -27,8 +28,8 @@ def leak(summary: str, question: str) -> str | None:
     summary_words, question_words = _words(summary), _words(question)
     if " ".join(question_words) in " ".join(summary_words):
         return "the summary has the question's words"
-    run = _longest_run(summary_words, question_words)
-    if run >= SHARED_RUN:
+    run = SequenceMatcher(None, summary_words, question_words, autojunk=False).find_longest_match()
+    if run.size >= SHARED_RUN:
         return f"{SHARED_RUN} or more words in a row are the question's"
     telling = set(question_words) - _DULL
     if len(telling) >= FEWEST_WORDS:
@@ -41,16 +42,3 @@ def leak(summary: str, question: str) -> str | None:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
-
-
-def _longest_run(first: list[str], second: list[str]) -> int:
-    best = 0
-    before = [0] * (len(second) + 1)
-    for word in first:
-        now = [0] * (len(second) + 1)
-        for place, other in enumerate(second, start=1):
-            if word == other:
-                now[place] = before[place - 1] + 1
-                best = max(best, now[place])
-        before = now
-    return best

@@ -59,8 +59,7 @@ class LocalLoRA(Provider):
         train_kwargs: dict[str, Any] | None = None,
     ) -> str:
         """The name of the tuned model. DSPy hands what this raises to its optimizer, which raises it."""
-        if not model.startswith(TRANSFORMERS):
-            raise ConfigError(f"{model!r} does not run in this process; local LoRA takes {TRANSFORMERS}FOLDER.")
+        _require_local(model)
         if getattr(train_data_format, "value", train_data_format) != "chat":
             raise TrainingError(
                 f"The rows are in the format {train_data_format!r}; expected chats. Use KraqAdapter or ChatAdapter."
@@ -86,8 +85,12 @@ class LocalLoRA(Provider):
 
 def finetunable_lm(settings: RoleSettings, out: Path, train: TrainSettings | None = None) -> KraqLM:
     """A role's model that DSPy's fine-tuning optimizers can train. Raises ConfigError and what `make_lm` does."""
-    if not settings.model.startswith(TRANSFORMERS):
-        raise ConfigError(f"{settings.model!r} does not run in this process; local LoRA takes {TRANSFORMERS}FOLDER.")
+    _require_local(settings.model)
     lm = make_lm(settings)
     lm.provider = LocalLoRA(out, train)
     return lm
+
+
+def _require_local(model: str) -> None:
+    if not model.startswith(TRANSFORMERS):
+        raise ConfigError(f"{model!r} does not run in this process; local LoRA takes {TRANSFORMERS}FOLDER.")

@@ -65,13 +65,14 @@ class PairWriter:
     def is_new(self, pair_id: str) -> bool:
         return pair_id not in self._decided
 
-    def keep(self, pair: Pair) -> None:
-        self.pairs += 1
-        self._append(self.path, pair.row())
-
-    def reject(self, pair: Pair, reason: str) -> None:
-        self.reasons[reason.split(":")[0]] += 1
-        self._append(self.rejects, {**pair.row(), "reason": reason})
+    def decide(self, pair: Pair, reason: str | None) -> None:
+        """Keep the pair, or leave it out for a `reason`."""
+        if reason is None:
+            self.pairs += 1
+            self._append(self.path, pair.row())
+        else:
+            self.reasons[reason.split(":")[0]] += 1
+            self._append(self.rejects, {**pair.row(), "reason": reason})
 
     def made(self) -> TeachingReport:
         return TeachingReport(self.path, self.pairs, dict(self.reasons), self.known)
@@ -143,10 +144,7 @@ def pairs_from_dataset(
         try:
             with dspy.context(lm=teacher, adapter=KraqAdapter()):
                 async for pair, reason in bounded_map(work, left, models.settings.run.concurrency):
-                    if reason is None:
-                        writer.keep(pair)
-                    else:
-                        writer.reject(pair, reason)
+                    writer.decide(pair, reason)
                     progress.advance(STAGE)
         finally:
             await models.aclose()
@@ -189,13 +187,8 @@ def pairs_from_index(
             shown_summary(summary.title, summary.text), question, source=source,
             example_id=f"{summary.community_id} {question}", extra={"similarity": round(cosine, 4)},
         )  # fmt: skip
-        if not writer.is_new(pair.id):
-            continue
-        reason = leak(pair.inputs["summary"], question)
-        if reason is None:
-            writer.keep(pair)
-        else:
-            writer.reject(pair, reason)
+        if writer.is_new(pair.id):
+            writer.decide(pair, leak(pair.inputs["summary"], question))
     return writer.made()
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -95,12 +95,12 @@ def compile_program(
         encoder = resources.encoder(space, needed=optimizer.name == "knn")
         if method.start is not None:
             load_state(chosen.program, Path(method.start), embedder=encoder)
-        _check(optimizer, chosen, _predictor_names(chosen.program))
+        _check(optimizer, chosen)
         split = dev.split(chosen, method.seed)
         spending = Spending(method.budget.calls, progress or SilentProgress())
-        answers = stack.enter_context(
-            KeptAnswers(_calls_file(path), {"target": chosen.name, "library_version": version("kraq-dspy")})
-        )
+        calls_file = None if path is None else path.with_suffix(".calls.jsonl")
+        about = {"target": chosen.name, "library_version": version("kraq-dspy")}
+        answers = stack.enter_context(KeptAnswers(calls_file, about))
         run = CompileRun(chosen, scored, split, method, resources.by_role(space, encoder), answers, spending, encoder)
         estimate = estimate_calls(optimizer, chosen, split, method.sizes)
         if spending.budget is not None and estimate > spending.budget + len(answers):
@@ -155,23 +155,15 @@ def _metric(target: Target, metric: str | Metric | Callable[..., Any] | None) ->
     return metric if isinstance(metric, Metric) else own_metric(metric, 1.0)
 
 
-def _check(optimizer: Optimizer, target: Target, predictors: Sequence[str]) -> None:
-    if not predictors:
-        raise ConfigError(f"{target.name!r} has no predictor that could be optimized.")
+def _check(optimizer: Optimizer, target: Target) -> None:
+    with thawed(target.program):
+        if not target.program.named_predictors():
+            raise ConfigError(f"{target.name!r} has no predictor that could be optimized.")
     if optimizer.needs_labels and not target.labelled:
         raise ConfigError(
             f"The optimizer {optimizer.name!r} shows rows as they are, and those of {target.name!r} do not hold what "
             "the step writes. Choose bootstrap, which lets the model write them and keeps the good ones."
         )
-
-
-def _predictor_names(program: dspy.Module) -> list[str]:
-    with thawed(program):
-        return [name for name, _ in program.named_predictors()]
-
-
-def _calls_file(out: Path | None) -> Path | None:
-    return None if out is None else out.with_suffix(".calls.jsonl")
 
 
 def _provenance(run: CompileRun, comparison: Comparison) -> dict[str, Any]:

@@ -8,9 +8,10 @@ import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import dspy
+from pydantic import Field
 
 from kraq_dspy.dspy_internals import thaw
 from kraq_dspy.errors import ConfigError, MissingExtraError
@@ -18,24 +19,20 @@ from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.nearest_demos import near
+from kraq_dspy.validation import Positive, checked
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
 
 
-@dataclass(frozen=True, slots=True)
+@checked()
 class Sizes:
     """`demos`: demonstrations of a predictor. `candidates`: programs or instructions tried at a time. `rounds`: how
     often an optimizer that goes by rounds does so. `threads`: rows at work at once."""
 
-    demos: int = 4
-    candidates: int = 6
-    rounds: int = 3
-    threads: int = 8
-
-    def __post_init__(self) -> None:
-        for name, least in (("demos", 1), ("candidates", 2), ("rounds", 1), ("threads", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+    demos: Positive = 4
+    candidates: Annotated[int, Field(ge=2)] = 6
+    rounds: Positive = 3
+    threads: Positive = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Reads and checks the rows of a dev set, and splits them so that nothing is measured on what was learned from."""
 
-import difflib
 import hashlib
 import json
 import random
@@ -13,6 +12,7 @@ import dspy
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.files import json_objects
+from kraq_dspy.validation import suggestion
 
 MIN_ROWS = 4
 """Of the rows to learn from, and of those to measure on: fewer show nothing."""
@@ -132,9 +132,7 @@ def _distinct(
 def _check_fields(row: Row, kind: RowKind, where: str) -> None:
     for field in row:
         if field not in kind.fields:
-            near = difflib.get_close_matches(field, list(kind.fields), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(sorted(kind.fields))}."
-            raise EvaluationError(f"{where} has the unknown field {field!r}; {hint}")
+            raise EvaluationError(f"{where} has the unknown field {field!r}; {suggestion(field, sorted(kind.fields))}")
 
 
 def _parted(

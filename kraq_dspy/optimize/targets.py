@@ -35,17 +35,6 @@ from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.programs import PROGRAMS
 
-STEPS = (
-    "extraction",
-    "summary",
-    "question-generation",
-    "answering",
-    "drafting",
-    "verification",
-    "judging",
-    "matching",
-    "confirmation",
-)
 QUESTION_FIELDS = frozenset(
     {"id", "question", "answers", "answer", "answer_items", "supporting_ids", "context_ids", "type", "level", "split"}
 )
@@ -107,19 +96,7 @@ def make_target(
     Raises ConfigError for a name that is neither, or a program without an index.
     """
     if name in STEPS:
-        source = _Source(space, retriever)
-        makers: dict[str, Callable[[], Target]] = {
-            "extraction": lambda: _extraction(source, extractor(settings or Settings())),
-            "summary": lambda: _summary(source),
-            "question-generation": lambda: _generation(source, scorer or BertScorer.packaged()),
-            "answering": lambda: _reading(source, name, AnswerQuestion, "answerer", ANSWER_METRICS),
-            "drafting": lambda: _reading(source, name, DraftAnswer, "drafter", _DRAFT_METRICS),
-            "verification": _verification,
-            "judging": _judging,
-            "matching": _matching,
-            "confirmation": _confirmation,
-        }
-        return makers[name]()
+        return STEPS[name](_Source(space, retriever), settings or Settings(), scorer)
     if name in PROGRAMS:
         if space is None:
             raise ConfigError(f"The program {name!r} needs an index: --index DIR.")
@@ -131,6 +108,18 @@ def make_target(
 
 
 _DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in ANSWER_METRICS.items()}
+STEPS: Mapping[str, Callable[["_Source", Settings, BertScorer | None], Target]] = {
+    "extraction": lambda source, settings, _: _extraction(source, extractor(settings)),
+    "summary": lambda source, *_: _summary(source),
+    "question-generation": lambda source, _, scorer: _generation(source, scorer or BertScorer.packaged()),
+    "answering": lambda source, *_: _reading(source, "answering", AnswerQuestion, "answerer", ANSWER_METRICS),
+    "drafting": lambda source, *_: _reading(source, "drafting", DraftAnswer, "drafter", _DRAFT_METRICS),
+    "verification": lambda *_: _verification(),
+    "judging": lambda *_: _judging(),
+    "matching": lambda *_: _matching(),
+    "confirmation": lambda *_: _confirmation(),
+}
+"""What makes the target of a step, by its name."""
 
 
 class _Source:

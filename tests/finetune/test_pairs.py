@@ -142,7 +142,7 @@ def test_ids_do_not_depend_on_what_the_teacher_wrote() -> None:
 
 def test_a_line_separator_in_a_summary_is_no_end_of_a_pair(tmp_path: Path) -> None:
     pair = Pair.generator("One.\u2028Two.", "Which?", source="s", example_id="1")
-    PairWriter(tmp_path / "pairs.jsonl", "").keep(pair)
+    PairWriter(tmp_path / "pairs.jsonl", "").decide(pair, None)
     assert not PairWriter(tmp_path / "pairs.jsonl", "").is_new(pair.id)
 
 
