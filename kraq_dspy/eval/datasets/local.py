@@ -44,6 +44,11 @@ def load_local(folder: Path, *, name: str = "") -> Dataset:
     )
 
 
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is a data set itself, not a folder of data sets."""
+    return _find(folder, "questions") is not None
+
+
 def save_local(dataset: Dataset, folder: Path) -> None:
     """Writes what `load_local` reads: a sample that was drawn once can be kept."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from kraq_dspy.eval.datasets import (
 )
 from kraq_dspy.eval.datasets.dataset import Dataset
 from kraq_dspy.eval.datasets.hub import HubTable, RawRow, fetch_tables, read_tables
-from kraq_dspy.eval.datasets.local import load_local
+from kraq_dspy.eval.datasets.local import is_dataset, load_local
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def load_dataset(name: str, folder: Path) -> Dataset:
     No network is used. Raises EvaluationError, with the command that gets it, when it is absent.
     """
     place = folder / name
-    if any((place / file).is_file() for file in ("questions.jsonl.gz", "questions.jsonl")):
+    if is_dataset(place):
         return load_local(place)
     if name == bioasq.NAME:
         files = sorted(place.glob("*.json"))

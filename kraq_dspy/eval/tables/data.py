@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
+from kraq_dspy.eval.datasets.local import is_dataset
 from kraq_dspy.eval.tables.table import DATASET_NAMES
 
 
@@ -17,11 +18,6 @@ class ExampleSet:
     dataset: Dataset
     examples: tuple[Example, ...]
     left_out: int
-
-
-def is_dataset(folder: Path) -> bool:
-    """Whether a folder is a data set itself, not a folder of data sets."""
-    return any((folder / f"questions{end}").is_file() for end in (".jsonl", ".jsonl.gz"))
 
 
 def dataset_names(folder: Path, chosen: Sequence[str], of_table: Sequence[str]) -> list[str]:

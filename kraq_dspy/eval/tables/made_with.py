@@ -113,6 +113,5 @@ def _sha256(files: tuple[Path, ...]) -> str:
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
-            while block := file.read(1 << 22):
-                digest.update(block)
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()
