@@ -198,8 +198,7 @@ class IndexTools:
     ) -> NeighboursResult:
         """Walk the graph: what an entity is linked to, how, and in which passages; most often stated first."""
         centre, *others = self._entities(entity)
-        links = [*self.index.all(Relationship, source_id=centre.id)]
-        links += [link for link in self.index.all(Relationship, target_id=centre.id) if link.source_id != centre.id]
+        links = self.space.graph.links([centre.id])
         shown, next_offset = page(sorted(links, key=lambda link: (-link.weight, link.id)), offset, limit)
         other_ids = [link.target_id if link.source_id == centre.id else link.source_id for link in shown]
         neighbours = self.index.get(Entity, other_ids)

@@ -3,6 +3,7 @@
 A function that waits for models is a coroutine; the others read the index and run in threads.
 """
 
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from kraq_dspy.programs.options import options_of
 from kraq_dspy.serve import listing, openai, reviewing
 from kraq_dspy.serve.asking import AnswerSlots, ProgramCall, as_it_comes, ask, server_sent, stream, while_connected
+from kraq_dspy.serve.atlas import Atlas
 from kraq_dspy.serve.coverage import coverage_picture
 from kraq_dspy.serve.errors import RequestError, as_request_error
 from kraq_dspy.serve.metrics import CONTENT_TYPE, Metrics
@@ -59,62 +61,53 @@ class Api:
         return {**status_of(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
 
     def questions(self, query: QuestionsQuery) -> Json:
-        listed = self.served[query.index].atlas.questions
+        listed = self._atlas(query).questions
         if query.level is not None:
             listed = [each for each in listed if each.level == query.level]
         listed = listing.with_words(listed, query.q, lambda each: each.text.casefold())
         return listing.page_of(listed, query, listing.question_json)
 
     def communities(self, query: CommunitiesQuery) -> Json:
-        atlas = self.served[query.index].atlas
+        atlas = self._atlas(query)
         listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
         if query.level is not None:
             listed = [each for each in listed if each.level == query.level]
         if query.telling:
-            listed = [each for each in listed if each.question or each.child_ids]
-        return listing.page_of(listed, query, listing.community_brief)
+            listed = [each for each in listed if each.question or each.n_children]
+        return listing.page_of(listed, query, asdict)
 
     def community(self, query: Query, id: str) -> Json:
-        served = self.served[query.index]
-        return listing.community_json(served.index, served.atlas, id)
+        return listing.community_json(self._atlas(query), id)
 
     def community_passages(self, query: PageQuery, id: str) -> Json:
-        served = self.served[query.index]
-        community = listing.record(served.index, "community", id)
-        return listing.passages_json(served.index, served.atlas, community.chunk_ids, query.offset, query.limit)
+        return self._passages(query, "community", id)
 
     def community_graph(self, query: GraphQuery, id: str) -> Json:
-        served = self.served[query.index]
-        return listing.community_graph(served.index, served.atlas, id, limit=query.limit)
+        return listing.community_graph(self._atlas(query), id, limit=query.limit)
 
     def entities(self, query: EntitiesQuery) -> Json:
-        listed = list(self.served[query.index].atlas.entities.values())
+        listed = list(self._atlas(query).entities.values())
         if query.type is not None:
             listed = [each for each in listed if each.type == query.type]
         listed = listing.with_words(listed, query.q, lambda each: each.folded)
         return listing.page_of(listed, query, listing.entity_brief)
 
     def entity(self, query: Query, id: str) -> Json:
-        served = self.served[query.index]
-        return listing.entity_json(served.index, served.atlas, id)
+        return listing.entity_json(self._atlas(query), id)
 
     def entity_passages(self, query: PageQuery, id: str) -> Json:
-        served = self.served[query.index]
-        entity = listing.record(served.index, "entity", id)
-        return listing.passages_json(served.index, served.atlas, entity.chunk_ids, query.offset, query.limit)
+        return self._passages(query, "entity", id)
 
     def entity_graph(self, query: GraphQuery, id: str) -> Json:
-        served = self.served[query.index]
-        return listing.entity_graph(served.index, served.atlas, id, limit=query.limit)
+        return listing.entity_graph(self._atlas(query), id, limit=query.limit)
 
     def documents(self, query: DocumentsQuery) -> Json:
-        titles = list(self.served[query.index].atlas.titles.items())
+        titles = list(self._atlas(query).titles.items())
         listed = listing.with_words(titles, query.q, lambda each: f"{each[1]} {each[0]}".casefold())
         return listing.page_of(listed, query, lambda each: {"id": each[0], "title": each[1]})
 
     def document(self, query: Query, id: str) -> Json:
-        served = self.served[query.index]
-        return listing.document_json(served.index, served.atlas, id)
+        return listing.document_json(self._atlas(query), id)
 
     def search(self, query: SearchQuery) -> Json:
         kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
@@ -127,6 +120,14 @@ class Api:
         served = self.served[query.index]
         picture: Json = served.kept("coverage", lambda: coverage_picture(served))
         return picture
+
+    def _atlas(self, query: Query) -> Atlas:
+        return self.served[query.index].atlas
+
+    def _passages(self, query: PageQuery, kind: str, id: str) -> Json:
+        atlas = self._atlas(query)
+        chunk_ids = listing.record(atlas.index, kind, id).chunk_ids
+        return listing.passages_json(atlas, chunk_ids, query.offset, query.limit)
 
     # The catalogue
 

@@ -18,9 +18,9 @@ class CommunityBrief:
     id: str
     level: int
     parent_id: str | None
-    child_ids: tuple[str, ...]
+    n_children: int
     n_entities: int
-    n_chunks: int
+    n_passages: int
     title: str = ""
     question: str = ""
 
@@ -56,12 +56,12 @@ class Atlas:
         questions = {each.community_id: each.text for each in self.index.all(Question) if each.community_id}
         briefs = [
             CommunityBrief(
-                each.id, each.level, each.parent_id, each.child_ids, len(each.entity_ids), len(each.chunk_ids),
+                each.id, each.level, each.parent_id, len(each.child_ids), len(each.entity_ids), len(each.chunk_ids),
                 titles.get(each.id, ""), questions.get(each.id, ""),
             )
             for each in self.index.all(Community)
         ]  # fmt: skip
-        briefs.sort(key=lambda brief: (brief.level, -brief.n_chunks, -brief.n_entities, brief.id))
+        briefs.sort(key=lambda brief: (brief.level, -brief.n_passages, -brief.n_entities, brief.id))
         return {brief.id: brief for brief in briefs}
 
     @cached_property

@@ -1,11 +1,13 @@
 """Turns records into the JSON of the API: communities, entities, documents, passages, and the graph around one."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kraq_dspy.errors import UnknownRecordError
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Relationship, Summary
-from kraq_dspy.serve.atlas import Atlas, CommunityBrief, EntityBrief
+from kraq_dspy.prepare.graph import IndexGraph
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
+from kraq_dspy.serve.atlas import Atlas, EntityBrief
 from kraq_dspy.serve.errors import not_found
 from kraq_dspy.stores.index import Index
 
@@ -43,19 +45,6 @@ def question_json(question: Question) -> Json:
     }
 
 
-def community_brief(brief: CommunityBrief) -> Json:
-    return {
-        "id": brief.id,
-        "level": brief.level,
-        "parent_id": brief.parent_id,
-        "n_children": len(brief.child_ids),
-        "n_entities": brief.n_entities,
-        "n_passages": brief.n_chunks,
-        "title": brief.title,
-        "question": brief.question,
-    }
-
-
 def entity_brief(brief: EntityBrief) -> Json:
     return {
         "id": brief.id,
@@ -78,10 +67,10 @@ def passage_json(chunk: Chunk, atlas: Atlas) -> Json:
     }
 
 
-def passages_json(index: Index, atlas: Atlas, chunk_ids: Sequence[str], offset: int, limit: int) -> Json:
+def passages_json(atlas: Atlas, chunk_ids: Sequence[str], offset: int, limit: int) -> Json:
     """Those that are still there: an index may change while it is read."""
     some = chunk_ids[offset : offset + limit]
-    chunks = existing(index, some)
+    chunks = existing(atlas.index, some)
     return {"total": len(chunk_ids), "offset": offset, "items": [passage_json(chunk, atlas) for chunk in chunks]}
 
 
@@ -93,23 +82,23 @@ def existing(index: Index, chunk_ids: Sequence[str]) -> list[Chunk]:
         return index.get(Chunk, [each for each in chunk_ids if each in present])
 
 
-def community_json(index: Index, atlas: Atlas, community_id: str, *, limit: int = 20) -> Json:
+def community_json(atlas: Atlas, community_id: str, *, limit: int = 20) -> Json:
     """Everything about a community: what stands above and below it, its summary, entities and first passages."""
-    community = record(index, "community", community_id)
+    community = record(atlas.index, "community", community_id)
     if community_id not in atlas.communities:
         raise not_found("community", community_id)
-    summaries = _some(index, Summary, [community_id])
+    summaries = _some(atlas.index, Summary, [community_id])
     return {
-        **community_brief(atlas.communities[community_id]),
-        "path": [community_brief(brief) for brief in atlas.path_to(community_id)],
-        "children": [community_brief(brief) for brief in atlas.children.get(community_id, [])],
+        **asdict(atlas.communities[community_id]),
+        "path": list(map(asdict, atlas.path_to(community_id))),
+        "children": list(map(asdict, atlas.children.get(community_id, []))),
         "summary": summary_json(summaries[0]) if summaries else None,
         "entities": [
             entity_brief(atlas.entities[each])
             for each in sorted(community.entity_ids, key=lambda each: -degree(atlas, each))
             if each in atlas.entities
         ][:MOST],
-        "passages": passages_json(index, atlas, community.chunk_ids, 0, limit),
+        "passages": passages_json(atlas, community.chunk_ids, 0, limit),
     }
 
 
@@ -117,12 +106,12 @@ def summary_json(summary: Summary) -> Json:
     return {
         "title": summary.title,
         "text": summary.text,
-        "findings": [{"summary": each.summary, "explanation": each.explanation} for each in summary.findings],
+        "findings": list(map(asdict, summary.findings)),
     }
 
 
-def entity_json(index: Index, atlas: Atlas, entity_id: str, *, limit: int = 20) -> Json:
-    entity = record(index, "entity", entity_id)
+def entity_json(atlas: Atlas, entity_id: str, *, limit: int = 20) -> Json:
+    entity = record(atlas.index, "entity", entity_id)
     communities = [atlas.communities[each] for each in atlas.communities_of.get(entity_id, ())]
     return {
         "id": entity.id,
@@ -132,24 +121,23 @@ def entity_json(index: Index, atlas: Atlas, entity_id: str, *, limit: int = 20) 
         "names": list(entity.names),
         "degree": entity.degree,
         "n_passages": len(entity.chunk_ids),
-        "claims": [claim.statement for claim in index.all(Claim, entity_id=entity_id)],
-        "links": links_json(index, atlas, entity_id)[:MOST],
-        "communities": [community_brief(brief) for brief in communities],
-        "passages": passages_json(index, atlas, entity.chunk_ids, 0, limit),
+        "claims": [claim.statement for claim in atlas.index.all(Claim, entity_id=entity_id)],
+        "links": links_json(atlas, entity_id)[:MOST],
+        "communities": list(map(asdict, communities)),
+        "passages": passages_json(atlas, entity.chunk_ids, 0, limit),
     }
 
 
-def links_json(index: Index, atlas: Atlas, entity_id: str) -> list[Json]:
+def links_json(atlas: Atlas, entity_id: str) -> list[Json]:
     """The strongest first. `to` is whether the link leads from this entity to the other."""
-    links = [(link, True) for link in index.all(Relationship, source_id=entity_id)]
-    links += [(link, False) for link in index.all(Relationship, target_id=entity_id)]
     shown = []
-    for link, to in sorted(links, key=lambda pair: -pair[0].weight):
-        other = link.target_id if to else link.source_id
+    for link in sorted(IndexGraph(atlas.index).links([entity_id]), key=lambda link: -link.weight):
+        is_outgoing = link.source_id == entity_id
+        other = link.target_id if is_outgoing else link.source_id
         if other in atlas.entities:
             shown.append(
                 {
-                    "to": to,
+                    "to": is_outgoing,
                     "predicate": link.predicate,
                     "description": link.description,
                     "weight": link.weight,
@@ -159,10 +147,10 @@ def links_json(index: Index, atlas: Atlas, entity_id: str) -> list[Json]:
     return shown
 
 
-def document_json(index: Index, atlas: Atlas, document_id: str) -> Json:
+def document_json(atlas: Atlas, document_id: str) -> Json:
     """The whole text, with its passages and mentions as spans of it, and the narrowest questions that lead to it."""
-    document = record(index, "document", document_id)
-    chunks = sorted(index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position)
+    document = record(atlas.index, "document", document_id)
+    chunks = sorted(atlas.index.all(Chunk, document_id=document_id), key=lambda chunk: chunk.position)
     questions = [each for each in atlas.questions if document_id in each.document_ids]
     return {
         "id": document.id,
@@ -188,23 +176,23 @@ def shifted(mentions: list[Json], by: int) -> list[Json]:
     return [{**each, "start": each["start"] + by, "end": each["end"] + by} for each in mentions]
 
 
-def community_graph(index: Index, atlas: Atlas, community_id: str, *, limit: int = NODES) -> Json:
+def community_graph(atlas: Atlas, community_id: str, *, limit: int = NODES) -> Json:
     """A community's entities with their links, and its best connected neighbours as far as there is room."""
-    community = record(index, "community", community_id)
+    community = record(atlas.index, "community", community_id)
     inside = sorted(community.entity_ids, key=lambda each: -degree(atlas, each))[:limit]
-    return graph_json(index, atlas, inside, limit=limit)
+    return graph_json(atlas, inside, limit=limit)
 
 
-def entity_graph(index: Index, atlas: Atlas, entity_id: str, *, limit: int = 150) -> Json:
+def entity_graph(atlas: Atlas, entity_id: str, *, limit: int = 150) -> Json:
     """An entity with its neighbours, and the links among them."""
-    record(index, "entity", entity_id)
-    return graph_json(index, atlas, [entity_id], limit=limit)
+    record(atlas.index, "entity", entity_id)
+    return graph_json(atlas, [entity_id], limit=limit)
 
 
-def graph_json(index: Index, atlas: Atlas, inside: Sequence[str], *, limit: int) -> Json:
+def graph_json(atlas: Atlas, inside: Sequence[str], *, limit: int) -> Json:
     """`inside` and what is next to it, at most `limit` nodes; every link among them, strongest first."""
-    core = set(inside)
-    links = {link.id: link for each in inside for link in _links_of(index, each)}
+    core, graph = set(inside), IndexGraph(atlas.index)
+    links = {link.id: link for link in graph.links(inside)}
     around: dict[str, float] = {}
     for link in links.values():
         for end in {link.source_id, link.target_id} - core:
@@ -212,7 +200,7 @@ def graph_json(index: Index, atlas: Atlas, inside: Sequence[str], *, limit: int)
     outside = sorted(around, key=lambda each: (-around[each], -degree(atlas, each), each))
     nodes = [each for each in [*inside, *outside[: limit - len(inside)]] if each in atlas.entities]
     if len(inside) == 1:  # the links among the neighbours of one entity show how they hang together
-        links |= {link.id: link for each in nodes[1:60] for link in _links_of(index, each)}
+        links |= {link.id: link for link in graph.links(nodes[1:60])}
     shown = set(nodes)
     edges = [link for link in links.values() if {link.source_id, link.target_id} <= shown]
     edges.sort(key=lambda link: -link.weight)
@@ -224,11 +212,6 @@ def graph_json(index: Index, atlas: Atlas, inside: Sequence[str], *, limit: int)
         ],
         "n_left_out": max(0, len(outside) + len(inside) - len(nodes)),
     }
-
-
-def _links_of(index: Index, entity_id: str) -> Iterable[Relationship]:
-    yield from index.all(Relationship, source_id=entity_id)
-    yield from index.all(Relationship, target_id=entity_id)
 
 
 def degree(atlas: Atlas, entity_id: str) -> int:
