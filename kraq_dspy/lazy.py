@@ -22,13 +22,9 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = home[name]
-        if module == package:
-            return importlib.import_module(f"{module}.{attribute}")
         holder = importlib.import_module(module)
-        return (
-            getattr(holder, attribute)
-            if hasattr(holder, attribute)
-            else importlib.import_module(f"{module}.{attribute}")
-        )
+        if module != package and hasattr(holder, attribute):
+            return getattr(holder, attribute)
+        return importlib.import_module(f"{module}.{attribute}")
 
     return getattr_, lambda: sorted(home), sorted(home)

@@ -59,14 +59,38 @@ def bootstrap_mean(scores: Scores, *, confidence: float = 0.95, resamples: int =
     BCa rather than percentile, because per-question scores are often skewed (most right, few wrong). If all scores are
     equal, so are the ends: a bootstrap cannot tell what it has not seen, which at small n says little.
     """
-    return _bca(_checked(scores), confidence, resamples, seed)
+    values = _checked(scores)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence}; it must be between 0 and 1.")
+    _check_resamples(resamples)
+    n = len(values)
+    estimate = float(values.mean())
+
+    def interval(low: float, high: float) -> Interval:
+        return Interval(estimate, low, high, confidence, n, resamples, seed)
+
+    if np.ptp(values) == 0:
+        return interval(estimate, estimate)
+    means = _resampled_means(values, resamples, seed)
+    normal = NormalDist()
+    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))
+    below, level = np.mean(means < estimate - tolerance), np.mean(np.abs(means - estimate) <= tolerance)
+    share = float(below + level / 2)
+    bias = normal.inv_cdf(min(max(share, 1 / (resamples + 1)), resamples / (resamples + 1)))
+    deviations = values - values.mean()
+    # The jackknife influences of a mean are its deviations over n - 1, and the factor cancels.
+    acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))
+    quantiles = []
+    for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
+        shifted = bias + normal.inv_cdf(tail)
+        quantiles.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
+    low, high = np.quantile(means, quantiles)
+    return interval(float(low), float(high))
 
 
-def bootstrap_difference(
-    system: Scores, baseline: Scores, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> Interval:
+def bootstrap_difference(system: Scores, baseline: Scores, *, resamples: int = 10_000, seed: int = 0) -> Interval:
     """BCa interval of mean(system) - mean(baseline), resampling questions, so that the pairs stay together."""
-    return _bca(_differences(system, baseline), confidence, resamples, seed)
+    return bootstrap_mean(_differences(system, baseline), resamples=resamples, seed=seed)
 
 
 def permutation_test(system: Scores, baseline: Scores, *, resamples: int = 10_000, seed: int = 0) -> Test:
@@ -113,46 +137,14 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def compare(
-    system: Scores, baseline: Scores, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> Comparison:
+def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
     """Both means and their difference with intervals, and the paired randomisation test."""
-    paired = _differences(system, baseline)
     return Comparison(
-        bootstrap_mean(system, confidence=confidence, resamples=resamples, seed=seed),
-        bootstrap_mean(baseline, confidence=confidence, resamples=resamples, seed=seed),
-        _bca(paired, confidence, resamples, seed),
-        permutation_test(system, baseline, resamples=resamples, seed=seed),
+        bootstrap_mean(system, seed=seed),
+        bootstrap_mean(baseline, seed=seed),
+        bootstrap_difference(system, baseline, seed=seed),
+        permutation_test(system, baseline, seed=seed),
     )
-
-
-def _bca(values: NDArray[np.float64], confidence: float, resamples: int, seed: int) -> Interval:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence}; it must be between 0 and 1.")
-    _check_resamples(resamples)
-    n = len(values)
-    estimate = float(values.mean())
-
-    def interval(low: float, high: float) -> Interval:
-        return Interval(estimate, low, high, confidence, n, resamples, seed)
-
-    if np.ptp(values) == 0:
-        return interval(estimate, estimate)
-    means = _resampled_means(values, resamples, seed)
-    normal = NormalDist()
-    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))
-    below, level = np.mean(means < estimate - tolerance), np.mean(np.abs(means - estimate) <= tolerance)
-    share = float(below + level / 2)
-    bias = normal.inv_cdf(min(max(share, 1 / (resamples + 1)), resamples / (resamples + 1)))
-    deviations = values - values.mean()
-    # The jackknife influences of a mean are its deviations over n - 1, and the factor cancels.
-    acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))
-    quantiles = []
-    for tail in ((1 - confidence) / 2, (1 + confidence) / 2):
-        shifted = bias + normal.inv_cdf(tail)
-        quantiles.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
-    low, high = np.quantile(means, quantiles)
-    return interval(float(low), float(high))
 
 
 def _resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:

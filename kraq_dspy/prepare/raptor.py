@@ -60,7 +60,6 @@ def build_tree(
     models: LanguageModels,
     settings: TreeSettings | None = None,
     *,
-    program: SummarizeCluster | None = None,
     progress: Progress | None = None,
 ) -> TreeReport:
     """The tree of the index's passages, by the model of the role "summarizer". The index must be open for writing.
@@ -70,7 +69,7 @@ def build_tree(
     """
     if index.count(Chunk) == 0:
         raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
-    builder = _Builder(index, embedder, models, settings or TreeSettings(), program or SummarizeCluster(), progress)
+    builder = _Builder(index, embedder, models, settings or TreeSettings(), progress or SilentProgress())
     return run_coroutine(builder.run())
 
 
@@ -103,13 +102,12 @@ class _Builder:
     embedder: Embedder
     models: LanguageModels
     settings: TreeSettings
-    program: SummarizeCluster
-    progress: Progress | None
+    progress: Progress
 
     async def run(self) -> TreeReport:
         started = perf_counter()
         before = self.index.results.calls(STAGE)
-        progress = self.progress or SilentProgress()
+        progress, program = self.progress, SummarizeCluster()
         steps = StoredSteps(self.index.results, self.models, progress)
         chunks = sorted(self.index.all(Chunk), key=lambda chunk: (chunk.document_id, chunk.position, chunk.id))
         ids = [chunk.id for chunk in chunks]
@@ -129,7 +127,7 @@ class _Builder:
             cluster_ids.update(members)
             items = [Item(node_id, {"passages": [texts[row] for row in rows]}) for node_id, rows in members.items()]
             here: list[TreeNode] = []
-            async for done in steps.map(STAGE, "summarizer", self.program, items):
+            async for done in steps.map(STAGE, "summarizer", program, items):
                 summary = done.prediction.summary
                 children = tuple(ids[row] for row in members[done.id])
                 here.append(TreeNode(done.id, level, children, summary, count_tokens(summary)))

@@ -86,14 +86,9 @@ class Workspace:
 
     def newest(self) -> "Workspace":
         """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
-        index = Index.open(self.index.path)
-        index.exact = self.index.exact
-        try:
-            index.require_encoder(self.embedder)
-        except BaseException:
-            index.close()
-            raise
-        return Workspace(index, self.embedder, self.models)
+        newer = Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
+        newer.index.exact = self.index.exact
+        return newer
 
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 
+CONFIDENCE, SEED = 0.95, 0  # those of `bootstrap_mean`
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -33,9 +35,7 @@ def judge_agreement(
     judged: Mapping[str, Hashable],
     *,
     judge: str,
-    confidence: float = 0.95,
     resamples: int = 10_000,
-    seed: int = 0,
 ) -> Agreement:
     """Labels by question id. Gold labels without a judgement count as failed, not as wrong.
 
@@ -55,14 +55,14 @@ def judge_agreement(
         counts[index[gold[question_id]], index[label]] += 1
     n = int(counts.sum())
     hits = [float(gold[question_id] == label) for question_id, label in judged.items()]
-    drawn = np.random.default_rng(seed).multinomial(n, counts.ravel() / n, size=resamples)
+    drawn = np.random.default_rng(SEED).multinomial(n, counts.ravel() / n, size=resamples)
     kappas = _kappas(drawn.reshape(resamples, len(labels), len(labels)))
     kappas = kappas[~np.isnan(kappas)]  # a draw of one label alone says nothing about agreement beyond chance
     kappa = cohen_kappa(counts)
-    low, high = np.quantile(kappas, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(kappas, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Agreement(
-        accuracy=bootstrap_mean(hits, confidence=confidence, resamples=resamples, seed=seed),
-        kappa=Interval(kappa, float(low), float(high), confidence, n, resamples, seed, "percentile bootstrap"),
+        accuracy=bootstrap_mean(hits, resamples=resamples),
+        kappa=Interval(kappa, float(low), float(high), CONFIDENCE, n, resamples, SEED, "percentile bootstrap"),
         confusion={
             (gold_label, judged_label): int(counts[index[gold_label], index[judged_label]])
             for gold_label in labels

@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "roberta-large"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
+BATCH = 64
 PACKAGED_LAYER = 6  # the best of its layers at telling paraphrases from hard negatives
 
 
@@ -43,27 +44,19 @@ class BertScorer(SharedByCopies):
     """
 
     def __init__(
-        self,
-        model: str | Path = DEFAULT_MODEL,
-        num_layers: int | None = None,
-        *,
-        name: str | None = None,
-        batch_size: int = 64,
-        device: str | None = None,
+        self, model: str | Path = DEFAULT_MODEL, num_layers: int | None = None, *, name: str | None = None
     ) -> None:
         self._model = str(model)
         self._num_layers = num_layers
         # A folder's path says nothing on another machine.
         self.name = name or (Path(model).name if Path(model).is_dir() else str(model))
-        self._batch_size = batch_size
-        self._device = device
         self._scorer: Any = None
         self._lock = threading.Lock()  # bert-score pads and sorts batches in shared state
 
     @classmethod
-    def packaged(cls, *, batch_size: int = 64, device: str | None = None) -> "BertScorer":
+    def packaged(cls) -> "BertScorer":
         """The sentence encoder that comes as a Python package: small, offline, another scale than the default's."""
-        return cls(packaged_folder(), PACKAGED_LAYER, name=PACKAGED_MODEL, batch_size=batch_size, device=device)
+        return cls(packaged_folder(), PACKAGED_LAYER, name=PACKAGED_MODEL)
 
     @property
     def layer(self) -> int:
@@ -94,9 +87,7 @@ class BertScorer(SharedByCopies):
         if filled:
             with self._lock:
                 parts = self._loaded().score(
-                    [candidates[row] for row in filled],
-                    [references[row] for row in filled],
-                    batch_size=self._batch_size,
+                    [candidates[row] for row in filled], [references[row] for row in filled], batch_size=BATCH
                 )
             scores[:, filled] = [part.numpy().astype(np.float64) for part in parts]
         # Cosines of contextual embeddings can leave [0, 1] by rounding, and below 0 in principle.
@@ -110,7 +101,7 @@ class BertScorer(SharedByCopies):
             with needs("bert-score", "eval", "BERTScore"):
                 from bert_score import BERTScorer
             try:
-                scorer = BERTScorer(model_type=self._model, num_layers=layer, device=self._device)
+                scorer = BERTScorer(model_type=self._model, num_layers=layer)
             except OSError as error:
                 raise ModelError(
                     f"The BERTScore model {self.name!r} is neither here nor on a hub that can be reached. Use "

@@ -164,10 +164,8 @@ def _synthetic(run: "Run", folder: Path, index: Path, models: LanguageModels) ->
         for entry in entries
     ]  # fmt: skip
     random.Random(run.options.seed).shuffle(examples)
-    kept = examples[: run.options.limit_of(run.questions.dataset.name)]
-    first = [NewEntry(each.question, each.answers[0]) for each in kept]
-    rest = [NewEntry(each.question, each.answers[0]) for each in examples[len(kept) :]]
-    return kept, first + rest
+    pool = [NewEntry(each.question, each.answers[0]) for each in examples]
+    return examples[: run.options.limit_of(run.questions.dataset.name)], pool
 
 
 @contextmanager

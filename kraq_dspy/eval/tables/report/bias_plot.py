@@ -1,7 +1,7 @@
 """Draws the audit for bias: each theme's share of the questions beside its share of the passages."""
 
 from kraq_dspy.eval.tables.bias import BiasAudit, ThemeShare
-from kraq_dspy.eval.tables.report.plots import COLOURS, GREY, Plot, _figure, _style, svg
+from kraq_dspy.eval.tables.report.plots import COLOURS, GREY, Plot, _figure, _short, _style, svg
 
 _LABEL = 42  # characters of a theme's name
 
@@ -20,7 +20,7 @@ def bias_plot(audit: BiasAudit, top: int = 15, prefix: str = "bias") -> Plot:
         axes.barh(0, 0, color=COLOURS[0], label="questions")
         axes.barh(0, 0, color=COLOURS[1], label="questions, further off than chance (p < .05)")
         axes.plot([], [], color="#222222", label="95 % of draws by chance")
-        axes.set_yticks(range(len(themes)), [_short(theme.theme) for theme in themes])
+        axes.set_yticks(range(len(themes)), [_short(theme.theme, _LABEL) for theme in themes])
         axes.set_ylim(len(themes) - 0.4, -0.6)
         axes.set_xlim(left=0)
         axes.set(xlabel="share")
@@ -37,7 +37,3 @@ def shown_themes(audit: BiasAudit, top: int) -> list[ThemeShare]:
     rest = sorted(audit.themes[len(largest) :], key=lambda theme: -abs(theme.questions - theme.passages))
     chosen = {*largest, *rest[: top - len(largest)]}
     return [theme for theme in audit.themes if theme in chosen]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"

@@ -389,5 +389,5 @@ def _names(axes: "Axes", systems: Sequence[SystemSummary], *, shown: bool) -> No
     axes.set_ylim(len(systems) - 0.45, -0.55)  # the first one on top
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"
+def _short(name: str, most: int = _LABEL) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
