@@ -1,7 +1,8 @@
 """Declares every retriever of this library, each once; what a retriever needs is imported when one is made."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.options import option
@@ -15,29 +16,11 @@ if TYPE_CHECKING:
     from kraq_dspy.workspace.workspace import Workspace
 
 
-def _dense(space: "Workspace", options: NoOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import DenseRetriever
-
-    return DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
-
-
-def _bm25(space: "Workspace", options: NoOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import BM25Retriever
-
-    return BM25Retriever(space.index, space.index.chunk_vectors)
-
-
 @dataclass(frozen=True)
 class HybridOptions:
     weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
     okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
     pool: int = option(50, "Candidates from each side.", least=1)
-
-
-def _hybrid(space: "Workspace", options: HybridOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import HybridRetriever
-
-    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options))
 
 
 @dataclass(frozen=True)
@@ -46,25 +29,11 @@ class FusionOptions:
     constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
 
 
-def _fusion(space: "Workspace", options: FusionOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import FusionRetriever
-
-    fused = [space.retriever("dense"), space.retriever("bm25")]
-    return FusionRetriever(fused, **asdict(options))
-
-
 @dataclass(frozen=True)
 class MMROptions:
     over: str = option("dense", "The retriever that finds the candidates.")
     balance: float = option(0.7, "From 0 (unlike each other) to 1 (like the question).", least=0, most=1)
     pool: int = option(50, "Candidates.", least=1)
-
-
-def _mmr(space: "Workspace", options: MMROptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import MMRRetriever
-
-    retrieve = space.retriever(options.over)
-    return MMRRetriever(retrieve, space.index.chunk_vectors, space.embedder, balance=options.balance, pool=options.pool)
 
 
 @dataclass(frozen=True)
@@ -78,33 +47,11 @@ class CombinedRetrieverOptions:
     questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 
-def _combined(space: "Workspace", options: CombinedRetrieverOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import CombinedRetriever
-
-    retrieve, questions = space.retriever(options.over), space.questions(options.questions)
-    return CombinedRetriever(retrieve, questions, n=options.n, alpha=options.alpha, strict=options.strict)
-
-
 @dataclass(frozen=True)
 class BridgeOptions:
     over: str = option("dense", "The retriever that finds the first passages.")
     share: float = option(0.7, "Of the budget that the first passages take.", least=0, most=1)
     n_communities: int = option(3, "Communities whose other passages follow.", least=1)
-
-
-def _bridge(space: "Workspace", options: BridgeOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import CommunityBridgeRetriever
-
-    return CommunityBridgeRetriever(
-        space.retriever(options.over),
-        space.communities,
-        space.index.question_vectors,
-        space.index.chunk_vectors,
-        space.index,
-        space.embedder,
-        share=options.share,
-        n_communities=options.n_communities,
-    )
 
 
 @dataclass(frozen=True)
@@ -113,15 +60,6 @@ class PageRankOptions:
     share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
     damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
     sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
-
-
-def _pagerank(space: "Workspace", options: PageRankOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import PageRankRetriever
-
-    retrieve, graph = space.retriever(options.over), space.passage_graph
-    return PageRankRetriever(
-        retrieve, graph, space.index, share=options.share, damping=options.damping, sharpness=options.sharpness
-    )
 
 
 @dataclass(frozen=True)
@@ -155,21 +93,9 @@ class SentenceWindowOptions:
     window: int | None = option(2, "Sentences on either side; none for the whole passage.", least=0)
 
 
-def _sentence_window(space: "Workspace", options: SentenceWindowOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import SentenceWindowRetriever
-
-    return SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=options.window)
-
-
 @dataclass(frozen=True)
 class MetadataFilterOptions:
     over: str = option("hybrid", "The retriever that is asked with the filters.")
-
-
-def _metadata_filter(space: "Workspace", options: MetadataFilterOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import MetadataFilterRetriever
-
-    return MetadataFilterRetriever(space.retriever(options.over), space.known_metadata)
 
 
 @dataclass(frozen=True)
@@ -264,12 +190,6 @@ class EntityReportOptions:
     level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0)
 
 
-def _entity_reports(space: "Workspace", options: EntityReportOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers import EntityReportRetriever
-
-    return EntityReportRetriever(space.entity_vectors, space.graph, **asdict(options))
-
-
 @dataclass(frozen=True)
 class ReportOptions:
     level: int | None = option(None, "Level of the reports, 0 is the broadest; none for all.", least=0)
@@ -284,48 +204,84 @@ def _reports(space: "Workspace", options: ReportOptions) -> "Retriever":
     return ReportRetriever(space.report_vectors, space.graph, level=options.level)
 
 
+def _spec(
+    name: str,
+    help: str,
+    class_name: str,
+    parts: "Callable[[Workspace, Any], Sequence[Any]]",
+    options: type = NoOptions,
+    **more: Any,
+) -> RetrieverSpec:
+    """A class of `programs.retrievers` that is made of `parts`, and of its options by their own names. What chooses a
+    part (`over`, `questions`) is none of them."""
+
+    def make(space: "Workspace", chosen: Any) -> "Retriever":
+        from kraq_dspy.programs import retrievers
+
+        own = {key: value for key, value in asdict(chosen).items() if key not in ("over", "questions")}
+        retriever: Retriever = getattr(retrievers, class_name)(*parts(space, chosen), **own)
+        return retriever
+
+    return RetrieverSpec(name, help, make, class_name, options, **more)
+
+
+def _passages(space: "Workspace", options: Any) -> "Sequence[Any]":
+    return space.index, space.index.chunk_vectors, space.embedder
+
+
 RETRIEVERS = Registry(
     RetrieverSpec,
     "retriever",
     "kraq_dspy.retrievers",
     [
-        RetrieverSpec("dense", "Passages with the nearest embeddings: the papers' baseline.", _dense, "DenseRetriever"),
-        RetrieverSpec("bm25", "Exact names and terms, without an encoder.", _bm25, "BM25Retriever"),
-        RetrieverSpec(
-            "hybrid", "Cosines of meaning and of words, weighted.", _hybrid, "HybridRetriever", HybridOptions,
+        _spec("dense", "Passages with the nearest embeddings: the papers' baseline.", "DenseRetriever", _passages),
+        _spec(
+            "bm25", "Exact names and terms, without an encoder.", "BM25Retriever",
+            lambda space, _: (space.index, space.index.chunk_vectors),
+        ),
+        _spec(
+            "hybrid", "Cosines of meaning and of words, weighted.", "HybridRetriever", _passages, HybridOptions,
             source="K2RAG paper, equations 3 and 4",
         ),
-        RetrieverSpec(
-            "fusion", "Ranks by meaning and by words, fused.", _fusion, "FusionRetriever", FusionOptions,
+        _spec(
+            "fusion", "Ranks by meaning and by words, fused.", "FusionRetriever",
+            lambda space, _: ([space.retriever("dense"), space.retriever("bm25")],), FusionOptions,
             source="Cormack et al., 2009",
         ),
-        RetrieverSpec(
-            "mmr", "Passages that are unlike each other.", _mmr, "MMRRetriever", MMROptions,
-            source="Carbonell and Goldstein, 1998",
+        _spec(
+            "mmr", "Passages that are unlike each other.", "MMRRetriever",
+            lambda space, options: (space.retriever(options.over), space.index.chunk_vectors, space.embedder),
+            MMROptions, source="Carbonell and Goldstein, 1998",
         ),
-        RetrieverSpec(
-            "combined", "With the question and its nearest KRAQ questions.", _combined, "CombinedRetriever",
+        _spec(
+            "combined", "With the question and its nearest KRAQ questions.", "CombinedRetriever",
+            lambda space, options: (space.retriever(options.over), space.questions(options.questions)),
             CombinedRetrieverOptions, source="KRAQ paper, Algorithm 1",
         ),
-        RetrieverSpec(
-            "bridge", "From the passages found to others of their communities.", _bridge, "CommunityBridgeRetriever",
+        _spec(
+            "bridge", "From the passages found to others of their communities.", "CommunityBridgeRetriever",
+            lambda space, options: (
+                space.retriever(options.over), space.communities, space.index.question_vectors,
+                space.index.chunk_vectors, space.index, space.embedder,
+            ),
             BridgeOptions,
         ),
-        RetrieverSpec(
-            "pagerank", "Evidence over several steps: a walk over the graph.", _pagerank, "PageRankRetriever",
-            PageRankOptions,
+        _spec(
+            "pagerank", "Evidence over several steps: a walk over the graph.", "PageRankRetriever",
+            lambda space, options: (space.retriever(options.over), space.passage_graph, space.index), PageRankOptions,
         ),
         RetrieverSpec(
             "adaptive", "Words, meaning and the graph, each as far as the scores call for it: start here.", _adaptive,
             "AdaptiveRetriever", AdaptiveOptions,
         ),
-        RetrieverSpec(
-            "sentence-window", "Found by one sentence, handed over with those around it.", _sentence_window,
-            "SentenceWindowRetriever", SentenceWindowOptions,
+        _spec(
+            "sentence-window", "Found by one sentence, handed over with those around it.", "SentenceWindowRetriever",
+            lambda space, _: (space.index, space.sentence_vectors, space.embedder), SentenceWindowOptions,
         ),
-        RetrieverSpec(
-            "metadata-filter", "Filtered by a date, a source or an entity that the question names.", _metadata_filter,
-            "MetadataFilterRetriever", MetadataFilterOptions,
+        _spec(
+            "metadata-filter", "Filtered by a date, a source or an entity that the question names.",
+            "MetadataFilterRetriever", lambda space, options: (space.retriever(options.over), space.known_metadata),
+            MetadataFilterOptions,
         ),
         RetrieverSpec(
             "reranked", "Reordered by the KRAQ questions of the passages' communities.", _reranked,
@@ -355,9 +311,10 @@ RETRIEVERS = Registry(
             "raptor-traversal", "The same, from the top of the tree downwards.", _raptor_traversal, "RaptorRetriever",
             prepared=(RAPTOR,), source="Sarthi et al., 2024",
         ),
-        RetrieverSpec(
-            "graph-local", "Reports of the communities of entities near the question.", _entity_reports,
-            "EntityReportRetriever", EntityReportOptions, prepared=(GRAPH,), source="GraphRAG, local",
+        _spec(
+            "graph-local", "Reports of the communities of entities near the question.", "EntityReportRetriever",
+            lambda space, _: (space.entity_vectors, space.graph), EntityReportOptions, prepared=(GRAPH,),
+            source="GraphRAG, local",
         ),
         RetrieverSpec(
             "graph-global", "Reports of communities nearest to the question.", _reports, "ReportRetriever",
