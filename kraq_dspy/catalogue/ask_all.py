@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from time import perf_counter
+from typing import TypeVar
 
 import dspy
 
@@ -15,10 +17,11 @@ from kraq_dspy.steps.kept import ProgramRunner
 
 
 class AnswerKeeper:
-    """Hands each prediction to `store`, with its item's id, and notes what failed: a `Keeper`."""
+    """Hands each prediction to `store`, which says whether it is an answer, and notes what failed: a `Keeper`."""
 
-    def __init__(self, stage: str, store: Callable[[str, dspy.Prediction], None]) -> None:
+    def __init__(self, stage: str, store: Callable[[str, dspy.Prediction], bool]) -> None:
         self.failures: list[Failure] = []
+        self.counts = {True: 0, False: 0}
         self._stage = stage
         self._store = store
 
@@ -28,41 +31,48 @@ class AnswerKeeper:
 
     async def keep(self, item: Item, outcome: Done) -> None:
         # In a thread: another process that reviews may hold the catalogue for a moment.
-        await asyncio.to_thread(self._store, item.id, outcome.prediction)
+        self.counts[await asyncio.to_thread(self._store, item.id, outcome.prediction)] += 1
 
     def fail(self, item_id: str, reason: str) -> None:
         self.failures.append(Failure(self._stage, item_id, reason))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskReport:
-    """What failed, and how many calls were paid for."""
+    """What became of the questions: `unanswered` ones got a reply that is no answer; `calls` were paid for."""
 
-    failures: tuple[Failure, ...]
+    answered: int
+    unanswered: int
     calls: int
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+Report = TypeVar("Report", bound=AskReport)
 
 
 def ask_all(
     stage: str,
     program: dspy.Module,
     items: Iterable[Item],
-    store: Callable[[str, dspy.Prediction], None],
+    store: Callable[[str, dspy.Prediction], bool],
     *,
     total: int,
-    lm: dspy.BaseLM | None = None,
     models: LanguageModels,
     progress: Progress,
-) -> AskReport:
+    report: Callable[..., Report],
+) -> Report:
     """Hand each prediction to `store`, with its item's id, as soon as it is there; `total` is the number of items.
 
-    Steps of the program without a model of their own ask `lm`. Raises ModelError when nothing but failures happens, and
-    lets KraqError (a spent budget, a server that is down) end the run; what was kept stays.
+    `report` is called with the fields of `AskReport`. Raises ModelError when nothing but failures happens, and lets
+    KraqError (a spent budget, a server that is down) end the run; what was kept stays.
     """
+    started = perf_counter()
     keeper = AnswerKeeper(stage, store)
 
     async def ask() -> None:
         try:
-            async for _ in ProgramRunner(models, progress).ask(stage, lm, program, items, keeper, plural="questions"):
+            async for _ in ProgramRunner(models, progress).ask(stage, None, program, items, keeper, plural="questions"):
                 pass
         finally:
             await models.aclose()
@@ -71,4 +81,10 @@ def ask_all(
     progress.start(stage, total)
     run_coroutine(ask())
     progress.finish(stage)
-    return AskReport(tuple(keeper.failures), models.meter.total().calls - calls)
+    return report(
+        answered=keeper.counts[True],
+        unanswered=keeper.counts[False],
+        calls=models.meter.total().calls - calls,
+        failures=tuple(keeper.failures),
+        seconds=perf_counter() - started,
+    )

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import dspy
 
-from kraq_dspy.catalogue.ask_all import ask_all
+from kraq_dspy.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.catalogue.failures import class_of
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import document_hashes, present_sources, sources_of
@@ -17,7 +17,7 @@ from kraq_dspy.errors import CatalogueError
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk, Failure
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Chunk
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.stores.index import Index
@@ -26,17 +26,12 @@ STAGE = "answer"
 PASSAGES = 15
 
 
-@dataclass(frozen=True, slots=True)
-class AnswersReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswersReport(AskReport):
     """What a model made of the entries it was asked; `unanswered` stay as they were."""
 
     model: str
     asked: int
-    answered: int
-    unanswered: int
-    calls: int
-    failures: tuple[Failure, ...]
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +132,11 @@ def answer_with_model(
     It sees the passages that a program had before it, where they are still in the index, else what the retriever
     finds, which is made only then. Answers wait for approval unless `approve`; each is kept at once.
     """
-    started = perf_counter()
     lm = models["teacher" if models.has_own("teacher") else "answerer"]
     which = which or ReviewFilter()
     listed = [one for one in waiting(catalogue, which.status, which.failure) if one.status == "stale" or not one.answer]
     entries = {str(entry.number): entry for entry in listed[: which.limit]}
     chunks = set(index.ids(Chunk))
-    counts = {True: 0, False: 0}
     find: list[Retriever] = []
 
     def passages(entry: CatalogueEntry) -> list[AnswerEvidence]:
@@ -162,25 +155,18 @@ def answer_with_model(
             seen_by[number] = passages(entry)
             yield Item(number, {"question": entry.question, "passages": [one.text for one in seen_by[number]]})
 
-    def keep(number: str, prediction: dspy.Prediction) -> None:
+    def keep(number: str, prediction: dspy.Prediction) -> bool:
         text = str(prediction.answer or "").strip()
         if answered := is_answered(prediction):
             ids = document_hashes(index, {one.document_id for one in seen_by[number]})
             written = by or str(lm.model)
             answer(index, catalogue, int(number), text, by=written, document_ids=sorted(ids), approved=approve)
-        counts[answered] += 1
+        return answered
 
     step, progress = FittingPredict(AnswerQuestion, shorten="passages"), progress or SilentProgress()
-    outcome = ask_all(STAGE, step, items(), keep, total=len(entries), lm=lm, models=models, progress=progress)
-    return AnswersReport(
-        model=str(lm.model),
-        asked=len(entries),
-        answered=counts[True],
-        unanswered=counts[False],
-        calls=outcome.calls,
-        failures=outcome.failures,
-        seconds=perf_counter() - started,
-    )
+    step.lm = lm
+    report = partial(AnswersReport, model=str(lm.model), asked=len(entries))
+    return ask_all(STAGE, step, items(), keep, total=len(entries), models=models, progress=progress, report=report)
 
 
 def _words(text: str) -> set[str]:

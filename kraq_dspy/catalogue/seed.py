@@ -1,11 +1,11 @@
 """Begins a catalogue with what people are likely to ask: an index's representative questions, answered offline."""
 
 from dataclasses import dataclass
-from time import perf_counter
+from functools import partial
 
 import dspy
 
-from kraq_dspy.catalogue.ask_all import ask_all
+from kraq_dspy.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.catalogue.failures import failure_of
 from kraq_dspy.catalogue.search import is_answered
 from kraq_dspy.catalogue.sources import present_sources
@@ -14,25 +14,20 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.lms.defaults import fill_in
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.records import AnswerEvidence, Failure
+from kraq_dspy.records import AnswerEvidence
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.stores.index import Index
 
 STAGE = "seed"
 
 
-@dataclass(frozen=True, slots=True)
-class SeedReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedReport(AskReport):
     """`known` are questions that the catalogue had, or that somebody took out of it; they were not asked.
     `unanswered` are in it now without an answer, pending."""
 
     questions: int
     known: int
-    answered: int
-    unanswered: int
-    calls: int
-    failures: tuple[Failure, ...]
-    seconds: float
 
 
 def seed_answers(
@@ -51,33 +46,22 @@ def seed_answers(
     Answers wait for approval unless `approve`; they rest on the documents that the program saw. What was answered is
     kept at once, so an interrupted run loses nothing. Raises IndexStateError for an index without questions.
     """
-    started = perf_counter()
     texts = {question.id: question.text for question in index.questions(source="kraq")}
     if not texts:
         raise IndexStateError(f"{str(index.path)!r} has no questions. Finish it first: kraq resume {index.path}")
     known = {*catalogue.known_keys(), ""}  # "" is the key of "?"
     new = {id: text for id, text in texts.items() if question_key(text) not in known}
     items = [Item(id, {"question": text}) for id, text in new.items()][:limit]
-    counts = {True: 0, False: 0}
 
-    def keep(question_id: str, prediction: dspy.Prediction) -> None:
+    def keep(question_id: str, prediction: dspy.Prediction) -> bool:
         entry = _entry(index, texts[question_id], prediction, approve)
         catalogue.add_all([entry], by=by)
-        counts[bool(entry.answer)] += 1
+        return bool(entry.answer)
 
     fill_in(program, models)
-    outcome = ask_all(
-        STAGE, program, items, keep, total=len(items), models=models, progress=progress or SilentProgress()
-    )
-    return SeedReport(
-        questions=len(texts),
-        known=len(texts) - len(new),
-        answered=counts[True],
-        unanswered=counts[False],
-        calls=outcome.calls,
-        failures=outcome.failures,
-        seconds=perf_counter() - started,
-    )
+    report = partial(SeedReport, questions=len(texts), known=len(texts) - len(new))
+    progress = progress or SilentProgress()
+    return ask_all(STAGE, program, items, keep, total=len(items), models=models, progress=progress, report=report)
 
 
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:

@@ -17,8 +17,7 @@ from kraq_dspy.cli.shared.options import Calls, Limits
 from kraq_dspy.cli.shared.terminal import command, note, output, printable, short, two_columns
 
 if TYPE_CHECKING:
-    from kraq_dspy.catalogue.review import AnswersReport
-    from kraq_dspy.catalogue.seed import SeedReport
+    from kraq_dspy.catalogue.ask_all import AskReport
     from kraq_dspy.catalogue.store import Catalogue
     from kraq_dspy.records import AnswerEvidence, CatalogueEntry
     from kraq_dspy.stores.index import Index
@@ -86,7 +85,7 @@ def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry
         return entries.entries(status.value if status else None) if entries else []
 
 
-def show_answering(title: str, report: "AnswersReport | SeedReport", rows: dict[str, Any], label: str) -> None:
+def show_answering(title: str, report: "AskReport", rows: dict[str, Any], label: str) -> None:
     """What became of questions that a program was asked: `rows`, what all such commands count, and what failed."""
     counts = {
         "answered": report.answered,
