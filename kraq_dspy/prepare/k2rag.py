@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from kraq_dspy.concurrency import run_coroutine
-from kraq_dspy.config import ChunkSettings, K2RAGSettings, Settings
+from kraq_dspy.config import ChunkSettings, K2RAGSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
@@ -146,10 +146,9 @@ async def _build(
     calls = index.results.calls(STAGE) - before
 
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
-    graph = graph_only(settings, embedder)
     report = await abuild_index(
-        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder, kraq=graph,
-        progress=progress, replace=True,
+        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
+        kraq=GraphOnly(settings, embedder), progress=progress, replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
         passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
@@ -208,13 +207,9 @@ def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -
     return len(chunks)
 
 
-def graph_only(settings: Settings, embedder: Embedder) -> KRAQ:
-    """The pipeline without its last stage."""
-    return _GraphOnly(settings, embedder)
-
-
-class _GraphOnly(KRAQ):
-    """K2RAG's graph has reports; nobody asks for questions that stand for its communities."""
+class GraphOnly(KRAQ):
+    """The pipeline without its last stage: K2RAG's graph has reports, and nobody asks for questions that stand for its
+    communities."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> Any:
         questions: tuple[Question, ...] = ()

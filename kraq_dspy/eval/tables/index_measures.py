@@ -15,7 +15,7 @@ from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.indexing.build import build_index
-from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, graph_only, open_summarised
+from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
 from kraq_dspy.records import Document, Usage, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
@@ -135,6 +135,6 @@ def _build_graph(run: "Run", documents: Sequence[Document]) -> tuple[float, Usag
     with tempfile.TemporaryDirectory() as place:
         report = build_index(
             documents, Path(place) / "graph.kraq", settings=settings, models=models, embedder=run.embedder,
-            kraq=graph_only(settings, run.embedder), progress=run.progress,
+            kraq=GraphOnly(settings, run.embedder), progress=run.progress,
         )  # fmt: skip
     return report.seconds, sum(report.usage.values(), Usage())
