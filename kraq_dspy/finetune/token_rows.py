@@ -1,4 +1,4 @@
-"""Chats as tokens and labels: what the model reads, and on which of it the loss is."""
+"""Turns chats into tokens and labels: what the model reads, and on which of it the loss is."""
 
 import hashlib
 import json

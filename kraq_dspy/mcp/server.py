@@ -114,21 +114,15 @@ def _answering(call: Callable[..., Any], unknown: type[Exception], failed: type[
     """`call` with this library's errors as `unknown` (an id that is not there) or `failed`, without places of this
     machine. Whatever else it raises the SDK logs, and tells the agent no more than that."""
 
-    if inspect.iscoroutinefunction(call):
-
-        @functools.wraps(call)
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            with _shown_to_agents(unknown, failed):
-                return await call(*args, **kwargs)
-
-        return awaited
+    if not inspect.iscoroutinefunction(call):
+        return _shown_to_agents(unknown, failed)(call)
 
     @functools.wraps(call)
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
         with _shown_to_agents(unknown, failed):
-            return call(*args, **kwargs)
+            return await call(*args, **kwargs)
 
-    return checked
+    return awaited
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Answers that are one label of a few: parsed from free text, then compared."""
+"""Reads answers that are one label of a few from free text, and compares them."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Does an extraction state the given names and triples? Precision and recall, in [0, 1]."""
+"""Measures whether an extraction states the given names and triples: precision and recall, in [0, 1]."""
 
 from collections.abc import Sequence
 
