@@ -145,43 +145,26 @@ class DiverseOptions(RewrittenOptions):
     adaptive: bool = option(True, "Let the model choose among the rewritings.")
 
 
-def _clarified(space: "Workspace", options: RewrittenOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers.rewriting import Clarify
+def _rewritten(step: "Callable[[Any, Any], dspy.Module]") -> "Callable[[Workspace, Any], Retriever]":
+    """Makes a retriever over what a step writes; `step` makes that of the module of rewritings and the options."""
 
-    return _rewritten(space, options, Clarify())
+    def make(space: "Workspace", options: RewrittenOptions) -> "Retriever":
+        from kraq_dspy.programs.retrievers import RewrittenRetriever, rewriting
 
+        retrieve, rewrite = space.retriever(options.over), step(rewriting, options)
+        return RewrittenRetriever(retrieve, rewrite, pool=options.pool, constant=options.constant)
 
-def _varied(space: "Workspace", options: VariedOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers.rewriting import Vary
-
-    return _rewritten(space, options, Vary(options.count))
-
-
-def _diverse(space: "Workspace", options: DiverseOptions) -> "Retriever":
-    from kraq_dspy.programs.retrievers.rewriting import Diversify
-
-    return _rewritten(space, options, Diversify(options.adaptive))
+    return make
 
 
-def _rewritten(space: "Workspace", options: RewrittenOptions, rewrite: "dspy.Module") -> "Retriever":
-    from kraq_dspy.programs.retrievers import RewrittenRetriever
+def _raptor(mode: str) -> "Callable[[Workspace, NoOptions], Retriever]":
+    def make(space: "Workspace", options: NoOptions) -> "Retriever":
+        from kraq_dspy.programs.retrievers import RaptorRetriever
 
-    return RewrittenRetriever(space.retriever(options.over), rewrite, pool=options.pool, constant=options.constant)
+        tree, summaries = space.summary_tree
+        return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
 
-
-def _raptor(space: "Workspace", options: NoOptions) -> "Retriever":
-    return _tree(space, "collapsed")
-
-
-def _raptor_traversal(space: "Workspace", options: NoOptions) -> "Retriever":
-    return _tree(space, "traversal")
-
-
-def _tree(space: "Workspace", mode: str) -> "Retriever":
-    from kraq_dspy.programs.retrievers import RaptorRetriever
-
-    tree, summaries = space.summary_tree
-    return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
+    return make
 
 
 @dataclass(frozen=True)
@@ -292,24 +275,26 @@ RETRIEVERS = Registry(
             "RerankingRetriever", CrossEncoderOptions, argument="model",
         ),
         RetrieverSpec(
-            "qr-fusion", "The question and a model's rewriting of it, fused.", _clarified, "RewrittenRetriever",
-            RewrittenOptions, source="QA-RAG paper",
+            "qr-fusion", "The question and a model's rewriting of it, fused.",
+            _rewritten(lambda steps, _: steps.Clarify()), "RewrittenRetriever", RewrittenOptions, source="QA-RAG paper",
         ),
         RetrieverSpec(
-            "rag-fusion", "The question and several searches that a model writes, fused.", _varied,
-            "RewrittenRetriever", VariedOptions, source="Rackauckas, 2024",
+            "rag-fusion", "The question and several searches that a model writes, fused.",
+            _rewritten(lambda steps, options: steps.Vary(options.count)), "RewrittenRetriever", VariedOptions,
+            source="Rackauckas, 2024",
         ),
         RetrieverSpec(
-            "dmqr", "Rewritings that keep more or less of the question, chosen by a model, fused.", _diverse,
-            "RewrittenRetriever", DiverseOptions, source="DMQR-RAG, Li et al., 2024",
+            "dmqr", "Rewritings that keep more or less of the question, chosen by a model, fused.",
+            _rewritten(lambda steps, options: steps.Diversify(options.adaptive)), "RewrittenRetriever", DiverseOptions,
+            source="DMQR-RAG, Li et al., 2024",
         ),
         RetrieverSpec(
-            "raptor", "Passages and summaries of their clusters, all levels at once.", _raptor, "RaptorRetriever",
-            prepared=(RAPTOR,), source="Sarthi et al., 2024",
+            "raptor", "Passages and summaries of their clusters, all levels at once.", _raptor("collapsed"),
+            "RaptorRetriever", prepared=(RAPTOR,), source="Sarthi et al., 2024",
         ),
         RetrieverSpec(
-            "raptor-traversal", "The same, from the top of the tree downwards.", _raptor_traversal, "RaptorRetriever",
-            prepared=(RAPTOR,), source="Sarthi et al., 2024",
+            "raptor-traversal", "The same, from the top of the tree downwards.", _raptor("traversal"),
+            "RaptorRetriever", prepared=(RAPTOR,), source="Sarthi et al., 2024",
         ),
         _spec(
             "graph-local", "Reports of the communities of entities near the question.", "EntityReportRetriever",
