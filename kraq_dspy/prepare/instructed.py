@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.errors import ConfigError, IndexStateError, ModelError
+from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, SilentProgress, VectorStore
 from kraq_dspy.records import Question
 from kraq_dspy.stores.index import Index
@@ -202,12 +202,3 @@ class Precomputation:
         started = perf_counter()
         self.embedder.encode(question.text, passages)
         return (perf_counter() - started) / len(passages)
-
-
-def parse_top_n(text: str) -> int | None:
-    """The value of `--top-n`: a number, or "all" (None). Raises ConfigError."""
-    if text == "all":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"top-n is {text!r}; it must be a number from 1, or all.")
-    return int(text)

@@ -25,19 +25,10 @@ class InstructedOptions:
 
 
 def _instructed(space: "Workspace", options: InstructedOptions, progress: "Progress") -> Any:
-    from kraq_dspy.workspace.speculative import make_precomputation
+    from kraq_dspy.workspace.speculative import precomputation
 
-    work = make_precomputation(
-        space.index,
-        space.models.settings,
-        top_n=options.top_n,
-        precision="int8" if options.int8 else "float16",
-        source=None if options.questions == "all" else options.questions,
-    )
-    try:
+    with precomputation(space.index, space.models.settings, options) as work:
         return work.run(progress)
-    finally:
-        work.store.close()
 
 
 def _qa_pairs(space: "Workspace", options: Any, progress: "Progress") -> Any:

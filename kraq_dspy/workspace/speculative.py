@@ -2,7 +2,9 @@
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from kraq_dspy.config import Settings
 from kraq_dspy.embedders.instructed import load_instructed_embedder
@@ -17,7 +19,10 @@ from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scor
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Question
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.instructed import INSTRUCTED, InstructedStore, Precision
+from kraq_dspy.stores.instructed import INSTRUCTED, InstructedStore
+
+if TYPE_CHECKING:
+    from kraq_dspy.workspace.preparations import InstructedOptions
 
 logger = logging.getLogger(__name__)
 
@@ -81,17 +86,20 @@ def make_efficient(
     )
 
 
-def make_precomputation(
-    index: Index,
-    settings: Settings,
-    *,
-    top_n: int | None = 100,
-    precision: Precision = "float16",
-    source: str | None = None,
-) -> Precomputation:
+@contextmanager
+def precomputation(index: Index, settings: Settings, options: "InstructedOptions") -> Iterator[Precomputation]:
     """What `kraq precompute` runs: `estimate()`, then `run(progress)`. The index must be open for writing."""
-    embedder = load_instructed_embedder(settings.instructed)
-    return Precomputation.of(index, embedder, top_n=top_n, precision=precision, source=source)
+    work = Precomputation.of(
+        index,
+        load_instructed_embedder(settings.instructed),
+        top_n=options.top_n,
+        precision="int8" if options.int8 else "float16",
+        source=None if options.questions == "all" else options.questions,
+    )
+    try:
+        yield work
+    finally:
+        work.store.close()
 
 
 def calibrate_index(

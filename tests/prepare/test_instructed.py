@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kraq_dspy.cli.prepare.precompute import parse_top_n
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.prepare import instructed
-from kraq_dspy.prepare.instructed import Precomputation, parse_top_n
+from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, InstructedStore

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,16 @@ from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.cli.start.estimate import show_estimate
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS
+from kraq_dspy.workspace.preparations import PREPARATIONS, InstructedOptions
 
 if TYPE_CHECKING:
     from kraq_dspy.prepare.instructed import PrecomputeEstimate
 
-SOURCES = ("kraq", "random", "all")
+
+class Questions(StrEnum):
+    kraq = "kraq"
+    random = "random"
+    all = "all"
 
 
 def precompute(
@@ -31,7 +36,7 @@ def precompute(
     ] = None,
     int8: Annotated[bool, typer.Option("--int8", help="Half the size of float16, a little less exact.")] = False,
     source: Annotated[
-        str | None,
+        Questions | None,
         typer.Option(
             "--source", help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"
         ),
@@ -71,8 +76,9 @@ def precompute(
         return
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-    how = Embedding(top_n or "100", int8, source or "kraq", budget_minutes)
-    _embed(index_dir, calls, how, estimate=estimate, json=json)
+    questions: Any = (source or Questions.kraq).value
+    how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
+    _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -81,44 +87,33 @@ def _refuse(options: dict[str, Any], why: str) -> None:
             raise ConfigError(f"--{name.replace('_', '-')} {why}.")
 
 
-@dataclasses.dataclass(frozen=True)
-class Embedding:
-    """The options of the embeddings, as they were given."""
+def parse_top_n(text: str) -> int | None:
+    """The value of `--top-n`: a number, or "all" (None). Raises ConfigError."""
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--top-n is {text!r}; it must be a number from 1, or all.")
+    return int(text)
 
-    top_n: str
-    int8: bool
-    source: str
-    budget_minutes: float | None
 
-
-def _embed(index_dir: Path, calls: Calls, how: Embedding, *, estimate: bool, json: bool) -> None:
-    from kraq_dspy.prepare.instructed import parse_top_n
+def _embed(
+    index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
+) -> None:
     from kraq_dspy.stores.index import Index
-    from kraq_dspy.workspace.speculative import make_precomputation
+    from kraq_dspy.workspace.speculative import precomputation
 
-    if how.source not in SOURCES:
-        raise ConfigError(f"--source is {how.source!r}; it must be kraq, random or all.")
-    passages = parse_top_n(how.top_n)
-    with Index.open(index_dir, write=True) as index:
-        job = make_precomputation(
-            index,
-            calls.settings(index.manifest.settings),
-            top_n=passages,
-            precision="int8" if how.int8 else "float16",
-            source=None if how.source == "all" else how.source,
-        )
-        kept = "What was embedded is kept; the same command goes on from there."
-        try:
-            with Bars(quiet=json, kept=kept) as bars:
-                expected = job.estimate()
-                if estimate:
-                    print_json(expected) if json else output.print(_in_words(expected))
-                    return
-                errors.print(_in_words(expected))
-                budget_s = None if how.budget_minutes is None else 60 * how.budget_minutes
-                report = job.run(bars, budget_s=budget_s)
-        finally:
-            job.store.close()
+    kept = "What was embedded is kept; the same command goes on from there."
+    with (
+        Index.open(index_dir, write=True) as index,
+        precomputation(index, calls.settings(index.manifest.settings), how) as job,
+        Bars(quiet=json, kept=kept) as bars,
+    ):
+        expected = job.estimate()
+        if estimate:
+            print_json(expected) if json else output.print(_in_words(expected))
+            return
+        errors.print(_in_words(expected))
+        report = job.run(bars, budget_s=None if budget_minutes is None else 60 * budget_minutes)
     if json:
         print_json(report)
         return
