@@ -68,7 +68,7 @@ def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
 
     Lone surrogates, which no UTF-8 file holds, become U+FFFD.
     """
-    rows = [{name: asdict(entry)[name] for name in COLUMNS} for entry in entries]
+    rows = [{name: fields[name] for name in COLUMNS} for fields in map(asdict, entries)]
     out = io.StringIO()
     if form == "jsonl":
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
