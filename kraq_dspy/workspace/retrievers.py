@@ -191,12 +191,12 @@ def _spec(
     name: str,
     help: str,
     class_name: str,
-    parts: "Callable[[Workspace, Any], Sequence[Any]]",
+    parts: Callable[[Any, Any], Sequence[Any]],
     options: type = NoOptions,
     **more: Any,
 ) -> RetrieverSpec:
-    """A class of `programs.retrievers` that is made of `parts`, and of its options by their own names. What chooses a
-    part (`over`, `questions`) is none of them."""
+    """A class of `programs.retrievers` that is made of `parts(space, options)`, and of its options by their own names.
+    What chooses a part (`over`, `questions`) is none of them."""
 
     def make(space: "Workspace", chosen: Any) -> "Retriever":
         from kraq_dspy.programs import retrievers
