@@ -26,7 +26,12 @@ class Data:
         typer.Option("--data", metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl)."),
     ] = Path("data")
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Questions of each data set, drawn by the seed.")
+        int | None,
+        typer.Option(
+            "--limit",
+            min=1,
+            help="Questions of each data set, drawn by the seed; a larger number goes on with what a smaller one asked.",
+        ),
     ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")] = 0
 
