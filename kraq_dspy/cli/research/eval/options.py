@@ -30,7 +30,7 @@ class Data:
         typer.Option(
             "--limit",
             min=1,
-            help="Questions of each data set, drawn by the seed; a larger number goes on with what a smaller one asked.",
+            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
         ),
     ] = None
     seed: Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")] = 0
