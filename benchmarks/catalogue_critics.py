@@ -29,7 +29,7 @@ from rich.table import Table
 from scipy.stats import binomtest
 from stand_in import machine
 
-from kraq_dspy.catalogue.ask_all import ask_all
+from kraq_dspy.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.catalogue.critics import BEST, rating
 from kraq_dspy.config import RoleSettings, RunSettings, Settings
 from kraq_dspy.lms.roles import LanguageModels
@@ -111,19 +111,23 @@ def alone_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
 def rate(case: Case, settings: Settings) -> Rated:
     models = LanguageModels(settings)
     step = dspy.Predict(RateGroundedness if case.critic == "groundedness" else RateStandAlone)
+    step.lm = models["judge"]
     marks: list[int] = []
 
-    def keep(item_id: str, prediction: dspy.Prediction) -> None:
+    def keep(item_id: str, prediction: dspy.Prediction) -> bool:
         marks.append(rating(prediction[case.critic]))
+        return True
 
     items = [Item(str(number), inputs) for number, inputs in enumerate(case.items)]
-    failures = ask_all(
-        case.critic, step, items, keep, total=len(items), lm=models["judge"], models=models, progress=SilentProgress()
-    ).failures
+    report = ask_all(
+        case.critic, step, items, keep, total=len(items), models=models, progress=SilentProgress(), report=AskReport
+    )
     best = sum(mark == BEST for mark in marks)
     interval = binomtest(best, len(marks)).proportion_ci(method="wilson")
     share = best / len(marks)
-    return Rated(case.critic, case.shown, case.expected, len(marks), len(failures), share, interval.low, interval.high)
+    return Rated(
+        case.critic, case.shown, case.expected, len(marks), len(report.failures), share, interval.low, interval.high
+    )
 
 
 def main() -> None:
