@@ -236,7 +236,7 @@ class Builder:
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""
-        forget_finished(self)
+        forget_finished(self.index)
         self._store(documents, chunks)
         self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
 

@@ -10,6 +10,7 @@ from kraq_dspy.catalogue.sources import count_answers, flag_stale, overdue
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.indexing.change import resume_index
+from kraq_dspy.indexing.finishing import forget_finished
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.stores.index import LOCK, Index
 from kraq_dspy.stores.instructed import INSTRUCTED, stored_questions
@@ -86,6 +87,7 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     if any(problem.repair == "resume" for problem in report.problems):
         with Index.open(Path(path), write=True) as index:
             _forget_orphans(index)
+            forget_finished(index)
         resume_index(path, **options)
     return check_index(path)
 

@@ -15,6 +15,7 @@ from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.stored import Stage
+from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.mentions_file import keep_mentions
 from kraq_dspy.stores.passage_graph_file import keep_passage_graph
 from kraq_dspy.stores.sync import Point, sync_vectors
@@ -155,9 +156,10 @@ def take_finished(builder: "Builder") -> bool:
     return is_finished
 
 
-def forget_finished(builder: "Builder") -> None:
-    """For a graph that is not made of extracted documents."""
-    builder.index.results.unsettle(_INDEX)
+def forget_finished(index: Index) -> None:
+    """For a graph that is not made of extracted documents, and records that were found wrong: the next build looks at
+    everything."""
+    index.results.unsettle(_INDEX)
 
 
 def settle_finished(builder: "Builder") -> None:
