@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kraq_dspy.errors import IndexStateError, UnknownRecordError
 from kraq_dspy.graph.build import Graph, ResolvedMentions
 from kraq_dspy.graph.change import GraphChange, keeps_order
 from kraq_dspy.graph.communities import drift, find_communities
@@ -41,7 +42,7 @@ class Following(Finishing):
         self._kept: Mapping[str, Summary] = {}  # summaries of communities that need not be looked at
 
     async def follow(self) -> bool:
-        """Whether the change could be followed; else nothing was changed."""
+        """Whether the change could be followed; else everything is to be made from the extractions."""
         index = self._index
         self._progress.start("graph", None)
         documents, extracted = index.reading_order(), set(index.ids(Extraction))
@@ -57,7 +58,10 @@ class Following(Finishing):
         self._keep_graph(change, after)
         former_members = {entity_id for community in self._former for entity_id in community.entity_ids}
         members = (former_members | changed) - change.gone_entities
-        entities = tuple(index.get(Entity, sorted(members)))
+        try:
+            entities = tuple(index.get(Entity, sorted(members)))
+        except UnknownRecordError:  # one was lost
+            return False
         links = tuple(self._rows.relationships_among(members))
         claims = tuple(self._rows.claims_about(members))
         communities = find_communities(entities, links, self._settings.communities, list(documents), self._former)
@@ -150,7 +154,13 @@ class Following(Finishing):
         least = max(1, min(len(one.mentions.rows("links")) for one in (before, after)))
         if lost + _BOUND * changed / least > DRIFT:
             everything = list(self._index.all(Entity)), list(self._index.all(Relationship))
-            lost, changed = drift(list(self._index.all(Community)), *everything, self._settings.communities), 0.0
+            try:
+                lost, changed = drift(list(self._index.all(Community)), *everything, self._settings.communities), 0.0
+            except ValueError as error:
+                path = self._index.path
+                raise IndexStateError(
+                    f"{error} The index lost a record. Mend it: kraq check {path} --repair"
+                ) from error
             self._report_drift(lost)
         self._index.results.settle(LOST, json.dumps([lost, changed]))
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from kraq_dspy.config import CommunitySettings, ResolveSettings, Settings, SummarySettings
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing import following
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents
-from kraq_dspy.indexing.check import check_index
+from kraq_dspy.indexing.check import check_index, repair_index
 from kraq_dspy.indexing.following import Following
 from kraq_dspy.records import (
     Chunk,
@@ -143,6 +144,36 @@ def test_a_change_behind_one_that_was_broken_off_goes_the_full_way(
     changed, made_anew = contents(path), contents(new)
     for kind in ("Entity", "Relationship", "Claim", "Merge", "walks"):
         assert changed[kind] == made_anew[kind]
+
+
+def test_a_lost_entity_is_made_again_by_the_full_way(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path, write=True) as index:
+        lost = next(index.all(Relationship)).source_id
+        index.delete(Entity, [lost])
+    add_documents(path, [document(8)], embedder=embedder)
+    assert followed == [False]
+    assert check_index(path).problems == ()
+    with Index.open(path) as index:
+        assert index.get(Entity, [lost])
+
+
+def test_what_communities_lost_cannot_be_measured_where_an_entity_was_lost(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "i.kraq"
+    far = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
+    build_index([*(document(n) for n in range(8)), far], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path, write=True) as index:
+        index.delete(Entity, [entity.id for entity in index.all(Entity) if entity.name == "Magrathea"])
+    monkeypatch.setattr(following, "DRIFT", -1.0)  # always measured
+    with pytest.raises(IndexStateError, match="--repair"):
+        add_documents(path, [document(8)], embedder=embedder)
+    repair_index(path, embedder=embedder)
+    assert check_index(path).problems == ()
 
 
 def test_with_other_settings_or_questions_by_chance_everything_is_looked_at(
