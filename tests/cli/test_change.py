@@ -53,6 +53,12 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     assert unknown.returncode == 1
     assert "no document 'nowhere.txt'" in unknown.stderr
 
+    missing = kraq("add", path, tmp_path / "turing.txt", tmp_path / "nowhere.txt")
+    assert missing.returncode == 1
+    assert "There is no corpus at" in missing.stderr
+    status = as_json(kraq("status", path, "--json"))
+    assert (status["change"], status["counts"]["documents"]) == (None, 2)
+
 
 def test_an_estimate_is_what_the_index_then_asks(kraq: WarmShell, corpus: Path, tmp_path: Path) -> None:
     estimate = as_json(kraq("estimate", corpus, "--json"))

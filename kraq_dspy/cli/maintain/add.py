@@ -24,5 +24,7 @@ def add(
     from kraq_dspy.indexing.opening import documents_of
 
     settings = columns.over(calls.settings_of(index_dir))
-    documents = chain.from_iterable(documents_of(file, settings) for file in files)
-    run_build(partial(add_documents, index_dir, documents), settings, limits, json=json)
+    corpora = [
+        documents_of(file, settings) for file in files
+    ]  # a file that is not there is refused before a change begins
+    run_build(partial(add_documents, index_dir, chain.from_iterable(corpora)), settings, limits, json=json)
