@@ -51,3 +51,12 @@ def test_without_it_standard_error_is_for_people(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["-v", "status", str(tmp_path / "nowhere")])
     assert result.exit_code != 0
     assert "{" not in result.stderr
+
+
+def test_that_replies_were_cut_is_told_to_those_who_want_everything_and_not_in_the_middle_of_a_progress_bar() -> None:
+    cut = logging.getLogger("dspy.clients.lm")
+    set_up_logs(verbose=False, as_json=False)
+    assert not cut.isEnabledFor(logging.WARNING)
+    assert cut.isEnabledFor(logging.ERROR)
+    set_up_logs(verbose=True, as_json=False)
+    assert cut.isEnabledFor(logging.WARNING)

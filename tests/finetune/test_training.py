@@ -17,7 +17,7 @@ from kraq_dspy.finetune import training
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import IGNORED, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
-from kraq_dspy.lms.engines.transformers_engine import shared_engine
+from kraq_dspy.lms.engines.transformers_engine import engine_of
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
@@ -71,7 +71,7 @@ def test_a_model_is_trained_on_the_prompt_that_it_is_asked_with(base: str, chats
     recorder = Recorder()
     with dspy.context(lm=dspy.LM("m", engine=recorder, cache=False), adapter=KraqAdapter()):
         assert dspy.Predict(GenerateQuestion)(summary="Ada is a cook.").question == "What did Ada do?"
-    engine = shared_engine(base)
+    engine = engine_of(RoleSettings(model=f"transformers/{base}"))
     row = token_row(engine.tokenizer, chats[0])
     assert engine._prompt(recorder.request) == [
         token for token, label in zip(row.ids, row.reply, strict=True) if label == IGNORED
@@ -150,7 +150,7 @@ def test_the_defaults_are_the_papers() -> None:
 
 
 def test_an_adapter_can_be_loaded_and_unloaded_while_the_model_answers(trained: Trained, base: str) -> None:
-    engine = shared_engine(base)
+    engine = engine_of(RoleSettings(model=f"transformers/{base}"))
     request = Request("second", messages=(Message.user("Ada is a cook."),))
     engine.load("second", str(trained.folder))
     first = engine.complete(request).message.text

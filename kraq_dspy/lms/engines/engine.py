@@ -272,9 +272,9 @@ def engines(
         where, inner = "the embedded model", EmbeddedEngine(embedder)
         awaited = InThread(inner)
     elif settings.model.startswith(TRANSFORMERS):
-        from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, shared_engine
+        from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, engine_of
 
-        inner = shared_engine(settings.model.removeprefix(TRANSFORMERS).partition("#")[0])
+        inner = engine_of(settings)
         awaited = AsyncTransformersEngine(inner)
     elif settings.model.startswith(GGUF):
         from kraq_dspy.lms.engines.llama_cpp import llama_engines

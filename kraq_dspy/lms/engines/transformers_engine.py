@@ -31,7 +31,9 @@ from dspy.lm15 import (
 )
 
 from kraq_dspy.concurrency import called_once
+from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
+from kraq_dspy.embedders.device import multiplies_in_bf16
 from kraq_dspy.embedders.model_folder import quiet_transformers
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
@@ -360,12 +362,18 @@ class AsyncTransformersEngine(SharedByCopies):
             yield event
 
 
-@called_once
-def shared_engine(name: str) -> TransformersEngine:
-    """One engine for all roles that name the same base model, so that its weights are in memory once.
+def engine_of(role: RoleSettings) -> TransformersEngine:
+    """The engine of a role whose model is "transformers/NAME", with or without the "#FOLDER" of an adapter.
 
-    On the GPU, in bfloat16, where there is one.
+    One for all roles that name the same base model, so that its weights are in memory once. On the GPU where there is
+    one, in bfloat16 there and on processors that multiply in it, unless the role's `precision` says otherwise.
     """
-    if import_extra("torch", *_NEEDED).cuda.is_available():
-        return TransformersEngine(name, device="cuda", dtype="bfloat16")
-    return TransformersEngine(name)
+    name = role.model.removeprefix(TRANSFORMERS).partition("#")[0]
+    on_gpu = import_extra("torch", *_NEEDED).cuda.is_available()
+    reduced = role.precision == "bf16" or (role.precision == "auto" and (on_gpu or multiplies_in_bf16()))
+    return shared_engine(name, "cuda" if on_gpu else "cpu", "bfloat16" if reduced else "float32")
+
+
+@called_once
+def shared_engine(name: str, device: str, dtype: str) -> TransformersEngine:
+    return TransformersEngine(name, device=device, dtype=dtype)

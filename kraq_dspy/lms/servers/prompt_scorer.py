@@ -24,7 +24,7 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
     """
     settings = with_adapter(settings)
     if settings.model.startswith(TRANSFORMERS):
-        return _InProcess(settings.model)
+        return _InProcess(settings)
     prefix, _, name = settings.model.partition("/")
     if prefix not in ("hosted_vllm", "openai") or not settings.api_base or not name:
         raise ModelError(
@@ -95,11 +95,11 @@ class VLLMPromptScorer(SharedByCopies):
 class _InProcess(SharedByCopies):
     """A model of this process under the name that its role has."""
 
-    def __init__(self, model: str) -> None:
-        from kraq_dspy.lms.engines.transformers_engine import shared_engine
+    def __init__(self, role: RoleSettings) -> None:
+        from kraq_dspy.lms.engines.transformers_engine import engine_of
 
-        self.model = model
-        self.engine = shared_engine(model.removeprefix(TRANSFORMERS).partition("#")[0])
+        self.model = role.model
+        self.engine = engine_of(role)
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         return self.engine.prompt_logprobs(prompts, model=self.model)

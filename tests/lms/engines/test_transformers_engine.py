@@ -19,7 +19,12 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob
-from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine, shared_engine
+from kraq_dspy.lms.engines.transformers_engine import (
+    AsyncTransformersEngine,
+    TransformersEngine,
+    engine_of,
+    shared_engine,
+)
 from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.lms.roles import make_lm
 from tests.conftest import TinyModels
@@ -322,14 +327,36 @@ def test_log_probabilities_are_finite(engine: TransformersEngine, model: str) ->
 def test_a_role_may_name_a_model_of_this_process_and_an_adapter(
     model: str, adapters: dict[str, str], engine: TransformersEngine, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    base = make_lm(RoleSettings(model=f"transformers/{model}", max_tokens=8))
-    tuned = make_lm(RoleSettings(model=f"transformers/{model}#{adapters['generator']}", max_tokens=8))
+    base = make_lm(RoleSettings(model=f"transformers/{model}", max_tokens=8, precision="fp32"))
+    named = f"transformers/{model}#{adapters['generator']}"
+    tuned = make_lm(RoleSettings(model=named, max_tokens=8, precision="fp32"))
     assert base("which city?") == [said(engine, ask(model, max_tokens=8))]
     assert asyncio.run(tuned.acall("which city?")) == [said(engine, ask("generator", max_tokens=8))]
     assert base.engine.inner is tuned.engine.inner  # the weights are in memory once
     assert "Loading" not in capfd.readouterr().err
     base.engine.inner.close()
     shared_engine.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("precision", "processor_can", "dtype"),
+    [("auto", True, "bfloat16"), ("auto", False, "float32"), ("fp32", True, "float32"), ("bf16", False, "bfloat16")],
+)
+def test_a_role_computes_in_the_format_that_the_machine_is_quick_in(
+    model: str, monkeypatch: pytest.MonkeyPatch, precision: str, processor_can: bool, dtype: str
+) -> None:
+    monkeypatch.setattr("kraq_dspy.lms.engines.transformers_engine.multiplies_in_bf16", lambda: processor_can)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    engine = engine_of(RoleSettings(model=f"transformers/{model}", precision=precision))
+    try:
+        assert engine.model.dtype == getattr(torch, dtype)
+        assert engine.complete(ask(model, max_tokens=4)).usage.output_tokens
+        same = {"bfloat16": "bf16", "float32": "fp32"}[dtype]
+        again = engine_of(RoleSettings(model=f"transformers/{model}", precision=same))
+        assert again is engine  # however it was asked for
+    finally:
+        engine.close()
+        shared_engine.cache_clear()
 
 
 def test_threads_that_ask_for_a_model_together_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +370,7 @@ def test_threads_that_ask_for_a_model_together_share_one(monkeypatch: pytest.Mon
     monkeypatch.setattr("kraq_dspy.lms.engines.transformers_engine.TransformersEngine", slowly)
     try:
         with ThreadPoolExecutor(4) as pool:
-            engines = list(pool.map(shared_engine, ["a model"] * 4))
+            engines = list(pool.map(engine_of, [RoleSettings(model="transformers/a model")] * 4))
     finally:
         shared_engine.cache_clear()
     assert loads == ["a model"]
