@@ -85,6 +85,13 @@ def weights_place(name: str) -> tuple[str, dict[str, Any]]:
     return str(path.parent), {"gguf_file": path.name}
 
 
+def unpacked(place: dict[str, Any]) -> dict[str, Any]:
+    """The options of `weights_place` for a model: newer transformers would leave a GGUF file's weights packed, for
+    kernels that it brings from the hub and that train nothing."""
+    config = getattr(importlib.import_module("transformers"), "GgufConfig", None)
+    return {**place, "quantization_config": config(dequantize=True)} if config and "gguf_file" in place else place
+
+
 def local_folder(model: str, what: str) -> Path | None:
     """The folder that a model's name means; None for the name of a model on the hub.
 

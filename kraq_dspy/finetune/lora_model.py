@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kraq_dspy.embedders.model_folder import unpacked
 from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.lms.engines.transformers_files import checked_weights
@@ -89,6 +90,7 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
     torch, peft = packages.torch, packages.peft
     cuda = torch.cuda.is_available()
     place, options = checked_weights(name)
+    options = unpacked(options)
     options["dtype"] = torch.bfloat16 if four_bits and cuda else torch.float32
     if four_bits:
         options["quantization_config"] = packages.transformers.BitsAndBytesConfig(

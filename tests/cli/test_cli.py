@@ -49,6 +49,14 @@ def test_help_names_every_command(kraq: WarmShell) -> None:
         assert command in done.stdout
 
 
+def test_a_demo_of_fewer_questions_than_it_shows_goes_to_its_end(kraq: WarmShell, tmp_path: Path) -> None:
+    done = kraq("demo", "--first", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3. 1 question, answered by both programs" in done.stdout
+    assert "4. All of 1 question, model embedded" in done.stdout
+    assert "Try: kraq ask demo.kraq 'Were Scott Derrickson and Ed Wood" in " ".join(done.stdout.split())
+
+
 def test_without_out_the_index_is_named_after_the_corpus_and_never_laid_into_it(
     kraq: WarmShell, tmp_path: Path
 ) -> None:

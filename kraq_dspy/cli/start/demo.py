@@ -14,7 +14,7 @@ from kraq_dspy.cli.ask.show import answer_fields, show_answer
 from kraq_dspy.cli.shared.bars import Bars
 from kraq_dspy.cli.shared.options import Json, Models
 from kraq_dspy.cli.shared.report import show_report
-from kraq_dspy.cli.shared.terminal import command, grid, output, print_json, say, short
+from kraq_dspy.cli.shared.terminal import command, counted, grid, output, print_json, say, short
 from kraq_dspy.records import Community, Question
 from kraq_dspy.workspace.choices import choose_program
 
@@ -88,16 +88,18 @@ def demo(
             ]
             print_json({"report": report, "answers": shown, "measured": measured})
             return
-        say(f"\n3. {SHOWN} questions, answered by both programs from {BUDGET} passages", style="bold")
+        shown_questions = counted(len(questions[:SHOWN]), "question")
+        say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
         for place, question in enumerate(questions[:SHOWN]):
             for name in PROGRAMS:
                 show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
             say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
-    say((f"4. All {len(questions)} questions", "bold"), f", model {model}, encoder {space.embedder.name}")
+    all_of_them = counted(len(questions), "question")
+    say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
     headings = ["program", *(f">{name}" for name in measured[PROGRAMS[0]])]
     rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
     output.print(grid("", ",".join(headings), rows))
-    say(f"The index stays in {out}. Try: {command('ask', out, questions[SHOWN]['question'])}")
+    say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
 
 
 def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:

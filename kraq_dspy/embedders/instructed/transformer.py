@@ -13,6 +13,7 @@ from kraq_dspy.embedders.model_folder import (
     packaged_folder,
     quiet_transformers,
     read_model_folder,
+    unpacked,
     weights_fingerprint,
     weights_place,
 )
@@ -55,7 +56,7 @@ class Transformer(SharedByCopies):
                 self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **place, **tokenizer_options)
                 loader = getattr(transformers, model_class)
                 model, report = loader.from_pretrained(
-                    folder, dtype=getattr(torch, dtype), output_loading_info=True, **place, **shallow
+                    folder, dtype=getattr(torch, dtype), output_loading_info=True, **unpacked(place), **shallow
                 )
         except (OSError, ValueError) as error:
             raise ModelError(

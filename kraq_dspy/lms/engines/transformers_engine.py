@@ -34,7 +34,7 @@ from kraq_dspy.concurrency import called_once
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.embedders.device import multiplies_in_bf16
-from kraq_dspy.embedders.model_folder import quiet_transformers
+from kraq_dspy.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.lms.engines.batches import Batches
@@ -90,7 +90,7 @@ class TransformersEngine(SharedByCopies):
                 where, options = checked_weights(name)
                 self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
                 model = self.transformers.AutoModelForCausalLM.from_pretrained(
-                    where, dtype=getattr(self.torch, dtype), **options
+                    where, dtype=getattr(self.torch, dtype), **unpacked(options)
                 )
         except (OSError, ValueError) as error:
             raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
