@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from kraq_dspy.config import RunSettings, Settings
@@ -47,10 +48,19 @@ def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, s
 def documents_of(
     corpus: str | Path | Iterable[Document | Failure], settings: Settings | None
 ) -> Iterable[Document | Failure]:
-    """Those of a file or folder, by the columns that the settings name; or those that are given."""
+    """Those of a file or folder, by the columns that the settings name; or those that are given.
+
+    A file or folder is read up to its first document, so that one without any is refused before an index is changed.
+    """
     if not isinstance(corpus, str | Path):
         return corpus
-    return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    documents = load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    first: list[Document | Failure] = []
+    for item in documents:
+        first.append(item)
+        if isinstance(item, Document):
+            break
+    return chain(first, documents)
 
 
 def require_documents(index: Index, documents: Iterable[Document]) -> None:

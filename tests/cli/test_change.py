@@ -56,6 +56,10 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     missing = kraq("add", path, tmp_path / "turing.txt", tmp_path / "nowhere.txt")
     assert missing.returncode == 1
     assert "There is no corpus at" in missing.stderr
+    (tmp_path / "empty").mkdir()
+    empty = kraq("add", path, tmp_path / "turing.txt", tmp_path / "empty")
+    assert empty.returncode == 1
+    assert "holds no files" in empty.stderr
     status = as_json(kraq("status", path, "--json"))
     assert (status["change"], status["counts"]["documents"]) == (None, 2)
 

@@ -24,7 +24,5 @@ def add(
     from kraq_dspy.indexing.opening import documents_of
 
     settings = columns.over(calls.settings_of(index_dir))
-    corpora = [
-        documents_of(file, settings) for file in files
-    ]  # a file that is not there is refused before a change begins
+    corpora = [documents_of(file, settings) for file in files]  # what cannot be read is refused before a change begins
     run_build(partial(add_documents, index_dir, chain.from_iterable(corpora)), settings, limits, json=json)
