@@ -276,6 +276,12 @@ def _outputs(signature: Any) -> dict[str, Any]:
     return {name: field.annotation for name, field in signature.output_fields.items()}
 
 
+def _longest(signature: Any) -> dict[str, int]:
+    """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
+    limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
+    return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
+
+
 def _may_be_held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> bool:
     return is_typed(_outputs(signature)) and not _wants_logprobs(lm, lm_kwargs)
 
@@ -286,7 +292,7 @@ def _wants_logprobs(lm: Any, lm_kwargs: Mapping[str, Any]) -> bool:
 
 def _held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> dict[str, Any] | None:
     """The call's options with the schema; None where a type has none."""
-    schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm))
+    schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
     if schema is None:
         return None
     named = {"name": signature.__name__[:64], "schema": schema, "strict": True}

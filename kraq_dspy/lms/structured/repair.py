@@ -84,7 +84,8 @@ def coerced(text: Any, annotation: Any) -> Any:
         return parse_value(_choice(text, annotation), annotation)
     if get_origin(annotation) in (list, dict, tuple, set) or annotation in (list, dict) or _is_record(annotation):
         item = (get_args(annotation) or (str,))[0]
-        return _fitted(_data(text, lines=not _is_record(annotation) and not _is_record(item)), annotation)
+        lines = not _is_record(annotation) and (not _is_record(item) or _is_sentence(item))
+        return _fitted(_data(text, lines=lines), annotation)
     return parse_value(text, annotation)
 
 
@@ -383,6 +384,11 @@ def _completed(value: Any, annotation: Any) -> Any:
 
 def _keys(value: dict[Any, Any]) -> dict[str, Any]:
     return {str(key).strip().casefold().replace(" ", "_"): entry for key, entry in value.items()}
+
+
+def _is_sentence(annotation: Any) -> bool:
+    """Whether a record can be told in a sentence, so that lines of prose are a list of them; a name is no sentence."""
+    return [name for name in record_fields(annotation) if name not in MAY_BE_EMPTY] == ["summary"]
 
 
 def _is_record(annotation: Any) -> bool:

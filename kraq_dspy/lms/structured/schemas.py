@@ -51,14 +51,18 @@ def requirement(annotation: Any) -> str:
     return f"has the JSON schema: {compact_schema(annotation)}"
 
 
-def reply_schema(fields: Mapping[str, Any], *, bounded: bool = True) -> dict[str, Any] | None:
+def reply_schema(
+    fields: Mapping[str, Any], *, bounded: bool = True, longest: Mapping[str, int] | None = None
+) -> dict[str, Any] | None:
     """The JSON schema of a reply with these `fields` (annotations by name): one flat object, every field required.
 
-    With `bounded`, counts and lengths have a limit, so that no small model repeats itself for ever. None where a type
-    has no such schema (open mappings, types that contain themselves, DSPy's own types).
+    With `bounded`, counts and lengths have a limit, so that no small model repeats itself for ever; `longest` has a
+    text's own, in characters. None where a type has no such schema (open mappings, types that contain themselves,
+    DSPy's own types).
     """
+    limits = longest or {}
     try:
-        return _object({name: _reply_part(annotation, bounded, TEXT) for name, annotation in fields.items()})
+        return _object({name: _reply_part(part, bounded, limits.get(name, TEXT)) for name, part in fields.items()})
     except _NoSchemaError:
         return None
 

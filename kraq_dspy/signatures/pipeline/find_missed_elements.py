@@ -1,6 +1,9 @@
 """Finds what the first reading missed: self-reflection, or "gleaning" (KRAQ, stage 1; KRAQ paper, section 2)."""
 
+from typing import Annotated
+
 import dspy
+from pydantic import Field
 
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
@@ -12,7 +15,7 @@ class FindMissedElements(dspy.Signature):
 
     passage: str = dspy.InputField()
     found: str = dspy.InputField()
-    missing: str = dspy.OutputField(desc="what was overlooked and why it matters, in one sentence")
+    missing: Annotated[str, Field(max_length=300)] = dspy.OutputField(desc="what was overlooked and why it matters, in one sentence")
     entities: list[ExtractedEntity] = dspy.OutputField()
     relationships: list[ExtractedRelationship] = dspy.OutputField()
     claims: list[ExtractedClaim] = dspy.OutputField()

@@ -1,6 +1,9 @@
 """Says what a community of entities is about (KRAQ, stage 4; KRAQ paper, section 2)."""
 
+from typing import Annotated
+
 import dspy
+from pydantic import Field
 
 from kraq_dspy.records import Finding
 
@@ -13,6 +16,6 @@ class SummarizeCommunity(dspy.Signature):
     """
 
     elements: list[str] = dspy.InputField()
-    title: str = dspy.OutputField(desc="the key names, in a few words")
+    title: Annotated[str, Field(max_length=150)] = dspy.OutputField(desc="the key names, in a few words")
     summary: str = dspy.OutputField()
     findings: list[Finding] = dspy.OutputField()

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import dspy
+import pydantic
 import pytest
 
 from kraq_dspy.backoff import Backoff
@@ -56,6 +57,25 @@ def test_a_server_that_answers_a_tiny_schema_with_json_is_held_to_schemas(
         "strict": True,
     }
     assert '"same": true or false' in request["messages"][0]["content"]
+
+
+class Headline(dspy.Signature):
+    """Say it."""
+
+    text: str = dspy.InputField()
+    title: Annotated[str, pydantic.Field(max_length=40)] = dspy.OutputField()
+    keywords: list[str] = dspy.OutputField()
+
+
+def test_a_text_is_held_to_the_length_that_its_field_names(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
+    role = RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="json_schema")
+    scripted.replies = [reply(json.dumps({"title": "t", "keywords": []}))]
+    with dspy.context(lm=make_lm(role, backoff=quick), adapter=KraqAdapter()):
+        dspy.Predict(Headline)(text="x")
+    schema = scripted.requests[-1]["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["title"] == {"type": "string", "maxLength": 40}
 
 
 @pytest.mark.parametrize("prose", ["The sea is blue.", "7", '{"text": "The sea is blue."}', ""])

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from kraq_dspy.lms.structured.repair import UnreadableError, coerced, read_reply
-from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
+from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Finding
 
 ENTITIES = list[ExtractedEntity]
 ANNA = '{"name": "Anna", "type": "person", "description": "A nurse."}'
@@ -64,6 +64,8 @@ class Colour(enum.Enum):
         ('[["Anna", "person", "A nurse."]]', ENTITIES, [A]),
         ('[{"name": 1984, "type": "work", "description": "x"}]', ENTITIES, [ExtractedEntity("1984", "work", "x")]),
         ('[{"name": "A", "type": "t", "description": "a "b" c"}]', ENTITIES, [ExtractedEntity("A", "t", 'a "b" c')]),
+        # prose where sentences are wanted
+        ("Anna nurses.\n- Bert is ill.", list[Finding], [Finding("Anna nurses.", ""), Finding("Bert is ill.", "")]),
         # one object
         (f"[{ANNA}]", ExtractedEntity, A),
         # lists of text
@@ -94,6 +96,7 @@ def test_what_is_read(text: str, annotation: object, value: object) -> None:
         ('["Anna", "Bert"]', list[ExtractedRelationship]),
         ('[{"type": "person", "description": "nameless"}]', ENTITIES),
         ("I could not find any.", ENTITIES),
+        ("Anna knows Bert.", list[ExtractedRelationship]),
     ],
 )
 def test_what_is_not_guessed(text: str, annotation: object) -> None:
