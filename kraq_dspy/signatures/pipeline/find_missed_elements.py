@@ -15,7 +15,9 @@ class FindMissedElements(dspy.Signature):
 
     passage: str = dspy.InputField()
     found: str = dspy.InputField()
-    missing: Annotated[str, Field(max_length=300)] = dspy.OutputField(desc="what was overlooked and why it matters, in one sentence")
+    missing: Annotated[str, Field(max_length=300)] = dspy.OutputField(
+        desc="what was overlooked and why it matters, in one sentence"
+    )
     entities: list[ExtractedEntity] = dspy.OutputField()
     relationships: list[ExtractedRelationship] = dspy.OutputField()
     claims: list[ExtractedClaim] = dspy.OutputField()
