@@ -115,7 +115,24 @@ def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
     """One JSON object with the fields as keys, as JSONAdapter asks for it; it may lie inside others."""
     if "{" not in reply:
         return {}
-    value = json_repair.loads(without_torn_end(reply[reply.index("{") :]))
+    body = reply[reply.index("{") :]
+    whole = without_torn_end(body)
+    fields = _named(json_repair.loads(whole), names)
+    if whole != body and any(isinstance(value, str) for value in fields.values()):
+        # Behind a text that was read a list of one item that breaks off: what it has told until then.
+        begun = _named(json_repair.loads(_without_torn_text(body)), names)
+        told = {name: [item for item in value if _tells(item)] for name, value in begun.items() if type(value) is list}
+        fields |= {name: items for name, items in told.items() if items and name not in fields}
+    return fields
+
+
+def _tells(item: Any) -> bool:
+    """Whether an item that broke off has said what it is about."""
+    return bool(item) and (type(item) is not dict or all(part or key in MAY_BE_EMPTY for key, part in item.items()))
+
+
+def _named(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """The parts of an object, or of one inside it, that have one of the `names`."""
     for _ in range(3):
         if not isinstance(value, dict):
             return {}
@@ -261,6 +278,11 @@ def without_torn_end(body: str) -> str:
             kept = body[: place + (sign != ",")] + "".join(reversed(closers))
         is_value = is_value and sign != ","
     return kept or body
+
+
+def _without_torn_text(body: str) -> str:
+    """JSON that breaks off in a quoted text, ended before it."""
+    return next((body[:place] for place, sign in _signs(body) if sign == TORN), body)
 
 
 def _end(body: str) -> int | None:

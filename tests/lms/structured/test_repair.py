@@ -151,3 +151,14 @@ def test_a_bare_reply_is_taken_only_where_it_cannot_be_chatter() -> None:
 def test_the_first_of_two_equal_markers_counts() -> None:
     reply = "[[ ## answer ## ]]\nParis\n[[ ## answer ## ]]\nRome"
     assert read_reply(reply, {"answer": str})[0] == {"answer": "Paris"}
+
+
+def test_of_a_summary_that_breaks_off_in_its_first_finding_the_finding_is_kept() -> None:
+    fields = {"title": str, "summary": str, "findings": list[Finding]}
+    begun = '{"title": "Steel", "summary": "Kaiser made steel.", "findings": [{"summary": "He built a mill.", "expl'
+    for end in ('anation": "It was', 'anation": "', 'anation":', 'anation"'):
+        values, trouble = read_reply(begun + end, fields)
+        assert not trouble, end
+        assert values["findings"] == [Finding("He built a mill.", "")]
+    for beginning in ("He built a mill.", '"summary', "{"):
+        assert read_reply(begun[: begun.index(beginning, 60)], fields)[1] == ["findings: missing"], beginning
