@@ -7,6 +7,7 @@ response: Rome
 2. `response` (str): Rome
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -54,18 +55,29 @@ def repeats_itself(reply: str) -> bool:
 def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     """Text by field name; empty unless the reply begins with the first field and has every one, once and in order.
 
-    A name stands at the beginning of a line, before a colon or alone on it, perhaps with its number and type as the
-    prompt lists them; anything less is prose.
+    A name stands at the beginning of a line, before a colon or an equals sign or alone on it, perhaps with its number
+    and type as the prompt lists them; anything less is prose.
     """
     names = list(names)
     pattern = "|".join(map(re.escape, names))
     begin = r"^[ \t>*_`\"#-]*(?:\d+\.[ \t*_`\"]*)?"
-    line = re.compile(rf"{begin}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?::|$)[*_`]*", re.MULTILINE | re.IGNORECASE)
+    line = re.compile(
+        rf"{begin}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?:[:=]|$)[*_`]*", re.MULTILINE | re.IGNORECASE
+    )
     places = list(line.finditer(reply))
     if [place[1].casefold() for place in places] != [name.casefold() for name in names]:
         return {}
     if reply[: places[0].start()].strip():
         return {}
     ends = [*(place.start() for place in places[1:]), len(reply)]
-    texts = [reply[place.end() : end].strip() for place, end in zip(places, ends, strict=True)]
+    texts = [_unquoted(reply[place.end() : end].strip()) for place, end in zip(places, ends, strict=True)]
     return dict(zip(names, texts, strict=True)) if all(texts) else {}
+
+
+def _unquoted(text: str) -> str:
+    """What stands in quotes, where all of it does."""
+    try:
+        value = json.loads(text, strict=False) if text.startswith('"') else text
+    except ValueError:
+        return text
+    return value.strip() if isinstance(value, str) else text

@@ -15,6 +15,7 @@ from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements, R
         "# rationale\nShe was born there.\n\n# response\nRome\n",
         "1. `rationale` (str): She was born there.\n2. `response` (str): Rome\n3. `completed` (str): yes",
         "1. `rationale` (str)\nShe was born there.\n2. **response**\nRome",
+        '1. `rationale` = "She was born there."\n2. `response` = "Rome "\n3. `completed` = "true"',
     ],
 )
 def test_lines_that_begin_with_the_names_of_all_fields_are_read(reply: str) -> None:
