@@ -43,8 +43,9 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
 
     `logprobs` is what DSPy gives (`{"content": [{"token", "logprob", "bytes"}, ...]}`, as dicts or as objects, or the
     list alone); `values` are the parsed fields. Fields are looked for under ChatAdapter's markers, then under what
-    KraqAdapter reads as markers, then as keys of a JSON object, then as the only occurrence of the value. A field that
-    is found nowhere is left out of the result.
+    KraqAdapter reads as markers, then as keys of a JSON object, then as the only occurrence of the value, then where it
+    stands behind the value before it, if several stand so one after the other. A field that is found nowhere is left
+    out of the result.
 
     Markers, quotes and white space around a value do not count; a token that holds a part of both does. A token
     without bytes (servers report characters that span tokens so) counts where it stands.
@@ -55,9 +56,15 @@ def field_logprobs(logprobs: Any, values: Mapping[str, str]) -> dict[str, tuple[
     text = b"".join(pieces).decode("utf-8", "surrogateescape")
     marked, keyed = {**_marked_spans(text, _LENIENT_HEADER), **_marked_spans(text, _HEADER)}, _keyed_spans(text)
     ends = list(accumulate(len(piece) for piece in pieces))
+    following = _one_after_the_other(text, values)
     by_field: dict[str, tuple[float, ...]] = {}
     for name, value in values.items():
-        span = _within(text, marked.get(name), value) or keyed.get(name) or _only_occurrence(text, value)
+        span = (
+            _within(text, marked.get(name), value)
+            or keyed.get(name)
+            or _only_occurrence(text, value)
+            or following.get(name)
+        )
         if span is None or span[0] == span[1]:
             continue
         start, end = (len(text[:position].encode("utf-8", "surrogateescape")) for position in span)
@@ -159,6 +166,20 @@ def _only_occurrence(text: str, value: str) -> Span | None:
     while end < len(text) and _is_broken(value[-1]) and _is_broken(text[end]):
         end += 1
     return first, end
+
+
+def _one_after_the_other(text: str, values: Mapping[str, str]) -> dict[str, Span]:
+    """Each value at its first occurrence behind the one before, as where a draft's response repeats its rationale;
+    empty unless several do, and all."""
+    spans: dict[str, Span] = {}
+    end = 0 if len(values) > 1 else len(text)
+    for name, value in values.items():
+        start = text.find(value, end)
+        if start < 0 or not value:
+            return {}
+        end = start + len(value)
+        spans[name] = (start, end)
+    return spans
 
 
 def _is_broken(letter: str) -> bool:

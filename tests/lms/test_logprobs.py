@@ -94,6 +94,16 @@ def test_a_value_without_marker_is_found_if_it_occurs_once_and_left_out_if_it_is
     assert field_logprobs(logprobs, {"response": "Paris", "other": "the", "absent": "Rome"}) == {"response": (-4,)}
 
 
+def test_values_that_repeat_each_other_are_told_apart_by_their_order() -> None:
+    logprobs = numbered("rationale: ", "Rome", " it", " is", "\nresponse: ", "Rome", " it", " is", "<|im_end|>")
+    by_field = field_logprobs(logprobs, {"rationale": "Rome it is", "response": "Rome it is"})
+    assert by_field == {"rationale": (-2, -3, -4), "response": (-6, -7, -8)}
+    within = numbered("rationale: ", "It says", " Rome", "\nresponse: ", "Rome")
+    assert field_logprobs(within, {"rationale": "It says Rome", "response": "Rome"})["response"] == (-5,)
+    swapped = numbered("Rome Rome", " and Paris", " and Paris")
+    assert field_logprobs(swapped, {"rationale": "and Paris and Paris", "response": "Rome"}) == {"rationale": (-2, -3)}
+
+
 def test_bytes_that_are_no_character_do_not_hide_a_value_whether_the_server_shows_them_or_not() -> None:
     value = "W\ufffd\ufffd5 rich"
     shown = numbered("W", b"\xb7", b"\xaf", "5 ", "rich")
