@@ -194,7 +194,7 @@ def served(url: str, concurrency: int = 4) -> Settings:
 
 
 def test_items_that_fail_are_listed_and_done_in_the_next_run(tmp_path: Path) -> None:
-    with stand_in(rate_500=0.3, seed=1) as server:
+    with stand_in(rate_500=0.3, seed=2) as server:
         first = build_index(DOCUMENTS, tmp_path / "i.kraq", settings=served(server.url))
         assert first.failures
         assert all(failure.reason for failure in first.failures)
