@@ -12,7 +12,7 @@ import ast
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 import dspy
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from kraq_dspy.dspy_internals import parse_value
 from kraq_dspy.lms.structured.schemas import choices, record_fields
+from kraq_dspy.lms.structured.torn_json import end_of_value, without_torn_end, without_torn_text
 from kraq_dspy.lms.structured.unmarked import unmarked
 from kraq_dspy.validation import type_adapter
 
@@ -33,7 +34,6 @@ TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 BLANKS = 200
-TORN = "torn"
 PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*", re.IGNORECASE)
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
 """Keys of text about a thing; the thing itself is named by others."""
@@ -118,17 +118,21 @@ def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
     body = reply[reply.index("{") :]
     whole = without_torn_end(body)
     fields = _named(json_repair.loads(whole), names)
-    if whole != body and any(isinstance(value, str) for value in fields.values()):
-        # Behind a text that was read a list of one item that breaks off: what it has told until then.
-        begun = _named(json_repair.loads(_without_torn_text(body)), names)
-        told = {name: [item for item in value if _tells(item)] for name, value in begun.items() if type(value) is list}
-        fields |= {name: items for name, items in told.items() if items and name not in fields}
+    if whole == body or not any(isinstance(value, str) for value in fields.values()):
+        return fields
+    # A text was read, and the list behind it has no complete item: its first one counts without the text that is torn.
+    for name, value in _named(json_repair.loads(without_torn_text(body)), names).items():
+        items = [item for item in value if _says_enough(item)] if isinstance(value, list) else []
+        if items:
+            fields.setdefault(name, items)
     return fields
 
 
-def _tells(item: Any) -> bool:
-    """Whether an item that broke off has said what it is about."""
-    return bool(item) and (type(item) is not dict or all(part or key in MAY_BE_EMPTY for key, part in item.items()))
+def _says_enough(item: Any) -> bool:
+    """Whether an item holds something, and an object no key without a value that it needs."""
+    if isinstance(item, dict):
+        return bool(item) and all(value or key in MAY_BE_EMPTY for key, value in item.items())
+    return bool(item)
 
 
 def _named(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
@@ -226,7 +230,7 @@ def _data(text: str, *, lines: bool = True) -> Any:
     values = _json_values(body)
     if values:
         return values[0] if len(values) == 1 else values
-    end = _end(body)
+    end = end_of_value(body)
     if end is None:
         torn = without_torn_end(body)
         return json_repair.loads(torn) if torn != body else []
@@ -250,67 +254,6 @@ def _json_values(body: str) -> list[Any]:
         place = end + len(body[end:]) - len(body[end:].lstrip(" \t\r\n,;"))
         if not (isinstance(value, dict) and body.startswith("{", place)):
             return values
-
-
-def without_torn_end(body: str) -> str:
-    """JSON or a Python literal that breaks off, ended after its last complete item; other text as it is.
-
-    Complete is what a list holds whole, and what the outermost object holds whole. A text that breaks off in the
-    outermost object keeps what there is of it.
-    """
-    closers: list[str] = []
-    is_value, kept = False, ""
-    for place, sign in _signs(body):
-        if sign in "[{":
-            closers.append("]" if sign == "[" else "}")
-            is_value = False
-            continue
-        if sign in "]}":
-            closers = closers[:-1]
-            if not closers:
-                return body
-            is_value = closers[-1] == "}"
-        elif sign == ":":
-            is_value = True
-        elif sign == TORN:
-            return f"{body.rstrip(chr(92))}{body[place]}}}" if closers == ["}"] and is_value else kept or body
-        if sign != ":" and ((closers == ["}"] and is_value) or closers[-1:] == ["]"]):
-            kept = body[: place + (sign != ",")] + "".join(reversed(closers))
-        is_value = is_value and sign != ","
-    return kept or body
-
-
-def _without_torn_text(body: str) -> str:
-    """JSON that breaks off in a quoted text, ended before it."""
-    return next((body[:place] for place, sign in _signs(body) if sign == TORN), body)
-
-
-def _end(body: str) -> int | None:
-    """Where the bracket that begins `body` closes; None: never."""
-    depth = 0
-    for place, sign in _signs(body):
-        depth += (sign in "[{") - (sign in "]}")
-        if depth == 0:
-            return place + 1
-    return None
-
-
-def _signs(body: str) -> Iterator[tuple[int, str]]:
-    """Brackets, colons and commas outside quoted texts, and the last quote of each; TORN at the first quote of a text
-    that does not end."""
-    quote, opened, previous = "", 0, ""
-    for place, letter in enumerate(body):
-        if quote:
-            if letter == quote and previous != "\\":
-                quote = ""
-                yield place, letter
-        elif letter == '"' or (letter == "'" and previous in "[{,: \n"):
-            quote, opened = letter, place
-        elif letter in "[]{}:,":
-            yield place, letter
-        previous = "" if previous == "\\" else letter
-    if quote:
-        yield opened, TORN
 
 
 def ends_in_blanks(reply: str) -> bool:
