@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
+from kraq_dspy.cli.program import app
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ServerDownError
 from kraq_dspy.indexing.change import add_documents
@@ -314,6 +315,24 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
     finally:
         process.terminate()
         process.communicate()
+
+
+def test_the_address_is_told_once_connections_are_taken(
+    people_elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+
+    def run(app: object, listening: object, *, started: Callable[[], None]) -> None:
+        told.append(capsys.readouterr().err)
+        started()
+        told.append(capsys.readouterr().err)
+
+    monkeypatch.setattr("kraq_dspy.serve.server.run", run)
+    monkeypatch.setattr("kraq_dspy.cli.ask.mcp.at_once_at_the_end", lambda serve: serve())
+    app(["mcp", str(people_elsewhere), "--http", "--port", "0"], standalone_mode=False)
+    before, after = told
+    assert "http" not in before
+    assert "MCP: http://127.0.0.1:" in after
 
 
 def test_other_machines_are_not_served_without_a_token_and_no_index_is_a_message(

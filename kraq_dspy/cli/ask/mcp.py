@@ -56,8 +56,10 @@ def mcp(
             from kraq_dspy.mcp.http import PATH, http_app
             from kraq_dspy.serve.server import address_of, run
 
-            note(f"{address_of(listening)}{PATH}", ", with a token" if token else "", label="MCP: ")
-            at_once_at_the_end(lambda: run(http_app(server, host, token), listening))
+            def started() -> None:
+                note(f"{address_of(listening)}{PATH}", ", with a token" if token else "", label="MCP: ")
+
+            at_once_at_the_end(lambda: run(http_app(server, host, token), listening, started=started))
 
 
 def _listening(host: str, port: int, token: str | None, token_env: str) -> socket.socket:
