@@ -47,6 +47,6 @@ def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    from kraq_dspy.embedders.sentence import precision_of
+    from kraq_dspy.embedders.device import precision_of
 
     return dataclasses.replace(settings, precision=precision_of("auto"))

@@ -26,6 +26,15 @@ def device_named(name: str, torch: Any) -> str:
     return name
 
 
+def precision_of(precision: str) -> str:
+    """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
+    if precision not in ("auto", "fp32", "bf16"):
+        raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
+    if precision != "auto":
+        return precision
+    return "bf16" if multiplies_in_bf16() else "fp32"
+
+
 def multiplies_in_bf16() -> bool:
     """Whether this processor does, as Linux tells, or else torch, whose import takes seconds."""
     if sys.platform == "linux":

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kraq_dspy.embedders.bert_folder import Tokenize, fast_tokenizer
-from kraq_dspy.embedders.device import device_named, multiplies_in_bf16
+from kraq_dspy.embedders.device import device_named, precision_of
 from kraq_dspy.embedders.model_folder import ModelFolder, clear_errors, local_folder, packaged_folder, read_model_folder
 from kraq_dspy.embedders.numpy_bert import NumpyBert
 from kraq_dspy.embedders.text_encoder import TextEncoder
@@ -108,15 +108,6 @@ class SentenceEmbedder(TextEncoder):
             from kraq_dspy.embedders.torch_encoder import torch_encoder
         place = device_named(self._device, torch)
         return torch_encoder(self._folder, self._max_tokens, self.precision, self._batch_size, self._threads, place)
-
-
-def precision_of(precision: str) -> str:
-    """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
-    if precision not in ("auto", "fp32", "bf16"):
-        raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
-    if precision != "auto":
-        return precision
-    return "bf16" if multiplies_in_bf16() else "fp32"
 
 
 def _folder_of(model: str) -> Path:

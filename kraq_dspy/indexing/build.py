@@ -22,7 +22,14 @@ from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.graph.communities import prepare
 from kraq_dspy.indexing.finishing import Finishing, forget_finished, take_finished
 from kraq_dspy.indexing.following import Following
-from kraq_dspy.indexing.opening import documents_of, open_for_build, origin_of, require_documents, steps_for
+from kraq_dspy.indexing.opening import (
+    documents_of,
+    open_for_build,
+    origin_of,
+    read_to_the_first,
+    require_documents,
+    steps_for,
+)
 from kraq_dspy.indexing.options import BuildOptions, require_known, spelled_out, with_lm
 from kraq_dspy.indexing.report import BuildReport, DocumentChanges, usage_since
 from kraq_dspy.lms.meter import Meter, prices_of
@@ -83,7 +90,7 @@ async def abuild_index(
     if not isinstance(corpus, str | Path) and not new:
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
-    documents = documents_of(corpus, settings)
+    documents = read_to_the_first(documents_of(corpus, settings))
     async with Builder.at(Path(out), options) as builder:
         try:
             builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)

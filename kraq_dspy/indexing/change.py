@@ -15,7 +15,7 @@ from kraq_dspy.config import Settings
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.build import Builder, abuild_index
 from kraq_dspy.indexing.import_graph import aimport_graphrag, aimport_triples
-from kraq_dspy.indexing.opening import documents_of
+from kraq_dspy.indexing.opening import documents_of, read_to_the_first
 from kraq_dspy.indexing.options import BuildOptions, spelled_out
 from kraq_dspy.indexing.report import BuildReport
 from kraq_dspy.records import Document, Failure
@@ -95,7 +95,7 @@ async def _change(
 ) -> BuildReport:
     _refuse_import(_manifest(path))
     options = _with_settings(path, options)
-    documents = documents_of(corpus, options.get("settings"))
+    documents = read_to_the_first(documents_of(corpus, options.get("settings")))
     async with Builder.at(path, options) as builder:
         stored = set(builder.index.ids(Document))
         if unknown := set(removed) - stored:

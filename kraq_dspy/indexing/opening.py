@@ -1,7 +1,7 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -48,19 +48,21 @@ def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, s
 def documents_of(
     corpus: str | Path | Iterable[Document | Failure], settings: Settings | None
 ) -> Iterable[Document | Failure]:
-    """Those of a file or folder, by the columns that the settings name; or those that are given.
-
-    A file or folder is read up to its first document, so that one without any is refused before an index is changed.
-    """
+    """Those of a file or folder, by the columns that the settings name; or those that are given."""
     if not isinstance(corpus, str | Path):
         return corpus
-    documents = load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
-    first: list[Document | Failure] = []
-    for item in documents:
-        first.append(item)
+    return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+
+
+def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+    """The same ones; a file or folder without any is refused now, before an index is changed. Raises CorpusError."""
+    items = iter(documents)
+    read: list[Document | Failure] = []
+    for item in items:
+        read.append(item)
         if isinstance(item, Document):
             break
-    return chain(first, documents)
+    return chain(read, items)
 
 
 def require_documents(index: Index, documents: Iterable[Document]) -> None:

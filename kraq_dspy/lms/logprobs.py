@@ -171,8 +171,10 @@ def _only_occurrence(text: str, value: str) -> Span | None:
 def _one_after_the_other(text: str, values: Mapping[str, str]) -> dict[str, Span]:
     """Each value at its first occurrence behind the one before, as where a draft's response repeats its rationale;
     empty unless several do, and all."""
+    if len(values) < 2:
+        return {}
     spans: dict[str, Span] = {}
-    end = 0 if len(values) > 1 else len(text)
+    end = 0
     for name, value in values.items():
         start = text.find(value, end)
         if start < 0 or not value:

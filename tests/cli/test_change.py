@@ -60,6 +60,9 @@ def test_a_stopped_index_is_resumed_grows_and_shrinks_and_stays_whole(
     empty = kraq("add", path, tmp_path / "turing.txt", tmp_path / "empty")
     assert empty.returncode == 1
     assert "holds no files" in empty.stderr
+    updated = kraq("update", path, tmp_path / "empty")
+    assert updated.returncode == 1
+    assert "holds no files" in updated.stderr
     status = as_json(kraq("status", path, "--json"))
     assert (status["change"], status["counts"]["documents"]) == (None, 2)
 

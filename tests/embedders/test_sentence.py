@@ -9,7 +9,8 @@ import pytest
 
 from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder, resolve_encoder, sentence, torch_encoder
-from kraq_dspy.embedders.sentence import SentenceEmbedder, precision_of
+from kraq_dspy.embedders.device import precision_of
+from kraq_dspy.embedders.sentence import SentenceEmbedder
 from kraq_dspy.errors import ConfigError
 from tests.embedders.references import library_vectors
 

@@ -21,8 +21,8 @@ def add(
 ) -> None:
     """Add documents; those with a known id (the file's name, or the id of its row) replace what was there."""
     from kraq_dspy.indexing.change import add_documents
-    from kraq_dspy.indexing.opening import documents_of
+    from kraq_dspy.indexing.opening import documents_of, read_to_the_first
 
     settings = columns.over(calls.settings_of(index_dir))
-    corpora = [documents_of(file, settings) for file in files]  # what cannot be read is refused before a change begins
+    corpora = [read_to_the_first(documents_of(file, settings)) for file in files]
     run_build(partial(add_documents, index_dir, chain.from_iterable(corpora)), settings, limits, json=json)

@@ -33,7 +33,7 @@ from dspy.lm15 import (
 from kraq_dspy.concurrency import called_once
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.device import multiplies_in_bf16
+from kraq_dspy.embedders.device import precision_of
 from kraq_dspy.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.errors import ModelError, import_extra
 from kraq_dspy.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
@@ -370,8 +370,8 @@ def engine_of(role: RoleSettings) -> TransformersEngine:
     """
     name = role.model.removeprefix(TRANSFORMERS).partition("#")[0]
     on_gpu = import_extra("torch", *_NEEDED).cuda.is_available()
-    reduced = role.precision == "bf16" or (role.precision == "auto" and (on_gpu or multiplies_in_bf16()))
-    return shared_engine(name, "cuda" if on_gpu else "cpu", "bfloat16" if reduced else "float32")
+    precision = "bf16" if on_gpu and role.precision == "auto" else precision_of(role.precision)
+    return shared_engine(name, "cuda" if on_gpu else "cpu", "bfloat16" if precision == "bf16" else "float32")
 
 
 @called_once

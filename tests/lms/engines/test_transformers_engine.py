@@ -345,7 +345,7 @@ def test_a_role_may_name_a_model_of_this_process_and_an_adapter(
 def test_a_role_computes_in_the_format_that_the_machine_is_quick_in(
     model: str, monkeypatch: pytest.MonkeyPatch, precision: str, processor_can: bool, dtype: str
 ) -> None:
-    monkeypatch.setattr("kraq_dspy.lms.engines.transformers_engine.multiplies_in_bf16", lambda: processor_can)
+    monkeypatch.setattr("kraq_dspy.embedders.device.multiplies_in_bf16", lambda: processor_can)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     engine = engine_of(RoleSettings(model=f"transformers/{model}", precision=precision))
     try:
