@@ -5,6 +5,7 @@ import enum
 import inspect
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import dspy
@@ -87,8 +88,11 @@ def shape(annotation: Any) -> str:
 
 def record_fields(annotation: Any) -> dict[str, Any]:
     """The types of a dataclass's fields by name."""
-    hints = get_type_hints(annotation)
+    hints = _type_hints(annotation)
     return {field.name: hints[field.name] for field in dataclasses.fields(annotation)}
+
+
+_type_hints = lru_cache(maxsize=256)(get_type_hints)  # each takes .1 ms, and every reply that is read asks for some
 
 
 def about(annotation: Any) -> str:

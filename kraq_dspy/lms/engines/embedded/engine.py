@@ -8,6 +8,7 @@ input has is likely (0.9), another is not (0.3), and the words of a verdict have
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
@@ -53,14 +54,15 @@ class EmbeddedEngine(SharedByCopies):
         task = read_task(request)
         values = self._values(task)
         text = write_answer(task, values)
-        prompt = request.system if isinstance(request.system, str) else ""
-        prompt += "".join(message.text or "" for message in request.messages)
+        asked = sum(count_tokens(message.text or "") for message in request.messages)
+        if isinstance(request.system, str):
+            asked += _tokens_of_instructions(request.system)
         return Response(
             id=None,
             model=request.model,
             message=Message.assistant([TextPart(text)]),
             finish_reason="stop",
-            usage=Usage(input_tokens=count_tokens(prompt), output_tokens=count_tokens(text)),
+            usage=Usage(input_tokens=asked, output_tokens=count_tokens(text)),
             logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
         )
 
@@ -97,6 +99,10 @@ class EmbeddedEngine(SharedByCopies):
         raise ModelError(
             f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
         )
+
+
+_tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
+"""The same ones come with every prompt of a signature."""
 
 
 def _telling_input(task: Task) -> str:
