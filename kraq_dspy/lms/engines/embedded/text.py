@@ -1,9 +1,10 @@
 """Cuts text into sentences and words, in any script."""
 
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.lms.engines.embedded.vocabulary import STOP
@@ -86,13 +87,21 @@ def centralities(parts: Sequence[str]) -> list[float]:
 
 
 def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
-    """Those of which less than `share` of the content words was said by an earlier one."""
-    kept: list[str] = []
-    bags: list[set[str]] = []
+    """Those of which less than `share` of the content words was said by an earlier one.
+
+    Thousands of sentences are said of a well-known name: a text is compared with those alone that have one of its
+    rarest words, since whichever says enough of it has one of so many.
+    """
+    kept: dict[str, set[str]] = {}
+    saying: defaultdict[str, list[str]] = defaultdict(list)
     for text in texts:
         own = set(content_words(text))
-        if any(own and len(own & other) / len(own) >= share for other in bags) or text in kept:
+        needed = math.ceil(share * len(own) - 1e-9)
+        rarest = sorted(own, key=lambda word: len(saying[word]))[: len(own) - needed + 1]
+        alike = dict.fromkeys(chain.from_iterable(saying[word] for word in rarest))
+        if text in kept or any(len(own & kept[other]) / len(own) >= share for other in alike):
             continue
-        kept.append(text)
-        bags.append(own)
-    return kept
+        kept[text] = own
+        for word in own:
+            saying[word].append(text)
+    return list(kept)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import dspy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
@@ -149,6 +151,16 @@ def test_sentences_that_add_nothing_are_left_out() -> None:
         "Anna founded Acme in Rome.",
         "Bert left.",
     ]
+
+
+@given(st.lists(st.lists(st.sampled_from(["ash", "bee", "cat", "dog", "elk", "fox", "gnu"]), max_size=8), max_size=20))
+def test_what_adds_nothing_is_what_any_earlier_sentence_said(said: list[list[str]]) -> None:
+    kept: list[str] = []
+    for text in map(" ".join, said):
+        own = set(text.split())
+        if text not in kept and not any(own and len(own & set(other.split())) >= 0.8 * len(own) for other in kept):
+            kept.append(text)
+    assert distinct(map(" ".join, said)) == kept
 
 
 def test_a_community_is_named_after_its_centre() -> None:
