@@ -1,6 +1,6 @@
 """Goes through all that happens to an index, at growing sizes: time and peak memory of each stage, and how they grow.
 
-    python benchmarks/scale.py [--sizes 10000 100000] [--out runs/scale] [--plot]
+    python benchmarks/scale.py [--sizes 10000 100000] [--preset thrifty] [--out runs/scale] [--plot]
 
 Text is made up about 30,000 people and 3,000 places, who come up as often as names do; the embedded model answers and
 vectors are made by hashing, so what is measured is the library. Each size is built in a process of its own; then, each
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from stand_in import machine
 
-from kraq_dspy.config import Settings
+from kraq_dspy.config import PRESETS, Settings, settings_from_dict
 from kraq_dspy.ports import SilentProgress, Vectors
 from kraq_dspy.records import Document
 
@@ -93,11 +93,12 @@ class StageFigures(SilentProgress):
         self.file.with_suffix(".part").write_text(json.dumps(self.stages))
 
 
-def build(chunks: int, index: Path, file: Path) -> dict[str, Any]:
+def build(chunks: int, index: Path, file: Path, preset: str | None) -> dict[str, Any]:
     from kraq_dspy.indexing.build import build_index
 
     start, progress = time.monotonic(), StageFigures(file)
-    report = build_index(made_up(chunks), index, settings=Settings(), embedder=Hashing(), progress=progress)
+    settings = settings_from_dict(PRESETS[preset]) if preset else Settings()
+    report = build_index(made_up(chunks), index, settings=settings, embedder=Hashing(), progress=progress)
     stages = {**progress.stages, "all": whole(start)}
     size = sum(path.stat().st_size for path in index.rglob("*") if path.is_file())
     return {"build": stages, "counts": report.counts, "disk_mb": size >> 20}
@@ -153,14 +154,15 @@ def in_a_process(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(size: int, out: Path) -> dict[str, Any]:
+def measure(size: int, out: Path, preset: str | None) -> dict[str, Any]:
     """Every step's figures, each kept as soon as it is there."""
     file, index = out / f"{size}.json", out / f"{size}.kraq"
     figures: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"load": os.getloadavg()[0]}
     steps = [("build", "build")] + [(f"search: {name}", name) for name in RETRIEVERS]
     for key, step in [*steps, ("kraq status", "status"), ("add one document", "add")]:
         if key not in figures:
-            figures |= in_a_process("--step", step, "--sizes", str(size), "--index", str(index), "--out", str(out))
+            arguments = ["--step", step, "--sizes", str(size), "--index", str(index), "--out", str(out)]
+            figures |= in_a_process(*arguments, *(["--preset", preset] if preset else []))
             file.write_text(json.dumps(figures, indent=2))
     return figures
 
@@ -204,6 +206,7 @@ def draw(table: Sequence[tuple[str, str, dict[int, float]]], path: Path) -> None
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--preset", choices=list(PRESETS), help="of the settings of the index; another --out, then")
     parser.add_argument("--out", type=Path, default=Path("runs/scale"))
     parser.add_argument("--plot", action="store_true", help="also OUT/scale.svg")
     parser.add_argument("--step", help=argparse.SUPPRESS)
@@ -212,7 +215,7 @@ def main() -> None:
     if options.step:
         file = options.out / f"{options.sizes[0]}-{options.step}.stages"
         steps = {
-            "build": lambda: build(options.sizes[0], options.index, file),
+            "build": lambda: build(options.sizes[0], options.index, file, options.preset),
             "add": lambda: add(options.index, file),
             "status": lambda: status(options.index),
         }
@@ -220,7 +223,7 @@ def main() -> None:
         print(json.dumps(figures_of_step))
         return
     options.out.mkdir(parents=True, exist_ok=True)
-    figures = {size: measure(size, options.out) for size in options.sizes}
+    figures = {size: measure(size, options.out, options.preset) for size in options.sizes}
     table = rows(figures)
     print(f"{machine()}\n\n| | {' | '.join(f'{size:,}' for size in figures)} | slope |")
     print(f"|---|{'---|' * (len(figures) + 1)}")
