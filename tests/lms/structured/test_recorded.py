@@ -8,6 +8,7 @@ import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 import kraq_dspy.signatures
+from kraq_dspy.lms.logprobs import field_logprobs
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 
 RECORDED = Path(__file__).resolve().parents[2] / "recorded"
@@ -34,6 +35,26 @@ def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[
     assert set(values) == set(signature.output_fields)
     for field, count in row["items"].items():
         assert len(values[field]) >= count, field
+
+
+@pytest.mark.parametrize("name", ["DraftAnswer", "VerifyDraft"])
+def test_the_log_probabilities_of_recorded_fields_are_told_apart(name: str) -> None:
+    signature = getattr(kraq_dspy.signatures, name)
+    told = 0
+    for line in (RECORDED / f"{name}.jsonl").read_text("utf-8").splitlines():
+        reply = json.loads(line)["reply"]
+        tokens = [{"token": letter, "logprob": -float(place)} for place, letter in enumerate(reply)]
+        try:
+            values = KraqAdapter().parse(signature, reply)
+        except AdapterParseError:
+            continue
+        texts = {field: value for field, value in values.items() if isinstance(value, str) and value}
+        by_field = field_logprobs(tokens, texts)
+        told += len(by_field)
+        assert by_field.keys() == texts.keys(), reply
+        for field, value in texts.items():
+            assert "".join(reply[int(-place)] for place in by_field[field]) == value
+    assert told
 
 
 def test_the_recorded_replies_stay_small_and_know_their_signatures() -> None:
