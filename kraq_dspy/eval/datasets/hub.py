@@ -59,17 +59,14 @@ def fetch_tables(name: str, tables: Iterable[HubTable], folder: Path) -> None:
 
 def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str, Iterable[RawRow]]:
     """The rows of each table by its name. Raises EvaluationError with the command that gets them when one is absent."""
+    paths = {table.name: folder / name / table.name for table in tables}
+    if absent := next((table for table, path in paths.items() if not path.is_dir()), None):
+        raise EvaluationError(
+            f"The data set {name!r} is not in {str(folder)!r}: {absent!r} is missing. Name the folder that holds it "
+            f"(--data DIR), or get it with: {fetch_command(name, folder)}"
+        )
     datasets = _datasets()
-    rows: dict[str, Iterable[RawRow]] = {}
-    for table in tables:
-        path = folder / name / table.name
-        if not path.is_dir():
-            raise EvaluationError(
-                f"The data set {name!r} is not in {str(folder)!r}: {table.name!r} is missing. Get it with: "
-                f"{fetch_command(name, folder)}"
-            )
-        rows[table.name] = datasets.load_from_disk(str(path))
-    return rows
+    return {table: datasets.load_from_disk(str(path)) for table, path in paths.items()}
 
 
 def fetch_command(name: str, folder: Path) -> str:

@@ -331,6 +331,14 @@ def test_an_absent_set_is_an_error_with_the_command_that_gets_it(tmp_path: Path,
         load_dataset(name, tmp_path)
 
 
+def test_an_absent_set_is_said_to_be_so_where_its_package_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(EvaluationError, match=r"hotpot_qa.* is missing.*--data DIR"):
+        load_dataset("hotpot_qa", tmp_path)
+
+
 def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="Known: bioasq, cmmlu, cmu_wiki_qa, dolly"):
         load_dataset("nonesuch", tmp_path)
