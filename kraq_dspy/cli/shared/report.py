@@ -1,5 +1,7 @@
 """Shows what a build did: what was made, what models were asked, and what failed."""
 
+import itertools
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,14 +47,20 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
 
 
 def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 10) -> None:
-    """The first of the failures; `all_of_them` is the command that shows the others."""
+    """The first failures of each kind; `all_of_them` is the command that shows the others."""
     if not failures:
         return
     note(f" could not be done (all: {all_of_them}); the rest is complete.", label=counted(len(failures), "item"))
-    for failure in failures[:limit]:
-        note(short(f"{failure.item_id}: {failure.reason}", 240), label=f"  {failure.stage}: ")
-    if len(failures) > limit:
-        note(f"  and {len(failures) - limit} more", label="")
+    kinds: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures:
+        kinds.setdefault((failure.stage, re.sub(r"\d+", "", failure.reason)), []).append(failure)
+    for alike in itertools.islice(kinds.values(), limit):
+        first = alike[0]
+        note(short(f"{first.item_id}: {first.reason}", 240), label=f"  {first.stage}: ")
+        if len(alike) > 1:
+            note(f"    and {len(alike) - 1:,} more like it", label="")
+    if left := sum(len(alike) for alike in itertools.islice(kinds.values(), limit, None)):
+        note(f"  and {left:,} more", label="")
 
 
 def models_in_words(models: dict[str, str]) -> str:
