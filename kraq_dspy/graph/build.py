@@ -8,7 +8,7 @@ graph = ResolvedMentions.of(mentions, resolution).graph()
 
 import dataclasses
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -72,14 +72,16 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
         text = " ".join(description.split())
         for first, last in sentence_spans(text):
             sentences.setdefault(comparable(text[first:last]), text[first:last])
-    everything = "\n".join(f" {words} " for words in sentences)
-    kept, start = [], 0
-    for words, sentence in sentences.items():
-        own = len(words) + 2
-        text = f" {words} "
-        if everything.find(text, 0, start) < 0 and everything.find(text, start + own) < 0:
+    padded = [f" {words} " for words in sentences]
+    holding: defaultdict[str, list[int]] = defaultdict(list)
+    for number, words in enumerate(sentences):
+        for word in set(words.split(" ")):
+            holding[word].append(number)
+    kept = []
+    for number, (words, sentence) in enumerate(sentences.items()):
+        rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
+        if not any(other != number and padded[number] in padded[other] for other in rarest):
             kept.append(sentence)
-        start += own + 1
     return " ".join(kept)
 
 

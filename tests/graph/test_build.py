@@ -158,6 +158,14 @@ def test_joined_descriptions_say_every_sentence_once() -> None:
     assert join_descriptions(["", "  "]) == ""
 
 
+@given(st.lists(st.lists(st.sampled_from(["ash", "bee", "cat"]), min_size=1, max_size=5).map(" ".join), max_size=12))
+def test_a_sentence_is_left_out_where_another_one_has_its_words_in_a_row(said: list[str]) -> None:
+    distinct = list(dict.fromkeys(said))
+    kept = [each for each in distinct if sum(f" {each} " in f" {other} " for other in distinct) == 1]
+    expected = distinct if len(distinct) == 1 else kept
+    assert join_descriptions(f"{each}." for each in said) == " ".join(f"{each}." for each in expected)
+
+
 def test_a_part_of_a_word_is_no_containment() -> None:
     assert join_descriptions(["art", "Bart is an artist"]) == "art Bart is an artist"
 
