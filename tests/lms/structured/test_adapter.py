@@ -22,7 +22,7 @@ from tests.lms.conftest import Reply, ScriptedServer
 
 # cl100k tokens of system and user message around empty inputs.
 BUDGET = {
-    "AnswerQuestion": 110,
+    "AnswerQuestion": 115,
     "AskAboutPassages": 80,
     "ConfirmSameEntity": 130,
     "DraftAnswer": 165,
