@@ -1,4 +1,4 @@
-"""Which wording of the reader's instruction lets a model answer what it can, and decline what it cannot?
+"""Compares wordings of the reader's instruction: does a model answer what it can, and decline what it cannot?
 
     python benchmarks/reader_wordings.py --data ../shared/data --lm transformers/FOLDER [--asked 20] [--only now before]
 
@@ -44,7 +44,7 @@ WORDINGS = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReaderQuestion:
     question: str
     passages: list[str]
     answers: tuple[str, ...]
@@ -53,7 +53,7 @@ class Asked:
         return any(normalise_answer(gold) in normalise_answer(answer) for gold in self.answers)
 
 
-def questions(data: Path, name: str, kind: str, embedder: Embedder) -> Iterator[Asked]:
+def questions(data: Path, name: str, kind: str, embedder: Embedder) -> Iterator[ReaderQuestion]:
     """In the order of the data; `kind` is how the type of a question begins."""
     read = load(data, name)
     texts = [f"{document.title}\n{document.text}" for document in read.dataset.documents]
@@ -61,22 +61,22 @@ def questions(data: Path, name: str, kind: str, embedder: Embedder) -> Iterator[
     chosen: Iterable[Example] = (example for example in read.examples if (example.type or "").startswith(kind))
     for example in chosen:
         nearest = np.argsort(-(vectors @ embedder.encode_queries([example.question])[0]), kind="stable")[:PASSAGES]
-        yield Asked(example.question, [texts[number] for number in nearest], example.answers)
+        yield ReaderQuestion(example.question, [texts[number] for number in nearest], example.answers)
 
 
-def with_answer(asked: Iterable[Asked]) -> Iterator[Asked]:
-    return (each for each in asked if any(each.is_right(passage) for passage in each.passages))
+def with_answer(candidates: Iterable[ReaderQuestion]) -> Iterator[ReaderQuestion]:
+    return (each for each in candidates if any(each.is_right(passage) for passage in each.passages))
 
 
-def replies(wording: str, asked: list[Asked], lm: dspy.BaseLM, concurrency: int) -> list[str]:
+def replies(wording: str, of_kind: list[ReaderQuestion], lm: dspy.BaseLM, concurrency: int) -> list[str]:
     reader = dspy.Predict(AnswerQuestion.with_instructions(WORDINGS[wording]))
 
-    def reply(each: Asked) -> str:
+    def reply(each: ReaderQuestion) -> str:
         with dspy.context(lm=lm, adapter=KraqAdapter()):
             return str(reader(question=each.question, passages=each.passages).answer)
 
     with ThreadPoolExecutor(concurrency) as pool:
-        return list(pool.map(reply, asked))
+        return list(pool.map(reply, of_kind))
 
 
 def share(count: int, of: int) -> str:
@@ -98,11 +98,11 @@ def main() -> None:
         "news, there": with_answer(questions(options.data, "multihop_rag", "inference", embedder)),
         "news, none": questions(options.data, "multihop_rag", "null", embedder),
     }
-    asked = {kind: list(islice(each, options.asked)) for kind, each in kinds.items()}
+    questions_of = {kind: list(islice(each, options.asked)) for kind, each in kinds.items()}
     lm = make_lm(RoleSettings(model=options.lm, temperature=0.0, max_tokens=60))
     print(f"{machine()}; {options.lm}\n\n| wording | asked | right | declined |\n|---|---|---|---|")
     for wording in options.only:
-        for kind, of_kind in asked.items():
+        for kind, of_kind in questions_of.items():
             answers = replies(wording, of_kind, lm, options.concurrency)
             right = sum(each.is_right(answer) for each, answer in zip(of_kind, answers, strict=True))
             declined = sum("do not know" in answer.lower() for answer in answers)

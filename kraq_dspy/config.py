@@ -32,6 +32,7 @@ ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
+PRECISIONS = ("auto", "fp32", "bf16")
 
 
 @checked("corpus")
@@ -180,7 +181,7 @@ class EncoderSettings:
     """Texts that are encoded at once."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
-    precision: Annotated[str, OneOf(("auto", "fp32", "bf16"))] = "auto"
+    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
     """The number format: "bf16" is about three times faster on processors that have it, "auto" chooses it on those."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
@@ -259,8 +260,7 @@ class RoleSettings:
     """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, its GGUF file, or the
     packaged "kraq-questions" for "gguf/smollm2-135m" as generator."""
     structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
-    """Whether the server holds replies with typed fields to a JSON schema ("json_schema") or not ("none"); "auto"
-    finds out."""
+    """Whether the server holds typed replies to a JSON schema: "json_schema", "none", or "auto", which finds out."""
     threads: Positive | None = None
     """Threads of a "gguf/..." model. Unset, as many as there are free cores when it is loaded."""
     context: Positive | None = None
@@ -268,9 +268,8 @@ class RoleSettings:
     server's model, how much `[summaries] context = "model"` may count on."""
     slots: Positive | None = None
     """Requests that a "gguf/..." model works on together. Unset, 4. Each takes memory for its own context."""
-    precision: Annotated[str, OneOf(("auto", "fp32", "bf16"))] = "auto"
-    """The number format of a "transformers/..." model: "bf16" takes half the memory and reads prompts about three times
-    as fast on processors that have it; "auto" chooses it on those, and on a GPU."""
+    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
+    """The number format of a "transformers/..." model; "auto" is "bf16" on a GPU, too. It takes half the memory."""
 
 
 @checked("run")

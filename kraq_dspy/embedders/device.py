@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.config import PRECISIONS
 from kraq_dspy.errors import ConfigError, needs
 
 _BF16 = frozenset(("avx512_bf16", "amx_bf16"))
@@ -28,7 +29,7 @@ def device_named(name: str, torch: Any) -> str:
 
 def precision_of(precision: str) -> str:
     """What "auto" means on this machine; "fp32" and "bf16" themselves. Without support in hardware bf16 is slower."""
-    if precision not in ("auto", "fp32", "bf16"):
+    if precision not in PRECISIONS:
         raise ConfigError(f'precision is {precision!r}; it must be "auto", "fp32" or "bf16".')
     if precision != "auto":
         return precision

@@ -1,4 +1,4 @@
-"""What failed in a build is told once for each kind of failure."""
+"""Reads what a build prints of its failures: the first of each kind, and how many are like it."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from kraq_dspy.records import Failure
 def test_failures_of_one_kind_are_told_by_the_first(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [Failure("load", f"a.jsonl#{n}", f"Line {n}: There is no column 'text'.") for n in range(1, 62)]
     show_failures([*rows, Failure("extract", "c1", "No reply."), Failure("load", "b", "No reply.")], "kraq status x")
-    told = capsys.readouterr().err.splitlines()
-    assert told == [
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
         "63 items could not be done (all: kraq status x); the rest is complete.",
         "  load: a.jsonl#1: Line 1: There is no column 'text'.",
         "    and 60 more like it",

@@ -320,17 +320,17 @@ def test_over_http_with_a_token_only_who_has_it_is_served(people_elsewhere: Path
 def test_the_address_is_told_once_connections_are_taken(
     people_elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = []
+    printed = []
 
     def run(app: object, listening: object, *, started: Callable[[], None]) -> None:
-        told.append(capsys.readouterr().err)
+        printed.append(capsys.readouterr().err)
         started()
-        told.append(capsys.readouterr().err)
+        printed.append(capsys.readouterr().err)
 
     monkeypatch.setattr("kraq_dspy.serve.server.run", run)
     monkeypatch.setattr("kraq_dspy.cli.ask.mcp.at_once_at_the_end", lambda serve: serve())
     app(["mcp", str(people_elsewhere), "--http", "--port", "0"], standalone_mode=False)
-    before, after = told
+    before, after = printed
     assert "http" not in before
     assert "MCP: http://127.0.0.1:" in after
 

@@ -1,4 +1,4 @@
-"""What real models said (`tests/recorded`, one file a signature) is read as well as when it was recorded, or better."""
+"""Reads again what real models said (`tests/recorded`, one file a signature): as well as then, or better."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[
 @pytest.mark.parametrize("name", ["DraftAnswer", "VerifyDraft"])
 def test_the_log_probabilities_of_recorded_fields_are_told_apart(name: str) -> None:
     signature = getattr(kraq_dspy.signatures, name)
-    told = 0
+    n_fields = 0
     for line in (RECORDED / f"{name}.jsonl").read_text("utf-8").splitlines():
         reply = json.loads(line)["reply"]
         tokens = [{"token": letter, "logprob": -float(place)} for place, letter in enumerate(reply)]
@@ -50,11 +50,11 @@ def test_the_log_probabilities_of_recorded_fields_are_told_apart(name: str) -> N
             continue
         texts = {field: value for field, value in values.items() if isinstance(value, str) and value}
         by_field = field_logprobs(tokens, texts)
-        told += len(by_field)
+        n_fields += len(by_field)
         assert by_field.keys() == texts.keys(), reply
         for field, value in texts.items():
             assert "".join(reply[int(-place)] for place in by_field[field]) == value
-    assert told
+    assert n_fields
 
 
 def test_the_recorded_replies_stay_small_and_know_their_signatures() -> None:

@@ -54,15 +54,15 @@ class EmbeddedEngine(SharedByCopies):
         task = read_task(request)
         values = self._values(task)
         text = write_answer(task, values)
-        asked = sum(count_tokens(message.text or "") for message in request.messages)
+        prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
         if isinstance(request.system, str):
-            asked += _tokens_of_instructions(request.system)
+            prompt_tokens += _tokens_of_instructions(request.system)
         return Response(
             id=None,
             model=request.model,
             message=Message.assistant([TextPart(text)]),
             finish_reason="stop",
-            usage=Usage(input_tokens=asked, output_tokens=count_tokens(text)),
+            usage=Usage(input_tokens=prompt_tokens, output_tokens=count_tokens(text)),
             logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
         )
 
