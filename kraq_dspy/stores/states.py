@@ -105,7 +105,7 @@ def publish(root: Path) -> str:
         state = str(int(manifests.read_fields(root).get("state") or 0) + 1)
         fields = {**manifests.read_fields(root / DRAFT), "state": state}
         for left in (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm")):  # of others that read the draft
-            left.unlink()
+            left.unlink(missing_ok=True)  # and may take it with them
         (root / DRAFT / IN_USE).touch()
         (root / DRAFT / _MARK).unlink(missing_ok=True)
         manifests.write_fields(root / DRAFT, fields)
@@ -198,14 +198,14 @@ def _draft_fields(root: Path) -> dict[str, Any] | None:
 
 
 def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
-    """The folder's `in-use`, locked with other readers or alone; None when it is gone, going, or in use."""
+    """The folder's `in-use`, locked with other readers or alone; None when it is gone, going, or in use.
+
+    Who wants it alone makes it where a removal was killed half-way, and finds no folder where another one finished.
+    """
     try:
-        file = open(folder / IN_USE, "rb")  # noqa: SIM115 (held until release)
+        file = open(folder / IN_USE, "ab" if alone else "rb")  # noqa: SIM115 (held until release)
     except FileNotFoundError:
-        if not alone or not folder.is_dir():
-            return None
-        (folder / IN_USE).touch()  # a removal was killed half-way
-        return _held(folder, alone=True)
+        return None
     if sys.platform == "win32":  # there, a folder with an open file cannot be removed
         return file
     locked = try_lock(file.fileno(), shared=not alone)
