@@ -7,7 +7,7 @@ left out, since extractors repeat a sentence for each element that it names.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,6 +15,7 @@ from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.records import Claim, Community, Entity, Relationship, Summary, content_id
 
 _WORD = re.compile(r"\w+")
+_MARK = 2  # tokens of a line beside its text
 _REPEATED = 0.6  # share of a description's word triples from which on it counts as said
 FORM = "1"  # to be raised with every change of what lines are made of the same records
 
@@ -84,10 +85,10 @@ def community_elements(
 
     `summary_of` and `community_of` look a child up; children without a summary keep their elements.
     """
-    lines = _lines(community.entity_ids, community.relationship_ids, graph)
-    if _size(lines) <= limit:
+    lines = _all_lines(community.entity_ids, community.relationship_ids, graph, limit)
+    if lines is not None:
         return lines
-    return _fitted(_substituted(community, graph, limit, summary_of, community_of) or lines, limit)
+    return _fitted(_substituted(community, graph, limit, summary_of, community_of), limit)
 
 
 def elements_recipe(
@@ -101,49 +102,102 @@ def elements_recipe(
     return content_id(FORM, str(limit), *(content_id(*some) for some in (entities, links, texts)))
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A sub-community: its summary, where it has one, and all its lines, where they are not more than fit at all."""
+
+    community: Community
+    summary: str | None
+    lines: list[str] | None
+
+    def least(self, limit: int) -> int:
+        """Tokens of the shorter of the two."""
+        lines = limit + 1 if self.lines is None else _size(self.lines)
+        return lines if self.summary is None else min(lines, _size([self.summary]))
+
+    def all_lines(self, graph: GraphView) -> Iterable[str]:
+        if self.lines is not None:
+            return self.lines
+        return _lines(self.community.entity_ids, self.community.relationship_ids, graph)
+
+
 def _substituted(
     community: Community,
     graph: GraphView,
     limit: int,
     summary_of: Callable[[str], Summary | None],
     community_of: Callable[[str], Community | None],
-) -> list[str]:
-    """Sub-community by sub-community, the largest replaced by their summaries until the whole fits."""
-    parts: list[tuple[list[str], str | None]] = []
-    covered: set[str] = set()
+) -> Iterator[str]:
+    """Sub-community by sub-community, the largest replaced by their summaries until the whole fits, then the rest."""
+    parts: list[_Part] = []
     for child_id in community.child_ids:
-        child, summary = community_of(child_id), summary_of(child_id)
-        if child is None:
-            continue
-        covered.update(child.entity_ids)
-        text = f"{summary.title}: {summary.text}" if summary else None
-        parts.append((_lines(child.entity_ids, child.relationship_ids, graph), text))
+        if (child := community_of(child_id)) is not None:
+            summary = summary_of(child_id)
+            lines = _all_lines(child.entity_ids, child.relationship_ids, graph, limit)
+            parts.append(_Part(child, f"{summary.title}: {summary.text}" if summary else None, lines))
     if not parts:
-        return []
-    inside = {
-        relationship_id
-        for child_id in community.child_ids
-        if (child := community_of(child_id))
-        for relationship_id in child.relationship_ids
-    }
-    rest_entities = [entity_id for entity_id in community.entity_ids if entity_id not in covered]
-    between = [relationship_id for relationship_id in community.relationship_ids if relationship_id not in inside]
-    rest = _lines(rest_entities, between, graph, with_endpoints=False)
-    shown = [lines for lines, _ in parts]
-    total = _size(rest) + sum(map(_size, shown))
-    for index in sorted(range(len(parts)), key=lambda i: (-_size(parts[i][0]), i)):
-        lines, text = parts[index]
+        yield from _lines(community.entity_ids, community.relationship_ids, graph)
+        return
+    replaced = _replaced(community, parts, graph, limit)
+    for index, part in enumerate(parts):
+        if index in replaced and part.summary is not None:
+            yield part.summary
+        else:
+            yield from part.all_lines(graph)
+    yield from _lines(*_rest(community, parts), graph, with_endpoints=False)
+
+
+def _replaced(community: Community, parts: Sequence[_Part], graph: GraphView, limit: int) -> set[int]:
+    """Which parts their summaries stand for. Those with more lines than fit at all are the largest."""
+    left = limit - sum(part.least(limit) for part in parts)
+    rest = _all_lines(*_rest(community, parts), graph, left, with_endpoints=False) if left >= 0 else None
+    if rest is None:  # then it does not fit with all of them replaced either
+        return set(range(len(parts)))
+    sizes = [limit + 1 if part.lines is None else _size(part.lines) for part in parts]
+    total, replaced = _size(rest) + sum(sizes), set[int]()
+    for index in sorted(range(len(parts)), key=lambda i: (-sizes[i], i)):
         if total <= limit:
             break
-        if text is not None:
-            shown[index] = [text]
-            total += _size([text]) - _size(lines)
-    return [line for lines in shown for line in lines] + rest
+        summary = parts[index].summary
+        if summary is not None:
+            replaced.add(index)
+            total += _size([summary]) - sizes[index]
+    return replaced
+
+
+def _rest(community: Community, parts: Iterable[_Part]) -> tuple[list[str], list[str]]:
+    """Entities and relationships of the community that are in none of its parts."""
+    entities = {entity_id for part in parts for entity_id in part.community.entity_ids}
+    links = {relationship_id for part in parts for relationship_id in part.community.relationship_ids}
+    return (
+        [entity_id for entity_id in community.entity_ids if entity_id not in entities],
+        [relationship_id for relationship_id in community.relationship_ids if relationship_id not in links],
+    )
+
+
+def _all_lines(
+    entity_ids: Sequence[str],
+    relationship_ids: Sequence[str],
+    graph: GraphView,
+    limit: int,
+    *,
+    with_endpoints: bool = True,
+) -> list[str] | None:
+    """The `_lines` of all of them; None where these take more than `limit` tokens, found by the first of them."""
+    if _MARK * (len(entity_ids) + len(relationship_ids)) > limit:
+        return None
+    lines: list[str] = []
+    for line in _lines(entity_ids, relationship_ids, graph, with_endpoints=with_endpoints):
+        limit -= _size([line])
+        if limit < 0:
+            return None
+        lines.append(line)
+    return lines
 
 
 def _lines(
     entity_ids: Iterable[str], relationship_ids: Iterable[str], graph: GraphView, *, with_endpoints: bool = True
-) -> list[str]:
+) -> Iterator[str]:
     """Relationships by combined degree, each after the entities that it links and that were not shown yet.
 
     A claim about a link stands with the first relationship of its two entities; where none is shown, with its subject.
@@ -157,29 +211,27 @@ def _lines(
     links.sort(key=lambda link: (-degree(link.source_id) - degree(link.target_id), -link.weight, link.id))
     linked = {frozenset((link.source_id, link.target_id)) for link in links}
     shown_triples: set[tuple[str, ...]] = set()
-    lines: list[str] = []
     shown: set[str] = set()
 
-    def show(entity_id: str) -> None:
+    def show(entity_id: str) -> Iterator[str]:
         if entity_id in shown or entity_id not in entities:
             return
         shown.add(entity_id)
         entity = entities[entity_id]
         kind = f" ({entity.type})" if entity.type else ""
         own = [claim.statement for claim in graph.claims_of.get(entity_id, ()) if claim.pair not in linked]
-        lines.append(_with_description(f"{entity.name}{kind}", [entity.description, *own], shown_triples))
+        yield _with_description(f"{entity.name}{kind}", [entity.description, *own], shown_triples)
 
     for link in links:
         if with_endpoints:
             for entity_id in sorted((link.source_id, link.target_id), key=lambda e: (-degree(e), e)):
-                show(entity_id)
+                yield from show(entity_id)
         source, target = graph.entities[link.source_id].name, graph.entities[link.target_id].name
         pair = frozenset((link.source_id, link.target_id))
         facts = [link.description, *(claim.statement for claim in graph.claims_between.get(pair, ()))]
-        lines.append(_with_description(f"{source} | {link.predicate} | {target}", facts, shown_triples))
+        yield _with_description(f"{source} | {link.predicate} | {target}", facts, shown_triples)
     for entity_id in sorted(entities, key=lambda e: (-degree(e), e)):
-        show(entity_id)
-    return lines
+        yield from show(entity_id)
 
 
 def _with_description(head: str, descriptions: Sequence[str], shown_triples: set[tuple[str, ...]]) -> str:
@@ -201,7 +253,7 @@ def _word_triples(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
-def _fitted(lines: Sequence[str], limit: int) -> list[str]:
+def _fitted(lines: Iterable[str], limit: int) -> list[str]:
     kept: list[str] = []
     left = limit
     for line in lines:
@@ -217,7 +269,7 @@ def _fitted(lines: Sequence[str], limit: int) -> list[str]:
 
 def _size(lines: Sequence[str]) -> int:
     """Tokens of the lines as a model sees them: each costs a mark and a line break beside its text."""
-    return sum(_tokens(line) + 2 for line in lines)
+    return sum(_tokens(line) + _MARK for line in lines)
 
 
 _tokens = lru_cache(maxsize=2**14)(count_tokens)

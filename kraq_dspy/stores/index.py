@@ -3,16 +3,19 @@
 manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
+sizes.json      how many records it has
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
 
 import dataclasses
+import json
 import logging
 import os
 import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.files import replaced
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
@@ -45,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
-LOCK = "lock"
+LOCK, SIZES = "lock", "sizes.json"
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -169,6 +173,8 @@ class Index(SharedByCopies):
         for name in self._unsealed():
             self._store(name).seal()
         passage_graph_file.complete_passage_graph(self)
+        with states.writing_to(self.home), replaced(self.home / SIZES) as draft:
+            draft.write_text(json.dumps({"counts": self.counts(), "partition": self.partition_sizes()}))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -188,6 +194,19 @@ class Index(SharedByCopies):
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether this is a complete state, in which nothing changes, and not a draft."""
+        return self._lease.file is not None
+
+    @cached_property
+    def _sizes(self) -> dict[str, dict[str, int]] | None:
+        """What a complete state holds, as its writer counted it: among a million chunks, counting takes seconds."""
+        if self._is_constant and (self.home / SIZES).is_file():  # states of earlier versions have none
+            sizes: dict[str, dict[str, int]] = json.loads((self.home / SIZES).read_text())
+            return sizes
+        return None
 
     @property
     def manifest(self) -> Manifest:
@@ -279,6 +298,8 @@ class Index(SharedByCopies):
 
     def counts(self) -> dict[str, int]:
         """Number of records by table name: "documents", "chunks", ..., "failures"."""
+        if self._sizes is not None:
+            return dict(self._sizes["counts"])
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
@@ -318,9 +339,19 @@ class Index(SharedByCopies):
             rows = connection.execute(f"SELECT {names}, count(*) FROM {table_of(kind).name} GROUP BY {names}")
             return {tuple(values): count for *values, count in rows}
 
+    def partition_sizes(self) -> dict[int, int]:
+        """How many communities `communities_at` finds at each level, broadest first."""
+        if self._sizes is not None:
+            return {int(level): size for level, size in self._sizes["partition"].items()}
+        of_each = self.tally(Community, "level", "is_leaf")
+        return {
+            level: sum(n for (its, is_leaf), n in of_each.items() if its == level or (its < level and is_leaf))
+            for level in sorted({level for level, _ in of_each})
+        }
+
     def deepest_level(self) -> int:
         """That of the narrowest communities; -1 where there are none."""
-        return max((level for (level,) in self.tally(Community, "level")), default=-1)
+        return max(self.partition_sizes(), default=-1)
 
     def graph(self) -> "networkx.MultiDiGraph":
         """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
@@ -355,7 +386,7 @@ class Index(SharedByCopies):
                         server.url,
                         self._collection(name),
                         self._manifest.encoder_dimension,
-                        state=int(self._manifest.state or 0) + (self._lease.file is None),
+                        state=int(self._manifest.state or 0) + (not self._is_constant),
                         api_key=os.environ.get(server.api_key_env),
                     )
             return self._stores[name]

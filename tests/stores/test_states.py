@@ -5,6 +5,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kraq_dspy.files import try_lock
+from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores import states
 from tests.stores.indexes import make
 
@@ -18,8 +20,8 @@ def old_states(root: Path, n: int) -> Path:
         shutil.copytree(current, root / "states" / str(number))
         if number % 3 == 0:
             (root / "states" / str(number - 1) / states.IN_USE).unlink()
-    manifest = states.manifests.read_fields(current)
-    states.manifests.write_fields(root, {**manifest, "state": str(n + 1)})
+    manifest = manifests.read_fields(current)
+    manifests.write_fields(root, {**manifest, "state": str(n + 1)})
     return root
 
 
@@ -40,7 +42,7 @@ def test_many_readers_that_leave_at_once_give_back_what_nobody_reads(tmp_path: P
 def test_a_state_that_is_read_stays(tmp_path: Path) -> None:
     root = old_states(tmp_path / "x.kraq", 4)
     held = (root / "states" / "3" / states.IN_USE).open("rb")
-    states.try_lock(held.fileno(), shared=True)
+    try_lock(held.fileno(), shared=True)
     states.give_back(root)
     assert sorted(path.name for path in (root / "states").iterdir()) == ["3", "5"]
     held.close()

@@ -34,17 +34,20 @@ def status(
         return
     from kraq_dspy.catalogue.sources import count_answers
     from kraq_dspy.corpus.redact import find_personal
-    from kraq_dspy.records import Community, Merge, Question
+    from kraq_dspy.records import Merge, Question
     from kraq_dspy.stores.index import Index
 
     with Index.open(index_dir) as index:
         manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
-        levels = _partition_sizes(index.tally(Community, "level", "is_leaf"))
+        levels = index.partition_sizes()
         scores = _scores(index, levels) if scored else {}
-        questions = Counter(question.level for question in index.questions(source="kraq"))
-        personal = {question.id: kinds for question in index.all(Question) if (kinds := find_personal(question.text))}
+        questions, personal = Counter[int](), {}
+        for question in index.all(Question):
+            questions[question.level] += question.source == "kraq" and question.duplicate_of is None
+            if kinds := find_personal(question.text):
+                personal[question.id] = kinds
     answers = count_answers(index_dir)
     change = _change(index_dir)
     if json:
@@ -98,16 +101,6 @@ def status(
             label=counted(len(personal), "question"),
         )
     show_failures(failures, command("status", index_dir, "--json"))
-
-
-def _partition_sizes(communities: Mapping[tuple[int, int], int]) -> dict[int, int]:
-    """By level, from the numbers of communities by level and by whether they are leaves, which stand for their
-    entities on all deeper levels too."""
-    levels = sorted({level for level, _ in communities})
-    return {
-        level: sum(count for (its, is_leaf), count in communities.items() if its == level or (its < level and is_leaf))
-        for level in levels
-    }
 
 
 def _scores(index: "Index", levels: Iterable[int]) -> dict[int, dict[str, float]]:
