@@ -105,10 +105,11 @@ class Workspace:
 
     @cached_property
     def communities(self) -> QuestionCommunities:
-        """Which communities a chunk belongs to, and their questions. Read once."""
-        return QuestionCommunities(
-            {community.id: community.chunk_ids for community in self.index.all(Community)}, self.index.all(Question)
-        )
+        """Which communities with a question a chunk belongs to. Read once."""
+        questions = list(self.index.all(Question))
+        ids = sorted({question.community_id for question in questions if question.community_id is not None})
+        chunk_ids = {community.id: community.chunk_ids for community in self.index.get(Community, ids)}
+        return QuestionCommunities(chunk_ids, questions)
 
     @cached_property
     def passage_graph(self) -> PassageGraph:

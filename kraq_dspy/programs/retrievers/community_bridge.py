@@ -6,12 +6,15 @@ representative question is to the user's, and their other passages take the rest
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import islice
+
+import numpy as np
 
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches, ranked
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit, Question
 from kraq_dspy.validation import require_counts, require_share
 
@@ -78,13 +81,17 @@ class CommunityBridgeRetriever(Retrieving):
         k, vector = request.k, request.embedded_by(self.embedder)
         ranking = replace(request, vector=vector).send_to(self.retrieve)
         first = ranking[: math.ceil(self.share * k)]
-        hits = [*first, *self._bridged(request, [hit.chunk.id for hit in first], vector)[: k - len(first)]]
+        bridged = self._bridged(request, [hit.chunk.id for hit in first], vector)
+        hits = [*first, *islice(bridged, k - len(first))]
         known = {hit.chunk.id for hit in hits}
         hits += [hit for hit in ranking if hit.chunk.id not in known][: k - len(hits)]
         return falling(hits)
 
-    def _bridged(self, request: RetrievalRequest, first: Sequence[str], vector: Vectors) -> list[Hit]:
-        """What the communities of the `first` chunks hold besides them, nearest to the question first."""
+    def _bridged(self, request: RetrievalRequest, first: Sequence[str], vector: Vectors) -> Iterator[Hit]:
+        """What the communities of the `first` chunks hold besides them, nearest to the question first.
+
+        A broad community may hold most of the corpus, so chunks are read as they are asked for.
+        """
         known = {*request.exclude, *first}
         question_of: dict[str, str] = {}  # question id by community, of those that hold anything new
         for community_id in dict.fromkeys(
@@ -94,14 +101,17 @@ class CommunityBridgeRetriever(Retrieving):
             if question_id is not None and any(c not in known for c in self.communities.chunk_ids(community_id)):
                 question_of[community_id] = question_id
         nearest = self._nearest(question_of, self.n_communities, vector)
-        new = {c for community_id in nearest for c in self.communities.chunk_ids(community_id)}.difference(known)
-        chunks = [chunk for chunk in self.chunks.chunks_by_id(sorted(new)) if matches(chunk, request.filters)]
-        if not chunks:
-            return []
-        cosines = self.chunk_vectors.vectors([chunk.id for chunk in chunks]) @ vector
-        by_id = {chunk.id: chunk for chunk in chunks}
-        scores = dict(zip(by_id, cosines.tolist(), strict=True))
-        return ranked(by_id, scores, request.question, len(chunks), "bridge")
+        new = sorted({c for community_id in nearest for c in self.communities.chunk_ids(community_id)} - known)
+        if not new:
+            return
+        cosines = self.chunk_vectors.vectors(new) @ vector
+        in_order = np.lexsort((np.arange(len(new)), -cosines)).tolist()
+        for start in range(0, len(in_order), request.k):
+            some = [new[place] for place in in_order[start : start + request.k]]
+            scores = cosines[in_order[start : start + request.k]].tolist()
+            for chunk, score in zip(self.chunks.chunks_by_id(some), scores, strict=True):
+                if matches(chunk, request.filters):
+                    yield Hit(chunk, score, request.question, "bridge")
 
     def _nearest(self, question_of: Mapping[str, str], n: int, vector: Vectors) -> list[str]:
         """The `n` communities whose questions are most similar to `vector`."""

@@ -2,9 +2,10 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from kraq_dspy.lms.engines.embedded.names import names_in
-from kraq_dspy.lms.engines.embedded.text import centralities, clipped, distinct, sentences
+from kraq_dspy.lms.engines.embedded.text import centralities, clipped, distinct, each_distinct, sentences
 
 LINK = re.compile(
     r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
@@ -17,10 +18,24 @@ TITLE_NAMES = 3  # the members linked most often inside the community
 
 
 def merged_description(name: str, descriptions: list[str]) -> str:
-    """Up to five sentences: one that defines the name first, then each that says something new."""
-    parts = distinct(sentence for text in descriptions for sentence in sentences(text))
-    defining = [part for part in parts if _defines(part, name)][:1]
-    return " ".join([*defining, *(part for part in parts if part not in defining)][:5])
+    """Up to five sentences: one that defines the name first, then each that says something new.
+
+    Thousands may be said of a well-known name: no more is read than may change these five.
+    """
+    in_lines = r"\s+".join(map(re.escape, name.split()))
+    may_define = re.compile(in_lines + STATES.pattern)
+    last = max((place for place, text in enumerate(descriptions) if may_define.search(text)), default=-1)
+    defining, others = list[str](), list[str]()
+
+    def said() -> Iterator[str]:
+        for place, text in enumerate(descriptions):
+            if len(others) >= 5 and (defining or place > last):
+                return
+            yield from sentences(text)
+
+    for part in each_distinct(said()):
+        (defining if not defining and _defines(part, name) else others).append(part)
+    return " ".join([*defining, *others][:5])
 
 
 def community_summary(elements: list[str]) -> dict[str, object]:

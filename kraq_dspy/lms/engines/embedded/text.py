@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
 from kraq_dspy.corpus.sentences import sentence_spans
@@ -86,7 +86,12 @@ def centralities(parts: Sequence[str]) -> list[float]:
     return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
 
 
-def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
+def distinct(texts: Iterable[str]) -> list[str]:
+    """All of `each_distinct`."""
+    return list(each_distinct(texts))
+
+
+def each_distinct(texts: Iterable[str], share: float = 0.8) -> Iterator[str]:
     """Those of which less than `share` of the content words was said by an earlier one.
 
     Thousands of sentences are said of a well-known name: a text is compared with those alone that have one of its
@@ -104,4 +109,4 @@ def distinct(texts: Iterable[str], share: float = 0.8) -> list[str]:
         kept[text] = own
         for word in own:
             saying[word].append(text)
-    return list(kept)
+        yield text

@@ -1,6 +1,7 @@
 """The embedded model does every step on small texts; every expected value can be read off the text."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 import dspy
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.embedded import summarize
 from kraq_dspy.lms.engines.embedded.answer import answer, nearest
 from kraq_dspy.lms.engines.embedded.extract import first_reading, read, second_reading
 from kraq_dspy.lms.engines.embedded.judge import agreement, probability, support
@@ -144,6 +146,30 @@ def test_same_or_not(first: str, second: str, same: bool) -> None:
 def test_merged_descriptions_say_each_thing_once_definition_first() -> None:
     text = merged_description("Anna", ["She won a prize in 1950.", "Anna is a nurse.", "She won a prize in 1950."])
     assert text == "Anna is a nurse. She won a prize in 1950."
+
+
+SAID = ["She won prize {n}.", "Ada Lovelace\nis a nurse of ward {n}.", "The Ada Lovelace was born in {n}.", "Ada {n}!",
+        "# Of Ada", "Ada Lovelace, who lived in {n}, was {n}. He said {n}."]  # fmt: skip
+
+
+@given(st.lists(st.builds(lambda text, n: text.format(n=n), st.sampled_from(SAID), st.integers(0, 9)), max_size=25))
+def test_of_much_that_is_said_no_more_is_read_than_changes_the_merged_description(descriptions: list[str]) -> None:
+    parts = distinct(sentence for text in descriptions for sentence in sentences(text))
+    defining = [p for p in parts if re.match(r"(The )?Ada Lovelace[^.]{0,60}\b(is|was|are|were)\b", p)][:1]
+    plain = " ".join([*defining, *(part for part in parts if part not in defining)][:5])
+    assert merged_description("Ada Lovelace", descriptions) == plain
+
+
+def test_sentences_behind_those_that_count_are_not_even_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def parted(text: str) -> list[str]:
+        seen.append(text)
+        return sentences(text)
+
+    monkeypatch.setattr(summarize, "sentences", parted)
+    merged_description("Ada", ["Ada is a nurse.", *(f"She knew {name}." for name in "ABCDEFGHIJ" * 100)])
+    assert len(seen) < 10
 
 
 def test_sentences_that_add_nothing_are_left_out() -> None:
