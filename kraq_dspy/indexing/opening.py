@@ -19,14 +19,10 @@ def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:
     """The index at `out`, new or to be brought up to date."""
     if not (out / "manifest.json").exists():
         return Index.create(out, settings, encoder_name=embedder.name, encoder_dimension=embedder.dimension)
-    index = Index.open(out, write=True)
-    try:
-        index.require_encoder(embedder)
-        _require_redaction(index, settings)
-    except IndexStateError:
-        index.close()
-        raise
-    return index
+    with Index.open(out, unfinished=True) as found:  # before it is copied to be changed
+        found.require_encoder(embedder)
+        _require_redaction(found, settings)
+    return Index.open(out, write=True)
 
 
 def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: Progress) -> StoredSteps:

@@ -168,9 +168,13 @@ def test_an_option_that_there_is_not_is_named(tmp_path: Path) -> None:
         build_index(DOCUMENTS, tmp_path / "i.kraq", **options)
 
 
-def test_another_encoder_is_refused_with_what_to_do(built: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
+def test_another_encoder_is_refused_with_what_to_do_before_the_index_is_copied(
+    built: Path, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    before = sorted(str(path) for path in built.rglob("*"))
     with pytest.raises(EncoderMismatchError, match="index the corpus again"):
         build_index(DOCUMENTS, built, settings=settings(), embedder=keyword_embedder("other"))
+    assert sorted(str(path) for path in built.rglob("*")) == before
 
 
 def test_a_corpus_without_text_is_an_error(tmp_path: Path, embedder: KeywordEmbedder) -> None:
