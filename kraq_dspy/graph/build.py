@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.graph.candidates import by_preference, majority
+from kraq_dspy.graph.garbage import collector_paused
 from kraq_dspy.graph.mentions import Mentions, Numbered, comparable, majorities, read_strings, write_strings
 from kraq_dspy.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
@@ -122,6 +123,7 @@ class ResolvedMentions:
             self._ids[key] = entity_id_of(self.keys[key])
         return self._ids[key]
 
+    @collector_paused()
     def graph(self) -> Graph:
         descriptions: dict[str, tuple[str, ...]] = {}
         return Graph(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.config import CommunitySettings
+from kraq_dspy.graph.garbage import collector_paused
 from kraq_dspy.records import Community, Entity, Relationship, content_id
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ def prepare() -> None:
     import igraph  # noqa: F401
 
 
+@collector_paused()
 def find_communities(
     entities: Sequence[Entity],
     relationships: Sequence[Relationship],

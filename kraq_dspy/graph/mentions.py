@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.graph.candidates import NameCount
+from kraq_dspy.graph.garbage import collector_paused
 from kraq_dspy.graph.names import introduced_acronyms
 from kraq_dspy.records import Extraction
 
@@ -60,6 +61,7 @@ class Mentions:
         self._logs = {name: array("i") for name in _LOGS}
 
     @classmethod
+    @collector_paused()
     def of(cls, extractions: Iterable[Extraction]) -> "Mentions":
         mentions = cls()
         for extraction in extractions:
