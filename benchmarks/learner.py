@@ -21,6 +21,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from kraq_dspy.eval.metrics.answers import token_f1
 from kraq_dspy.lms.engines.embedded import EmbeddedEngine
 from kraq_dspy.lms.engines.engine import Inner
+from kraq_dspy.lms.structured.forms import REQUEST
 
 OBEYED = ("only the answer", "nothing but", "name or the number", "no sentence")
 PROPOSALS = (
@@ -71,7 +72,9 @@ class Learner:
             return _response(request, prompt, self._proposed(prompt, outputs))
         answer = self._reader.complete(request)
         fields = dict(HEADER.findall(answer.message.text or ""))
-        turns = [(message.role, dict(HEADER.findall(message.text or ""))) for message in request.messages]
+        turns = [
+            (m.role, dict(HEADER.findall((m.text or "").partition(f"\n\n{REQUEST}")[0]))) for m in request.messages
+        ]
         demos = [values for role, values in turns if role == "assistant"]
         inputs = [values for role, values in turns if role == "user"]  # the last is what it is asked
         warm = bool(request.config.temperature) and chance % 2 == 0

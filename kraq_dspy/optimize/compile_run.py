@@ -8,10 +8,10 @@ from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.lms.defaults import lm_in_program
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.learned import keeping_models, take_over
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, find_optimizer
+from kraq_dspy.optimize.proposals import ProposingAdapter
 from kraq_dspy.optimize.quiet import quiet, same_chance
 from kraq_dspy.optimize.request import Method
 from kraq_dspy.optimize.rows import Split
@@ -67,7 +67,7 @@ class CompileRun:
         """What became of the student, and the scores before and after on the rows measured on."""
         asking = dspy.context(
             lm=self.lm,
-            adapter=KraqAdapter(),
+            adapter=ProposingAdapter(),
             num_threads=self.method.sizes.threads,
             disable_history=True,
             max_errors=NO_LIMIT,

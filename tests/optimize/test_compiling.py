@@ -190,6 +190,34 @@ def test_predictors_keep_their_own_models_whatever_the_optimizer_resets(
     assert all(kinds == {"verdict"} for kinds in verifier.kinds)
 
 
+class Mumbling(learner.Learner):
+    """Proposes what Qwen2.5-Coder-0.5B did, without any marker, or nothing."""
+
+    def __init__(self, proposal: str) -> None:
+        super().__init__()
+        self.proposal = proposal
+
+    def _proposed(self, prompt: str, outputs: dict[str, str]) -> str:
+        return self.proposal if "proposed_instruction" in outputs else super()._proposed(prompt, outputs)
+
+
+@pytest.mark.parametrize("proposal", ["Where did you go is your car not your bus", ""])
+@pytest.mark.parametrize("optimizer", ["mipro", "copro"])
+def test_a_proposal_that_cannot_be_read_is_tried_as_it_stands(
+    optimizer: str, proposal: str, answering: Callable[[int], list[Row]]
+) -> None:
+    teacher = Mumbling(proposal)
+    compiled = compile_program(
+        "answering",
+        answering(8),
+        method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
+        resources=Resources(models={"default": learner.learner_model(), "teacher": learner.learner_model(teacher)}),
+        force=True,
+    )
+    assert any("proposed_instruction" in kinds for kinds in teacher.kinds)
+    assert len(compiled.after) == len(compiled.before) == 4
+
+
 def test_simba_refuses_a_program_with_several_models(answering: Callable[[int], list[Row]]) -> None:
     target, drafter, _ = two_models()
     with pytest.raises(ConfigError, match="runs a program with one model"):

@@ -22,12 +22,12 @@ from tests.lms.conftest import Reply, ScriptedServer
 
 # cl100k tokens of system and user message around empty inputs.
 BUDGET = {
-    "AnswerQuestion": 115,
+    "AnswerQuestion": 120,
     "AskAboutPassages": 80,
     "ConfirmSameEntity": 130,
     "DraftAnswer": 165,
-    "ExtractElements": 325,
-    "FindMissedElements": 355,
+    "ExtractElements": 335,
+    "FindMissedElements": 365,
     "GenerateQuestion": 110,
     "MergeDescriptions": 110,
     "NameElements": 200,
