@@ -1,14 +1,15 @@
-"""Compares wordings of the reader's instruction: does a model answer what it can, and decline what it cannot?
+"""Compares wordings of the reader's prompt: does a model answer what it can, decline what it cannot, and is it read?
 
     python benchmarks/reader_wordings.py --data ../shared/data --lm transformers/FOLDER [--asked 20] [--only now before]
 
 Five passages by MiniLM for each question. "there": questions of popqa and of multihop_rag with a gold answer in their
 passages, in whose place a reply that declines is a loss; "none": questions of multihop_rag that nothing in the corpus
-answers. 95 % Wilson intervals.
+answers. "bare line" is the instruction of now under a last line that names no marker; "at once" are replies that the
+first call brought in a form that can be read. 95 % Wilson intervals.
 """
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -27,6 +28,7 @@ from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.lms.structured.forms import REQUEST, SECTIONS, Sections
 from kraq_dspy.ports import Embedder
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -40,7 +42,15 @@ WORDINGS = {
     "only": HEAD + 'Say "I do not know" only if none of them says anything about it.',
     "told": HEAD + "Take the answer from whichever passage tells it, be it in other words. "
     'If no passage tells it, say "I do not know".',
+    "bare line": AnswerQuestion.instructions,
 }
+
+
+class BareLine(Sections):
+    """As the prompt ended before it named the first marker."""
+
+    def request(self, outputs: Mapping[str, Any]) -> str:
+        return f"{REQUEST}."
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,15 @@ def with_answer(candidates: Iterable[ReaderQuestion]) -> Iterator[ReaderQuestion
     return (each for each in candidates if any(each.is_right(passage) for passage in each.passages))
 
 
-def replies(wording: str, of_kind: list[ReaderQuestion], lm: dspy.BaseLM, concurrency: int) -> list[str]:
+def replies(wording: str, of_kind: list[ReaderQuestion], lm: dspy.BaseLM, concurrency: int) -> list[tuple[str, int]]:
+    """Answers, and how many calls each took."""
     reader = dspy.Predict(AnswerQuestion.with_instructions(WORDINGS[wording]))
+    adapter = KraqAdapter(free=BareLine() if wording == "bare line" else SECTIONS)
 
-    def reply(each: ReaderQuestion) -> str:
-        with dspy.context(lm=lm, adapter=KraqAdapter()):
-            return str(reader(question=each.question, passages=each.passages).answer)
+    def reply(each: ReaderQuestion) -> tuple[str, int]:
+        with dspy.context(lm=lm, adapter=adapter), dspy.track_usage() as usage:
+            answer = str(reader(question=each.question, passages=each.passages).answer)
+        return answer, sum(map(len, usage.usage_data.values()))
 
     with ThreadPoolExecutor(concurrency) as pool:
         return list(pool.map(reply, of_kind))
@@ -100,14 +113,16 @@ def main() -> None:
     }
     questions_of = {kind: list(islice(each, options.asked)) for kind, each in kinds.items()}
     lm = make_lm(RoleSettings(model=options.lm, temperature=0.0, max_tokens=60))
-    print(f"{machine()}; {options.lm}\n\n| wording | asked | right | declined |\n|---|---|---|---|")
+    print(f"{machine()}; {options.lm}\n\n| wording | asked | right | declined | at once |\n|---|---|---|---|---|")
     for wording in options.only:
         for kind, of_kind in questions_of.items():
-            answers = replies(wording, of_kind, lm, options.concurrency)
+            each_reply = replies(wording, of_kind, lm, options.concurrency)
+            answers, calls = zip(*each_reply, strict=True)
             right = sum(each.is_right(answer) for each, answer in zip(of_kind, answers, strict=True))
             declined = sum("do not know" in answer.lower() for answer in answers)
             right_cell = "" if kind.endswith("none") else share(right, len(answers))
-            print(f"| {wording} | {kind} | {right_cell} | {share(declined, len(answers))} |", flush=True)
+            cells = [right_cell, share(declined, len(answers)), share(calls.count(1), len(calls))]
+            print(f"| {wording} | {kind} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

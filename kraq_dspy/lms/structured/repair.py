@@ -52,7 +52,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
 
     A reply that breaks off inside a list loses its later lists too; they count as empty when it has at least one item.
     """
-    reply = _REQUESTED.sub("", _without_thinking(reply))  # which an echo of the prompt holds
+    reply = _REQUESTED.sub(f"{REQUEST}.", _without_thinking(reply))  # an echo of the prompt begins no field
     sections = _sections(reply, fields)
     values: dict[str, Any] = {}
     trouble: list[str] = []
