@@ -25,7 +25,7 @@ from kraq_dspy.signatures import GenerateQuestion
 from tests.conftest import TinyModels
 
 FAST = TrainSettings(
-    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=4, evaluations=1, batch_size=4, accumulate=1
+    r=16, alpha=32, target_modules="all-linear", learning_rate=1e-2, epochs=6, evaluations=1, batch_size=4, accumulate=1
 )
 
 
@@ -168,7 +168,7 @@ def test_a_gguf_file_is_trained_and_its_adapter_answers_in_llama_cpp(
     for package in ("gguf", "peft", "accelerate", "xllamacpp"):
         pytest.importorskip(package)
     file = tiny_models.gguf(tiny_models.llama(tmp_path / "base", context=1024), tmp_path / "tiny.gguf")
-    short = [[{**message, "content": message["content"][-60:]} for message in chat] for chat in chats]
+    short = [[{**message, "content": message["content"][-110:]} for message in chat] for chat in chats]
     trained = train_adapter(short, f"gguf/{file}", tmp_path / "generator", dataclasses.replace(FAST, epochs=2))
     assert trained.served == f"gguf/{file}"
     assert trained.model == f"gguf/{file}#{tmp_path / 'generator'}@{trained.weights_hash[:8]}"
