@@ -1,9 +1,11 @@
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kraq_dspy.programs.retrievers import CommunityBridgeRetriever, DenseRetriever, QuestionCommunities
-from kraq_dspy.records import content_id
+from kraq_dspy.records import Chunk, content_id
 from tests.programs.conftest import Library
 
 
@@ -42,6 +44,23 @@ def test_passages_of_opened_communities_are_ranked_by_their_own_similarity(libra
     hits = retrieve("bridge and castle", 4)
     assert library.names(hits) == ["gate", "span", "elbe", "blank"]  # cosines 1, .707, .5, 0
     assert [hit.why for hit in hits] == ["dense", "bridge", "bridge", "bridge"]
+
+
+def test_of_a_broad_community_no_more_is_read_than_is_handed_over(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["span", "blank", "gate", "elbe", "song"]
+    retrieve = bridge(library, {"about bridges": names}, share=0.5)
+    read: list[str] = []
+    chunks_by_id = library.records.chunks_by_id
+
+    def counted(ids: Sequence[str]) -> list[Chunk]:
+        read.extend(ids)
+        return chunks_by_id(ids)
+
+    retrieve.chunks = SimpleNamespace(chunks_by_id=counted)
+    assert library.names(retrieve("bridge and castle", 2)) == ["gate", "span"]
+    assert len(read) == 2
 
 
 def test_hits_of_the_retriever_fill_up_where_communities_hold_too_little(library: Library) -> None:
