@@ -12,10 +12,10 @@ from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.indexing.change import resume_index
 from kraq_dspy.indexing.finishing import forget_finished
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.stores.index import LOCK, Index
+from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, stored_questions
 from kraq_dspy.stores.lock import holder
-from kraq_dspy.stores.states import has_draft
+from kraq_dspy.stores.states import LOCK, has_draft
 
 _SHOWN = 5
 

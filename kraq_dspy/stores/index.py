@@ -8,7 +8,6 @@ vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps t
 """
 
 import dataclasses
-import json
 import logging
 import os
 import sqlite3
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.files import replaced
 from kraq_dspy.graph.networkx_view import to_networkx
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
@@ -37,6 +35,7 @@ from kraq_dspy.stores.manifest import Manifest
 from kraq_dspy.stores.migrate import migrate
 from kraq_dspy.stores.open_database import open_database
 from kraq_dspy.stores.results import ResultStore
+from kraq_dspy.stores.sizes import Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.stores.states import Lease
 from kraq_dspy.stores.tables import TABLES, Record, table_of
 from kraq_dspy.stores.vectors import LocalVectorStore, QdrantVectorStore
@@ -49,7 +48,6 @@ logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Record)
 
-LOCK, SIZES = "lock", "sizes.json"
 _AT_ONCE = 500  # rows per read, ids per query
 
 
@@ -79,25 +77,8 @@ class Index(SharedByCopies):
         Raises IndexStateError when `path` holds an index or anything else already.
         """
         path = Path(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            present = set(os.listdir(path))
-        except OSError as error:
-            raise IndexStateError(
-                f"Cannot make the folder {str(path)!r}: {error.strerror}. Choose another place for the index."
-            ) from error
-        if manifests.MANIFEST in present:
-            raise IndexStateError(
-                f"{str(path)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
-                "or choose another place."
-            )
-        foreign = {name for name in present if not name.startswith((states.DRAFT, LOCK, f".{manifests.MANIFEST}"))}
-        if foreign:
-            raise IndexStateError(
-                f"{str(path)!r} is not empty and not an index (it holds {sorted(foreign)[0]!r}). "
-                "Choose a folder that does not exist yet, such as corpus.kraq."
-            )
-        lock = FileLock(path / LOCK)
+        states.require_free(path)
+        lock = FileLock(path / states.LOCK)
         lock.acquire()
         try:
             home = states.begin_empty(path)
@@ -122,7 +103,7 @@ class Index(SharedByCopies):
         is asked for and another process holds it.
         """
         path = Path(path)
-        lock = FileLock(path / LOCK)
+        lock = FileLock(path / states.LOCK)
         if manifests.read_fields(path)["schema_version"] < manifests.SCHEMA_VERSION:
             migrate(path)
         if write:
@@ -173,8 +154,7 @@ class Index(SharedByCopies):
         for name in self._unsealed():
             self._store(name).seal()
         passage_graph_file.complete_passage_graph(self)
-        with states.writing_to(self.home), replaced(self.home / SIZES) as draft:
-            draft.write_text(json.dumps({"counts": self.counts(), "partition": self.partition_sizes()}))
+        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes()))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
         self._database.close()
@@ -195,18 +175,9 @@ class Index(SharedByCopies):
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
 
-    @property
-    def _is_constant(self) -> bool:
-        """Whether this is a complete state, in which nothing changes, and not a draft."""
-        return self._lease.file is not None
-
     @cached_property
-    def _sizes(self) -> dict[str, dict[str, int]] | None:
-        """What a complete state holds, as its writer counted it: among a million chunks, counting takes seconds."""
-        if self._is_constant and (self.home / SIZES).is_file():  # states of earlier versions have none
-            sizes: dict[str, dict[str, int]] = json.loads((self.home / SIZES).read_text())
-            return sizes
-        return None
+    def _sizes(self) -> Sizes | None:
+        return read_sizes(self.home) if self._lease.is_constant else None
 
     @property
     def manifest(self) -> Manifest:
@@ -299,7 +270,7 @@ class Index(SharedByCopies):
     def counts(self) -> dict[str, int]:
         """Number of records by table name: "documents", "chunks", ..., "failures"."""
         if self._sizes is not None:
-            return dict(self._sizes["counts"])
+            return dict(self._sizes.counts)
         return {table.name: self.count(kind) for kind, table in TABLES.items()}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
@@ -342,12 +313,8 @@ class Index(SharedByCopies):
     def partition_sizes(self) -> dict[int, int]:
         """How many communities `communities_at` finds at each level, broadest first."""
         if self._sizes is not None:
-            return {int(level): size for level, size in self._sizes["partition"].items()}
-        of_each = self.tally(Community, "level", "is_leaf")
-        return {
-            level: sum(n for (its, is_leaf), n in of_each.items() if its == level or (its < level and is_leaf))
-            for level in sorted({level for level, _ in of_each})
-        }
+            return dict(self._sizes.partition)
+        return partition_sizes(self.tally(Community, "level", "is_leaf"))
 
     def deepest_level(self) -> int:
         """That of the narrowest communities; -1 where there are none."""
@@ -386,7 +353,7 @@ class Index(SharedByCopies):
                         server.url,
                         self._collection(name),
                         self._manifest.encoder_dimension,
-                        state=int(self._manifest.state or 0) + (not self._is_constant),
+                        state=int(self._manifest.state or 0) + (not self._lease.is_constant),
                         api_key=os.environ.get(server.api_key_env),
                     )
             return self._stores[name]
@@ -406,7 +373,7 @@ class Index(SharedByCopies):
 
     def _keep(self, made: Path) -> None:
         """Ids of these points depend on the texts, so they serve readers of this state whatever else they hold."""
-        lock = FileLock(self.path / LOCK)
+        lock = FileLock(self.path / states.LOCK)
         with suppress(IndexStateError):  # somebody writes, or the folder cannot be written: it is made again next time
             lock.acquire()
             try:

@@ -29,7 +29,7 @@ from kraq_dspy.stores import manifest as manifests
 
 logger = logging.getLogger(__name__)
 
-STATES, DRAFT, IN_USE = "states", "draft", "in-use"
+STATES, DRAFT, IN_USE, LOCK = "states", "draft", "in-use", "lock"
 DATABASE, VECTORS = "index.db", "vectors"
 _MARK = "made-as"
 _ATTEMPTS, _PAUSE_S = 100, 0.01  # to open a state while it is replaced again and again
@@ -42,6 +42,11 @@ class Lease:
     home: Path
     fields: dict[str, Any]
     file: IO[bytes] | None  # None on a draft
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a complete state, in which nothing changes, and not a draft."""
+        return self.file is not None
 
     def release(self) -> None:
         if self.file is not None:
@@ -61,6 +66,31 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
             return Lease(root / STATES / fields["state"], fields, file)
         time.sleep(_PAUSE_S)  # it has been replaced since the manifest was read
     return _hold_newest(root)
+
+
+def require_free(root: Path) -> None:
+    """The folder for a new index, made where it is not there. What a writer of the first draft left is no hindrance.
+
+    Raises IndexStateError when it holds an index or anything else already.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        present = set(os.listdir(root))
+    except OSError as error:
+        raise IndexStateError(
+            f"Cannot make the folder {str(root)!r}: {error.strerror}. Choose another place for the index."
+        ) from error
+    if manifests.MANIFEST in present:
+        raise IndexStateError(
+            f"{str(root)!r} is an index already. Open it to go on with it, delete the folder to start afresh, "
+            "or choose another place."
+        )
+    foreign = {name for name in present if not name.startswith((DRAFT, LOCK, f".{manifests.MANIFEST}"))}
+    if foreign:
+        raise IndexStateError(
+            f"{str(root)!r} is not empty and not an index (it holds {sorted(foreign)[0]!r}). "
+            "Choose a folder that does not exist yet, such as corpus.kraq."
+        )
 
 
 def begin_empty(root: Path) -> Path:

@@ -223,8 +223,8 @@ def test_what_is_shown_is_found_without_writing_out_the_rest(data: st.DataObject
         if (members := [name for name in names if part_of[name] == id])
     }
     whole = community("whole", 0, names, [each.id for each in links], tuple(parts))
-    told = {id: Summary(id, id, "word " * data.draw(st.integers(0, 30)), (), "m") for id in parts}
-    summaries = {id: summary for id, summary in told.items() if data.draw(st.booleans())}
+    possible = {id: Summary(id, id, "word " * data.draw(st.integers(0, 30)), (), "m") for id in parts}
+    summaries = {id: summary for id, summary in possible.items() if data.draw(st.booleans())}
     limit = data.draw(st.integers(1, 150))
 
     shown = community_elements(whole, graph, limit, summaries.get, parts.get)

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dspy.lm15 import Request, Response, RouterConfig, Timeouts, TransportError
+from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
 from kraq_dspy.concurrency import called_once
 from kraq_dspy.config import RoleSettings
@@ -41,10 +41,12 @@ logger = logging.getLogger(__name__)
 SLOTS = 4
 CONTEXT = 8192
 _PROVIDER = "llama-cpp"
-_ENDED = "server closed connection before sending response"
 _DAY_S = 86_400.0  # a slow machine is no dead server: what is cancelled ends at once, the rest is waited for
 _CHAT = ProviderDefinition.chat(
-    AccessPolicy(provider=_PROVIDER, auth_modes=("bearer",), base_url="http://127.0.0.1/v1"),
+    # No connection is kept: the server ends it at some time, and a request at that moment finds the server gone.
+    AccessPolicy(
+        provider=_PROVIDER, auth_modes=("bearer",), base_url="http://127.0.0.1/v1", headers=(("Connection", "close"),)
+    ),
     compat=OpenAIChatCompat(instruction_role="system", max_tokens_field="max_tokens", stream_usage="include"),
 )
 
@@ -207,26 +209,11 @@ class LlamaEngine:
 
     def complete(self, request: Request) -> Response:
         with self.model.visit(self.adapter) as (clients, choice):
-            local = _local(request, choice)
-            try:
-                response = clients.sync.complete(local)
-            except TransportError as error:
-                _require_ended(error)
-                response = clients.sync.complete(local)
-            return _named(response, request)
+            return _named(clients.sync.complete(_local(request, choice)), request)
 
     def stream(self, request: Request) -> Iterator[Any]:
         with self.model.visit(self.adapter) as (clients, choice):
-            local, begun = _local(request, choice), False
-            try:
-                for event in clients.sync.stream(local):
-                    begun = True
-                    yield event
-            except TransportError as error:
-                if begun:
-                    raise
-                _require_ended(error)
-                yield from clients.sync.stream(local)
+            yield from clients.sync.stream(_local(request, choice))
 
     def close(self) -> None:
         self.model.close()
@@ -237,27 +224,12 @@ class AsyncLlamaEngine(LlamaEngine):
 
     async def complete(self, request: Request) -> Response:  # type: ignore[override]
         async with self.model.visit_async(self.adapter) as (clients, choice):
-            local = _local(request, choice)
-            try:
-                response = await clients.asynchronous.complete(local)
-            except TransportError as error:
-                _require_ended(error)
-                response = await clients.asynchronous.complete(local)
-            return _named(response, request)
+            return _named(await clients.asynchronous.complete(_local(request, choice)), request)
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
         async with self.model.visit_async(self.adapter) as (clients, choice):
-            local, begun = _local(request, choice), False
-            try:
-                async for event in clients.asynchronous.stream(local):
-                    begun = True
-                    yield event
-            except TransportError as error:
-                if begun:
-                    raise
-                _require_ended(error)
-                async for event in clients.asynchronous.stream(local):
-                    yield event
+            async for event in clients.asynchronous.stream(_local(request, choice)):
+                yield event
 
 
 def llama_engines(settings: RoleSettings) -> tuple[LlamaEngine, AsyncLlamaEngine]:
@@ -278,12 +250,6 @@ def _local(request: Request, choice: dict[str, Any]) -> Request:
     if choice:
         config = dataclasses.replace(config, extensions={**(config.extensions or {}), **choice})
     return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
-
-
-def _require_ended(error: TransportError) -> None:
-    """Raises the error unless the server ended a kept connection, as after a stream, when it was used again."""
-    if _ENDED not in str(error):
-        raise error
 
 
 def _named(response: Response, request: Request) -> Response:

@@ -1,11 +1,14 @@
 """Defines the forms a reply can be asked for in: a section a field under DSPy's markers, or one JSON object."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kraq_dspy.lms.structured.schemas import kind, requirement, shape
 
 REQUEST = "Respond with the corresponding output fields"
+_FIRST = ", beginning with [[ ## {} ## ]]"
+_REQUESTED = re.compile(re.escape(REQUEST + _FIRST).replace(r"\{\}", r"\w+"))
 
 
 class Form(Protocol):
@@ -38,7 +41,7 @@ class Sections:
     def request(self, outputs: Mapping[str, Any]) -> str:
         """With the first marker: without it Qwen2.5-Coder-0.5B wrote that field's name and no more to every second
         question, and had to be asked again (docs/results/real-models.md)."""
-        return f"{REQUEST}, beginning with [[ ## {next(iter(outputs))} ## ]]."
+        return f"{REQUEST}{_FIRST.format(next(iter(outputs)))}."
 
 
 class JsonObject:
@@ -56,6 +59,11 @@ class JsonObject:
 
 
 SECTIONS, JSON_OBJECT = Sections(), JsonObject()
+
+
+def without_marker(reply: str) -> str:
+    """The reply, in which an echo of the prompt's last sentence begins no field."""
+    return _REQUESTED.sub(REQUEST, reply)
 
 
 def is_typed(outputs: Mapping[str, Any]) -> bool:

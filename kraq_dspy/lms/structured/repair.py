@@ -20,7 +20,7 @@ import json_repair
 from pydantic import ValidationError
 
 from kraq_dspy.dspy_internals import parse_value
-from kraq_dspy.lms.structured.forms import REQUEST
+from kraq_dspy.lms.structured.forms import without_marker
 from kraq_dspy.lms.structured.schemas import choices, record_fields
 from kraq_dspy.lms.structured.torn_json import end_of_value, without_torn_end, without_torn_text
 from kraq_dspy.lms.structured.unmarked import unmarked
@@ -44,15 +44,12 @@ class UnreadableError(ValueError):
     """A value that no repair makes fit its type."""
 
 
-_REQUESTED = re.compile(re.escape(REQUEST) + r", beginning with \[\[ ## \w+ ## \]\]\.")
-
-
 def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Values of those `fields` (annotations by name) that can be read, and what was wrong with the others.
 
     A reply that breaks off inside a list loses its later lists too; they count as empty when it has at least one item.
     """
-    reply = _REQUESTED.sub(f"{REQUEST}.", _without_thinking(reply))  # an echo of the prompt begins no field
+    reply = without_marker(_without_thinking(reply))
     sections = _sections(reply, fields)
     values: dict[str, Any] = {}
     trouble: list[str] = []
