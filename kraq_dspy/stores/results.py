@@ -12,7 +12,7 @@ from typing import Any
 
 from kraq_dspy.records import Failure, Usage, content_id
 from kraq_dspy.stores import codec
-from kraq_dspy.stores.codec import restored, storable
+from kraq_dspy.stores.codec import compressed, restored, storable
 from kraq_dspy.stores.database import Database
 
 SCHEMA = """
@@ -134,7 +134,7 @@ class ResultStore:
         """
         if output is None:
             raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
-        text = storable(codec.dumps(output))
+        text = compressed(codec.dumps(output))
         key = (stage, storable(item_id))
         with self._database.writing() as connection:
             sums = connection.execute(f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?", key).fetchone()

@@ -1,7 +1,8 @@
 """Says which table of `index.db` holds which record, and by which columns records can be asked for.
 
 `seq` numbers the records of a table in their order: that in which they were first added, or into which they were put
-(`change`, for which `replace` leaves gaps). `data` is the whole record as JSON.
+(`change`, for which `replace` leaves gaps). `data` is the whole record as JSON, compressed where it is large and no
+query looks into it.
 """
 
 import json
@@ -26,7 +27,7 @@ from kraq_dspy.records import (
     Summary,
 )
 from kraq_dspy.stores import results
-from kraq_dspy.stores.codec import dumps, restored, storable
+from kraq_dspy.stores.codec import compressed, dumps, restored, storable
 
 Record = (
     Document | Chunk | Extraction | Entity | Relationship | Claim | Merge | Community | Summary | Question | Failure
@@ -43,6 +44,7 @@ class Table:
     name: str
     key: str = "id"
     columns: tuple[str, ...] = ()
+    is_compressed: bool = False
 
     def id_of(self, record: Any) -> str:
         if isinstance(record, Failure):
@@ -51,7 +53,8 @@ class Table:
 
     def row(self, record: Any) -> tuple[Any, ...]:
         values = (getattr(record, column) for column in self.columns)
-        return (storable(self.id_of(record)), *map(column_value, values), storable(dumps(record)))
+        data = (compressed if self.is_compressed else storable)(dumps(record))
+        return (storable(self.id_of(record)), *map(column_value, values), data)
 
     def upsert(self, *, with_seq: bool = False) -> str:
         """An SQL statement for `row`, behind its place `with_seq`. A record that is replaced keeps its place; an
@@ -68,7 +71,7 @@ class Table:
 TABLES: dict[type, Table] = {
     Document: Table("documents"),
     Chunk: Table("chunks", columns=("document_id",)),
-    Extraction: Table("extractions", key="chunk_id"),
+    Extraction: Table("extractions", key="chunk_id", is_compressed=True),
     Entity: Table("entities"),
     Relationship: Table("relationships", columns=("source_id", "target_id")),
     Claim: Table("claims", columns=("entity_id", "chunk_id")),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kraq_dspy.records import Chunk, Community, ExtractedEntity, Extraction
-from kraq_dspy.stores.codec import dumps, loads, restored, storable
+from kraq_dspy.stores.codec import compressed, dumps, loads, restored, storable
 from kraq_dspy.stores.tables import TABLES
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))  # lone surrogates and NUL among them
@@ -56,6 +56,12 @@ def test_every_record_comes_back_from_sqlite_as_it_was(kind: type, data: st.Data
 def test_different_strings_are_stored_as_different_values(one: str, other: str) -> None:
     assert (storable(one) == storable(other)) == (one == other)
     assert restored(storable(one)) == one
+
+
+@given(ANY_TEXT)
+def test_compressed_text_is_restored_and_taken_for_no_other(text: str) -> None:
+    assert restored(compressed(text)) == text
+    assert compressed(text) != storable(text)
 
 
 def test_ordinary_text_is_stored_as_text_and_only_lone_surrogates_as_bytes() -> None:

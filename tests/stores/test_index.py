@@ -12,7 +12,19 @@ import pytest
 
 from kraq_dspy.config import ChunkSettings, Settings
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
-from kraq_dspy.records import Chunk, Community, Document, Entity, Failure, Question, Relationship, Summary, content_id
+from kraq_dspy.records import (
+    Chunk,
+    Community,
+    Document,
+    Entity,
+    ExtractedEntity,
+    Extraction,
+    Failure,
+    Question,
+    Relationship,
+    Summary,
+    content_id,
+)
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.states import current_home
 from tests.stores.indexes import chunk, community, make, question
@@ -43,6 +55,19 @@ def test_a_record_that_is_added_again_is_replaced_in_its_place(index: Index) -> 
     index.add([chunk("a", text="new")])
 
     assert [one.text for one in index.all(Chunk)] == ["new", "text"]
+
+
+def test_what_a_model_said_of_a_chunk_takes_a_fraction_of_its_text_both_times_that_it_is_kept(tmp_path: Path) -> None:
+    said = tuple(ExtractedEntity(f"Ada {n}", "person", "Ada wrote the first notes on it.") for n in range(10_000))
+    with make(tmp_path / "x.kraq") as index:
+        index.add([Extraction("c1", said)])
+        index.results.save("extract", "c1", "f", {"entities": said}, model="m")
+        index.update_manifest(complete=True)
+    with Index.open(tmp_path / "x.kraq") as index:
+        assert index.get(Extraction, ["c1"]) == [Extraction("c1", said)]
+        assert len(index.results.find("extract", "c1", "f")["entities"]) == len(said)
+    written = len(json.dumps([dataclasses.asdict(one) for one in said]))
+    assert (current_home(tmp_path / "x.kraq") / "index.db").stat().st_size < 0.6 * written
 
 
 def test_a_record_that_is_as_it_was_is_not_written_again(index: Index) -> None:
