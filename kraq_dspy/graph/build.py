@@ -11,6 +11,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import BinaryIO
 
 import numpy as np
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.graph.candidates import by_preference, majority
 from kraq_dspy.graph.garbage import collector_paused
-from kraq_dspy.graph.mentions import Mentions, Numbered, comparable, majorities, read_strings, write_strings
+from kraq_dspy.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings
 from kraq_dspy.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,11 @@ class ResolvedMentions:
             object_of[text] = keys.get(resolution.key_of(texts[text]), -1)
         return cls(mentions, list(keys), key_of, object_of[claims[:, 1]], resolution.merges)
 
+    @cached_property
+    def number_of(self) -> Mapping[str, int]:
+        """Those of the keys."""
+        return {key: number for number, key in enumerate(self.keys)}
+
     def id_of(self, key: int) -> str:
         """The id of an entity by the number of its key."""
         if key not in self._ids:
@@ -134,12 +141,15 @@ class ResolvedMentions:
             descriptions=descriptions,
         )
 
-    def links(self) -> Ints:
+    def links(self, ends: tuple[Bools, Bools] | None = None) -> Rows:
         """Rows of source, target, predicate as it is compared, predicate, description or -1, and chunk, by the numbers
-        of keys. A link of a thing with itself says nothing about two."""
+        of keys. A link of a thing with itself says nothing about two. With `ends`, those alone whose source is true in
+        the first, and whose target in the second."""
         links = self.mentions.rows("links")
-        links[:, :2] = self.key_of[links[:, :2]]
-        between_two: Ints = links[links[:, 0] != links[:, 1]]
+        source, target = self.key_of[links[:, 0]], self.key_of[links[:, 1]]
+        chosen = source != target if ends is None else (source != target) & ends[0][source] & ends[1][target]
+        between_two: Rows = links[chosen]
+        between_two[:, 0], between_two[:, 1] = source[chosen], target[chosen]
         return between_two
 
     def entities(self, keys: Ints, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
@@ -147,14 +157,16 @@ class ResolvedMentions:
         `descriptions`."""
         mentions, place = self.mentions, np.full(len(self.keys), -1, dtype=np.int64)
         place[keys] = np.arange(len(keys))
+        place_of_name = place[self.key_of]
 
         def rows_of(log: str) -> Ints:
             rows = mentions.rows(log)
-            rows[:, 0] = place[self.key_of[rows[:, 0]]]
-            return rows[rows[:, 0] >= 0]
+            own = rows[place_of_name[rows[:, 0]] >= 0].astype(np.int64)
+            own[:, 0] = place_of_name[own[:, 0]]
+            return own
 
         counts = np.bincount(mentions.rows("mentioned")[:, 0], minlength=len(self.key_of)).tolist()
-        names, place_of_name = list(mentions.spellings), place[self.key_of]
+        names = list(mentions.spellings)
         spellings: list[dict[str, int]] = [{} for _ in keys]
         for name in np.flatnonzero(place_of_name >= 0).tolist():
             spellings[place_of_name[name]][names[name]] = counts[name]
@@ -167,6 +179,7 @@ class ResolvedMentions:
         statements = _split(described[:, 0], described, len(keys))
         unlisted = set(range(len(keys))) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
         links = self.links()
+        links = links[(place[links[:, 0]] >= 0) | (place[links[:, 1]] >= 0)]
         stand_ins = self._first_statements(keys[sorted(unlisted)], links)
         ends = np.concatenate([links[:, :2], links[:, 1::-1]])
         ends = ends[place[ends[:, 0]] >= 0]
@@ -192,7 +205,7 @@ class ResolvedMentions:
             )
         return sorted(entities, key=lambda entity: entity.id)
 
-    def relationships(self, links: Ints, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
+    def relationships(self, links: Rows, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
         """One for each source, target and predicate of rows of `links`, by id."""
         links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
         new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
@@ -246,7 +259,7 @@ class ResolvedMentions:
                 known.add(claim)
                 yield key, other, statement, number
 
-    def _first_statements(self, keys: Ints, links: Ints) -> dict[int, str]:
+    def _first_statements(self, keys: Ints, links: Rows) -> dict[int, str]:
         """For those of the `keys` that a relationship or a claim is about, what the first one says."""
         first: dict[int, tuple[int, str]] = {}
 

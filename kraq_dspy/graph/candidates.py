@@ -71,8 +71,21 @@ class MergeCandidate:
     certain: bool
 
 
+@dataclass(frozen=True, slots=True)
+class NameGroup:
+    """The spellings of one key."""
+
+    counts: dict[str, int]
+    type: str
+    name: str  # the preferred spelling
+
+
+Names = Iterable[NameCount] | Mapping[str, NameGroup]
+"""Names as they were counted, or as `grouped` has put them together."""
+
+
 def propose_merges(
-    names: Iterable[NameCount],
+    names: Names,
     settings: ResolveSettings,
     embedder: Embedder | None = None,
     introduced: Collection[tuple[str, str]] = (),
@@ -116,27 +129,26 @@ def by_preference(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda name: (-counts[name], -len(name), name)))
 
 
-@dataclass(frozen=True)
-class NameGroup:
-    """The spellings of one key."""
-
-    counts: dict[str, int]
-    type: str
-    name: str  # the preferred spelling
-
-
-def grouped(names: Iterable[NameCount]) -> dict[str, NameGroup]:
-    spellings: dict[str, list[NameCount]] = defaultdict(list)
+def grouped(names: Names) -> Mapping[str, NameGroup]:
+    """By key, without blank names."""
+    if isinstance(names, Mapping):
+        return names
+    first: dict[str, NameCount] = {}
+    others: dict[str, list[NameCount]] = defaultdict(list)
     for each in names:
         if each.name.strip():
-            spellings[normalise_name(each.name)].append(each)
-    return {key: _group(some) for key, some in spellings.items()}
+            key = normalise_name(each.name)
+            if key in first:
+                others[key].append(each)
+            else:
+                first[key] = each
+    return {
+        key: _group([one, *others[key]]) if key in others else NameGroup({one.name: one.count}, one.type, one.name)
+        for key, one in first.items()
+    }
 
 
 def _group(spellings: Sequence[NameCount]) -> NameGroup:
-    if len(spellings) == 1:  # as of most names
-        [only] = spellings
-        return NameGroup({only.name: only.count}, only.type, only.name)
     counts: Counter[str] = Counter()
     types: Counter[str] = Counter()
     for each in spellings:
@@ -155,12 +167,14 @@ def _candidate(
 
 def _certain(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[MergeCandidate]:
     """Keys with one skeleton, compared in that form: 1.0. Equality cannot chain two different things together."""
+    first: dict[str, str] = {}
     alike: dict[str, list[str]] = defaultdict(list)
     for key in keys:
-        for text in skeletons(groups[key].name):
-            alike[text].append(key)
-    for same in alike.values():
-        for a, b in itertools.pairwise(same):
+        for text in skeletons(groups[key].name, key):
+            if first.setdefault(text, key) != key:
+                alike[text].append(key)
+    for text, others in alike.items():
+        for a, b in itertools.pairwise([first[text], *others]):
             yield _candidate(groups, a, b, "lexical", 1.0, certain=True)
 
 

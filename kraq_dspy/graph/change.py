@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kraq_dspy.graph.build import Ints, ResolvedMentions, relationship_id_of
+from kraq_dspy.graph.build import Bools, Ints, ResolvedMentions, relationship_id_of
+from kraq_dspy.graph.mentions import Rows
 from kraq_dspy.graph.resolve import entity_id_of
 from kraq_dspy.records import Claim, Entity, Relationship
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,15 @@ def graph_change(before: ResolvedMentions, after: ResolvedMentions) -> GraphChan
     pairs = {group for side in (old, new) for group in side.changed_groups()}
     touched = old.touched_keys() | new.touched_keys() | {end for group in pairs for end in group[:2]}
     claims, subjects = _changed_claims(old, new)
-    keys = [new.number_of[key] for key in touched | subjects if key in new.number_of]
+    number_of = after.number_of
+    keys = [number_of[key] for key in touched | subjects if key in number_of]
     descriptions: dict[str, tuple[str, ...]] = {}
     relationships = after.relationships(new.links_in(pairs), descriptions)
     entities = after.entities(np.array(sorted(keys), dtype=np.int64), descriptions)
     ids = {relationship_id_of(entity_id_of(source), entity_id_of(target), text) for source, target, text in pairs}
     return GraphChange(
         entities=tuple(entities),
-        gone_entities=frozenset(entity_id_of(key) for key in touched if key not in new.number_of),
+        gone_entities=frozenset(entity_id_of(key) for key in touched if key not in number_of),
         relationships=tuple(relationships),
         gone_relationships=frozenset(ids.difference(link.id for link in relationships)),
         claims=claims,
@@ -69,23 +68,16 @@ class _Side:
 
     def __init__(self, own: ResolvedMentions, other: ResolvedMentions) -> None:
         self.own = own
-        self.number_of = {key: number for number, key in enumerate(own.keys)}
         known = set(other.mentions.chunk_ids)
         self.changed_chunk: Bools = np.array([id not in known for id in own.mentions.chunk_ids] or [False])
-        meaning = {
-            name: other.keys[key] for name, key in zip(other.mentions.spellings, other.key_of.tolist(), strict=True)
-        }
-        own_meaning = (
-            (name, own.keys[key]) for name, key in zip(own.mentions.spellings, own.key_of.tolist(), strict=True)
-        )
-        self.moved_name: Bools = np.array([meaning.get(name, key) != key for name, key in own_meaning] or [False])
+        same_key = _numbers(own.keys, other.number_of)
+        same_name = _numbers(own.mentions.spellings, other.mentions.spellings)
+        moved = (same_name >= 0) & (np.append(other.key_of, -1)[same_name] != same_key[own.key_of])
+        self.moved_name: Bools = moved if len(moved) else np.array([False])
         rows = own.mentions.rows("links")
         self.changed_links: Bools = (
             self.changed_chunk[rows[:, 5]] | self.moved_name[rows[:, 0]] | self.moved_name[rows[:, 1]]
         )
-        self._ends = own.key_of[rows[:, :2]] if len(rows) else rows[:, :2]
-        self._compared = rows[:, 2]
-        self._texts = list(own.mentions.texts)
 
     def touched_keys(self) -> set[str]:
         """Of entities that are mentioned in chunks that the other side has not, or have names that meant another."""
@@ -96,21 +88,23 @@ class _Side:
     def changed_groups(self) -> set[tuple[str, str, str]]:
         """The keys of both ends, and the predicate as it is compared, of relationships with a link that the other side
         has not, or has between others."""
-        keys, texts = self.own.keys, self._texts
-        rows = np.column_stack([self._ends[self.changed_links], self._compared[self.changed_links]])
+        keys, texts = self.own.keys, list(self.own.mentions.texts)
+        rows = self.own.mentions.rows("links")[self.changed_links, :3].astype(np.int64)
+        rows[:, :2] = self.own.key_of[rows[:, :2]]
         return {(keys[a], keys[b], texts[text]) for a, b, text in np.unique(rows, axis=0).tolist() if a != b}
 
-    def links_in(self, groups: Iterable[tuple[str, str, str]]) -> Ints:
+    def links_in(self, groups: Iterable[tuple[str, str, str]]) -> Rows:
         """All rows of these relationships, as `ResolvedMentions.links` has them."""
-        texts = self.own.mentions.texts
+        texts, number_of = self.own.mentions.texts, self.own.number_of
         numbers = {
-            (self.number_of[a], self.number_of[b], texts[text])
+            (number_of[a], number_of[b], texts[text])
             for a, b, text in groups
-            if a in self.number_of and b in self.number_of and text in texts
+            if a in number_of and b in number_of and text in texts
         }
-        links = self.own.links()
-        ends = [np.array(sorted({group[end] for group in numbers}), dtype=np.int64) for end in (0, 1)]
-        near = links[np.isin(links[:, 0], ends[0]) & np.isin(links[:, 1], ends[1])]
+        is_source, is_target = (np.zeros(len(self.own.keys), bool) for _ in range(2))
+        for source, target, _ in numbers:
+            is_source[source] = is_target[target] = True
+        near = self.own.links((is_source, is_target))
         return near[[tuple(row) in numbers for row in near[:, :3].tolist()]] if len(near) else near
 
 
@@ -118,7 +112,7 @@ def _changed_claims(old: _Side, new: _Side) -> tuple[dict[str, tuple[Claim, ...]
     """By chunk, in reading order, and the keys of whom they are about."""
     before, after = old.own, new.own
     rows, former = after.mentions.rows("claims"), before.mentions.rows("claims")
-    place = np.array([new.number_of.get(key, -2) for key in before.keys] + [-1], dtype=np.int64)
+    place = np.append(_numbers(before.keys, after.number_of, -2), -1)
     kept, former_kept = ~new.changed_chunk[rows[:, 3]], ~old.changed_chunk[former[:, 3]]
     subjects, former_subjects = after.key_of[rows[kept, 0]], place[before.key_of[former[former_kept, 0]]]
     objects, former_objects = after.objects[kept], place[before.objects[former_kept]]
@@ -132,3 +126,7 @@ def _changed_claims(old: _Side, new: _Side) -> tuple[dict[str, tuple[Claim, ...]
         claims[claim.chunk_id].append(claim)
     about = {after.keys[key] for key in np.unique(after.key_of[rows[chosen, 0]]).tolist()}
     return {id: tuple(of_chunk) for id, of_chunk in claims.items()}, about
+
+
+def _numbers(strings: Iterable[str], number_of: Mapping[str, int], unknown: int = -1) -> Ints:
+    return np.array([number_of.get(text, unknown) for text in strings], dtype=np.int64)

@@ -17,6 +17,7 @@ from kraq_dspy.graph.names import introduced_acronyms
 from kraq_dspy.records import Extraction
 
 Ints = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 
 class Numbered(dict[str, int]):
@@ -59,6 +60,7 @@ class Mentions:
         self.spellings = Numbered()
         self.texts = Numbered()
         self._logs = {name: array("i") for name in _LOGS}
+        self._complete: dict[str, Rows] = {}  # of mentions that were read or changed: nothing is added to them
 
     @classmethod
     @collector_paused()
@@ -94,9 +96,12 @@ class Mentions:
                 other = texts[claim.object] if claim.object.strip() else -1
                 self._log("claims", subject, other, texts[" ".join(claim.statement.split())], number)
 
-    def rows(self, log: str) -> Ints:
-        """A copy of the rows of "mentioned", "types", "described", "links" or "claims"."""
-        return np.array(self._logs[log], dtype=np.int64).reshape(-1, _LOGS[log].width)
+    def rows(self, log: str) -> Rows:
+        """Those of "mentioned", "types", "described", "links" or "claims", which are not to be changed; as long as they
+        are held, nothing may be added."""
+        if log in self._complete:
+            return self._complete[log]
+        return np.frombuffer(self._logs[log], dtype=np.int32).reshape(-1, _LOGS[log].width)
 
     def names(self) -> list[NameCount]:
         """The distinct spellings, sorted, with their counts; blank ones left out."""
@@ -124,13 +129,14 @@ class Mentions:
         """
         new = Mentions.of(added)
         names, texts = Numbered(self.spellings), Numbered(self.texts)
-        new_names = np.array([names[name] for name in new.spellings] + [-1], dtype=np.int64)
-        new_texts = np.array([texts[text] for text in new.texts] + [-1], dtype=np.int64)
+        new_names = np.array([names[name] for name in new.spellings] + [-1], dtype=np.int32)
+        new_texts = np.array([texts[text] for text in new.texts] + [-1], dtype=np.int32)
         place = {chunk_id: number for number, chunk_id in enumerate(order)}
-        chunks = np.array([place.get(id, -1) for id in [*self.chunk_ids, *new.chunk_ids]] + [-1], dtype=np.int64)
-        logs: dict[str, Ints] = {}
+        chunks = np.array([place.get(id, -1) for id in [*self.chunk_ids, *new.chunk_ids]] + [-1], dtype=np.int32)
+        changed = Mentions()
+        changed.chunk_ids, changed.spellings, changed.texts = list(order), names, texts
         for log, columns in _LOGS.items():
-            rows = new.rows(log)
+            rows = new.rows(log).copy()
             for column in columns.names:
                 rows[:, column] = new_names[rows[:, column]]
             for column in columns.texts:
@@ -138,49 +144,51 @@ class Mentions:
             rows[:, -1] += len(self.chunk_ids)
             rows = np.concatenate([self.rows(log), rows])
             rows[:, -1] = chunks[rows[:, -1]]
-            rows = rows[rows[:, -1] >= 0]
-            logs[log] = rows[np.argsort(rows[:, -1], kind="stable")]
-        return self._compact(order, list(names), list(texts), logs)
+            if (chunks[:-1] < 0).any():
+                rows = rows[rows[:, -1] >= 0]
+            if (rows[1:, -1] < rows[:-1, -1]).any():
+                rows = rows[np.argsort(rows[:, -1], kind="stable")]
+            changed._complete[log] = rows
+        if (chunks[:-1] < 0).any():
+            changed._compact()
+        return changed
 
-    @staticmethod
-    def _compact(order: Sequence[str], names: Sequence[str], texts: Sequence[str], logs: dict[str, Ints]) -> "Mentions":
-        """Without names and texts that no row has."""
-        mentions = Mentions()
-        mentions.chunk_ids = list(order)
-        has_name, has_text = np.zeros(len(names) + 1, bool), np.zeros(len(texts) + 1, bool)
+    def _compact(self) -> None:
+        """Forget names and texts that no row has any more."""
+        has_name, has_text = np.zeros(len(self.spellings) + 1, bool), np.zeros(len(self.texts) + 1, bool)
         for log, columns in _LOGS.items():
-            has_name[logs[log][:, columns.names]] = True
-            has_text[logs[log][:, columns.texts]] = True
-        for has, strings, numbered in ((has_name, names, mentions.spellings), (has_text, texts, mentions.texts)):
-            has[-1] = False  # where there is none, its number is -1
-            numbered.update((strings[old], new) for new, old in enumerate(np.flatnonzero(has).tolist()))
-        new_name, new_text = np.cumsum(has_name) - 1, np.cumsum(has_text) - 1
+            has_name[self.rows(log)[:, columns.names]] = True
+            has_text[self.rows(log)[:, columns.texts]] = True
+        has_name[-1] = has_text[-1] = False  # where there is none, its number is -1
+        new_name, new_text = (np.cumsum(has, dtype=np.int32) - 1 for has in (has_name, has_text))
         new_text[-1] = -1
+        self.spellings, self.texts = (
+            Numbered(zip(itertools.compress(strings, has), itertools.count()))
+            for strings, has in ((self.spellings, has_name.tolist()), (self.texts, has_text.tolist()))
+        )
         for log, columns in _LOGS.items():
-            rows = logs[log]
+            rows = self.rows(log).copy()
             for column in columns.names:
                 rows[:, column] = new_name[rows[:, column]]
             for column in columns.texts:
                 rows[:, column] = new_text[rows[:, column]]
-            mentions._logs[log].frombytes(rows.astype(np.int32).tobytes())
-        return mentions
+            self._complete[log] = rows
 
     def write(self, file: BinaryIO) -> None:
         write_strings(file, self.chunk_ids)
         write_strings(file, self.spellings)
         write_strings(file, self.texts)
         for log in _LOGS:
-            np.save(file, np.array(self._logs[log], dtype=np.int32))
+            np.save(file, self.rows(log).ravel())
 
     @classmethod
     def read(cls, file: BinaryIO) -> "Mentions":
         """The inverse of `write`."""
         mentions = cls()
         mentions.chunk_ids = read_strings(file)
-        for numbered in (mentions.spellings, mentions.texts):
-            numbered.update((text, number) for number, text in enumerate(read_strings(file)))
-        for log in _LOGS:
-            mentions._logs[log].frombytes(np.load(file).tobytes())
+        mentions.spellings, mentions.texts = (Numbered(zip(read_strings(file), itertools.count())) for _ in range(2))
+        for log, columns in _LOGS.items():
+            mentions._complete[log] = np.load(file).reshape(-1, columns.width)
         return mentions
 
     def _mention(self, name: str, chunk: int, *, listed: bool = False) -> int:
@@ -202,11 +210,11 @@ def read_strings(file: BinaryIO) -> list[str]:
     return strings
 
 
-def majorities(rows: Ints, texts: Sequence[str]) -> dict[int, str]:
+def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
     """By the first column, the text that the second names most often; ties alphabetically."""
     if not len(rows):
         return {}
-    pairs, counts = np.unique(rows[:, 0] * len(texts) + rows[:, 1], return_counts=True)
+    pairs, counts = np.unique(rows[:, 0].astype(np.int64) * len(texts) + rows[:, 1], return_counts=True)
     owners, chosen = pairs // len(texts), pairs % len(texts)
     distinct = np.unique(chosen).tolist()
     alphabetical = np.empty(len(texts), dtype=np.int64)

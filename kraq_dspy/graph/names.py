@@ -10,6 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 _TRADE_MARKS = str.maketrans("", "", "™®©℠")  # NFKC would turn them into letters
 _ARTICLE = re.compile(r"(?:the|an?)\s+(?=[^\W\d_])")
+_ARTICLES = frozenset(("the", "a", "an"))
 _POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’ʼ＇]s\b(?!['’]\w)", re.IGNORECASE)
 _APOSTROPHE = re.compile(r"(?<=\w)['’ʼʻ‘`´](?=\w)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -47,8 +48,10 @@ def normalise_name(name: str) -> str:
     marks. Never empty for a name that is not blank: a name of punctuation alone is its own key.
     """
     if name.isascii() and name.replace(" ", "").isalnum():  # as most names are, and then little can be done to them
-        text = name.lower().strip()
-        return " ".join(_joined_initials((_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text).split()))
+        tokens = name.lower().split()
+        if tokens[0] in _ARTICLES and len(tokens) > 1 and tokens[1][0].isalpha():
+            del tokens[0]
+        return " ".join(_joined_initials(tokens) if 1 in map(len, tokens) else tokens)
     return _normalised(name)
 
 
@@ -92,25 +95,27 @@ def _joined_initials(tokens: list[str]) -> list[str]:
     return [*joined, run] if run else joined
 
 
-def skeletons(name: str) -> frozenset[str]:
+def skeletons(name: str, key: str | None = None) -> frozenset[str]:
     """What is left of a name without differences that do not tell two things apart; names that share one may be merged.
 
     Beyond `normalise_name`: accents of Latin letters, spaces and hyphens ("Spider-Man", "Spiderman"), "the" inside,
     the name's own acronym behind it ("Federal Communications Commission (FCC)"), "U.S. Navy", "Tolkien, J. R. R.",
     "Treaty of Versailles" and "Versailles Treaty". A name written in small letters alone has another one without the
     plural s of its last word. In short names every letter counts: accents stay in names of five letters
-    ("Paris", "Pâris"), and shorter names have their key alone.
+    ("Paris", "Pâris"), and shorter names have their key alone. `key` is the normalised name, where it is known.
     """
+    key = normalise_name(name) if key is None else key
     plain = _turned(name) if "," in name else name
     plain = _without_own_acronym(plain) if "(" in plain else plain
     plain = _COUNTRY.sub(_in_full, plain) if "U" in plain else plain
-    tokens = [token for token in normalise_name(_HYPHEN.sub("", plain)).split() if token != "the"]
+    plain = _HYPHEN.sub("", plain)
+    tokens = [token for token in (key if plain == name else normalise_name(plain)).split() if token != "the"]
     if len(tokens) == 3 and tokens[1] == "of" and tokens[0] in _TURNABLE:
         tokens = [tokens[2], tokens[0]]
     length = sum(map(len, tokens))
     if length < 5:
-        return frozenset({normalise_name(name)})
-    if length > 5:
+        return frozenset({key})
+    if length > 5 and not name.isascii():
         tokens = [_without_accents(token) for token in tokens]
     # "Christ Church" is not Christchurch, nor "West Chester" Westchester: a space between two words counts.
     two_words = len(tokens) == 2 and plain.lower() != plain.upper()
@@ -243,5 +248,7 @@ def is_capitalised(name: str) -> bool:
 
 def looks_like_acronym(name: str) -> bool:
     """ "UBA", "U.S.", "NATO"; not "Uba", nor "1990"."""
+    if not name.isupper():  # as most names are not
+        return False
     letters = name.replace(".", "").strip()
     return 2 <= len(letters) <= 8 and letters.isalpha() and letters.isupper() and letters.lower() != letters

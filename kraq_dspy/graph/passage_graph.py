@@ -183,23 +183,38 @@ def of_edges(
     n_vertices: int,
     sources: NDArray[np.int64],
     targets: NDArray[np.int64],
-    weights: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
 ) -> PassageGraph:
-    """`ids` sorted; passages are the vertices 0 to `len(ids)`. Edges may be there more than once, in one direction."""
-    keys, which = np.unique(sources * n_vertices + targets, return_inverse=True)
-    summed = np.bincount(which, weights, len(keys))
-    one, other = keys // max(n_vertices, 1), keys % max(n_vertices, 1)
+    """`ids` sorted; passages are the vertices 0 to `len(ids)`. Edges may be there more than once, in one direction, and
+    weigh 1 each where nothing else is said."""
+    keys = sources * n_vertices + targets
+    if weights is None:
+        keys.sort()
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        summed = np.diff(first, append=len(keys)).astype(np.float64)
+        keys = keys[first]
+    else:
+        keys, which = np.unique(keys, return_inverse=True)
+        summed = np.bincount(which, weights, len(keys)).astype(np.float64)
+    one, other = np.divmod(keys, max(n_vertices, 1))
     summed[one < len(ids)] = 1  # mentions, however often they are given
-    ends = np.concatenate([one, other])
-    order = np.argsort(ends, kind="stable")
-    both = np.concatenate([summed, summed])
-    degrees = np.bincount(ends, both, n_vertices)
-    neighbours = np.concatenate([other, one])[order]
-    divided = both[order] / np.sqrt(degrees[ends[order]] * degrees[neighbours])
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_vertices))])
-    return PassageGraph(
-        ids, bounds, neighbours.astype(np.int32), divided.astype(np.float32), degrees.astype(np.float32)
-    )
+    degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
+    divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
+    after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
+    bounds = np.concatenate([[0], np.cumsum(after + before)])
+    neighbours, weights_of = np.empty(2 * len(keys), np.int32), np.empty(2 * len(keys), np.float32)
+    places = bounds[one] + _ranks(after)
+    neighbours[places], weights_of[places] = other, divided
+    order = np.argsort(other * n_vertices + one)
+    places = bounds[other[order]] + after[other[order]] + _ranks(before)
+    neighbours[places], weights_of[places] = one[order], divided[order]
+    return PassageGraph(ids, bounds, neighbours, weights_of, degrees.astype(np.float32))
+
+
+def _ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each of so many in a row."""
+    ranks: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
 
 
 def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:

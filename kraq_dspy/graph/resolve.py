@@ -7,15 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kraq_dspy.graph.candidates import METHODS, MergeCandidate, NameCount, NameGroup, by_preference, grouped
+from kraq_dspy.graph.candidates import METHODS, MergeCandidate, NameGroup, Names, by_preference, grouped
 from kraq_dspy.graph.names import normalise_name
 from kraq_dspy.records import Merge, content_id
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Which names are one entity. `canonical_keys` maps a normalised name to the key of the name that was kept;
-    `names` maps that key to all its spellings, the kept one first, the others by frequency.
+    """Which names are one entity.
+
+    `canonical_keys` maps a normalised name to the key of the name that was kept, where that is another one; `names`
+    maps the keys of things with several spellings to these, the kept one first, the others by frequency.
     """
 
     canonical_keys: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +37,7 @@ def entity_id_of(key: str) -> str:
     return content_id("entity", key)
 
 
-def resolve_entities(names: Iterable[NameCount], accepted: Iterable[MergeCandidate] = ()) -> Resolution:
+def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> Resolution:
     """Merge the spellings of one normalised string, and the accepted pairs with all that follows from them.
 
     The kept name is the most frequent spelling; ties go to the longer, then to the alphabetically first. A candidate
@@ -44,26 +46,23 @@ def resolve_entities(names: Iterable[NameCount], accepted: Iterable[MergeCandida
     """
     groups = grouped(names)
     links = _usable(accepted, groups)
-    forest = _Forest(groups)
+    forest = _Forest()
     used = [link for link in links if forest.unite(normalise_name(link.first), normalise_name(link.second))]
     members: dict[str, list[str]] = defaultdict(list)
-    for key in sorted(groups):
-        members[forest.root(key)].append(key)
+    for key, group in groups.items():
+        if key in forest or len(group.counts) > 1:  # most stand alone, and have one spelling
+            members[forest.root(key)].append(key)
     canonical_keys: dict[str, str] = {}
     spellings: dict[str, tuple[str, ...]] = {}
     merges: list[Merge] = []
     how = _how(used)
     for keys in members.values():
-        if len(keys) == 1 and len(groups[keys[0]].counts) == 1:  # most have one spelling
-            canonical_keys[keys[0]], spellings[keys[0]] = keys[0], (groups[keys[0]].name,)
-            continue
         counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
         ordered = by_preference(counts)
         kept = ordered[0]
         kept_key = normalise_name(kept)
         spellings[kept_key] = ordered
-        for key in keys:
-            canonical_keys[key] = kept_key
+        canonical_keys.update((key, kept_key) for key in keys if key != kept_key)
         entity_id = entity_id_of(kept_key)
         for name in ordered[1:]:
             method, similarity = how(kept_key, normalise_name(name))
@@ -77,7 +76,7 @@ def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup])
     order = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
     known = [c for c in order if normalise_name(c.first) in groups and normalise_name(c.second) in groups]
     plain = [candidate for candidate in known if candidate.method != "acronym"]
-    forest = _Forest(groups)
+    forest = _Forest()
     for candidate in plain:
         forest.unite(normalise_name(candidate.first), normalise_name(candidate.second))
     meanings: dict[str, set[str]] = defaultdict(set)
@@ -94,20 +93,24 @@ def _short_and_long(candidate: MergeCandidate) -> tuple[str, str]:
 
 
 class _Forest:
-    """Disjoint sets of keys."""
+    """Disjoint sets of keys, each of which is one of its own at first."""
 
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._parents = {key: key for key in keys}
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether it was ever united with another one."""
+        return key in self._parents
 
     def root(self, key: str) -> str:
-        while (parent := self._parents[key]) != key:
+        while (parent := self._parents.get(key, key)) != key:
             self._parents[key] = key = self._parents[parent]
         return key
 
     def unite(self, a: str, b: str) -> bool:
         """Whether they were apart."""
         low, high = sorted((self.root(a), self.root(b)))
-        self._parents[high] = low
+        self._parents[low] = self._parents[high] = low
         return low != high
 
 

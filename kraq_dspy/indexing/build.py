@@ -6,7 +6,8 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
@@ -41,7 +42,7 @@ from kraq_dspy.programs.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.steps.bounded import abatches
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.sync import Point, batches, chunk_point, sync_vectors
+from kraq_dspy.stores.sync import Point, batches, change_vectors, chunk_point, sync_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,17 @@ T = TypeVar("T")
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
+_NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ids of the chunks that a change brings and takes away, and of those that were extracted in its course: what
+    failed before is among these, too."""
+
+    new: Set[str]
+    gone: Set[str]
+    extracted: set[str] = field(default_factory=set)
 
 
 @spelled_out
@@ -130,8 +142,9 @@ class Builder:
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
-        self._documents_before = set(index.ids(Document))
-        self._changed = 0
+        self.difference: Difference | None = None  # of a change beside what is there
+        self._documents_before = index.count(Document)
+        self._changed = self._removed = 0
         self._started = time.monotonic()
         self._usage_before = index.results.usage()
 
@@ -210,33 +223,41 @@ class Builder:
         await self.finish()
         return self.report()
 
-    def load(self, documents: Iterable[Document | Failure], *, beside: Collection[str] = ()) -> None:
+    def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
         """Documents and their chunks as the corpus has them now; what it no longer has goes.
 
-        Stored documents with the ids `beside` stay, unless `documents` has them in a new form.
+        With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
         self.progress.start("load", None)
         self.was_finished = take_finished(self)
-        if not beside:
+        if removed is None:
             self.index.results.prune("load", ())
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
+        new_chunks: set[str] = set()
         for batch in batches(documents, _BATCH):
             kept = list(self._redacted(batch))
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
+            if removed is not None:
+                ids = {chunk.id for chunk in chunks}
+                new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
             self.index.add([item for item in batch if isinstance(item, Failure)])
-            self._store(kept, chunks)
+            self._store(kept, chunks, known_documents)
             known_documents.update(document.id for document in kept)
             known_chunks.update(chunk.id for chunk in chunks)
             self.progress.advance("load", len(kept))
         self.progress.finish("load")
-        staying = set(beside) - known_documents
-        if staying:
-            order = self.index.reading_order()
-            known_chunks.update(chunk_id for chunk_id, document_id in order.items() if document_id in staying)
-        if not known_chunks:
-            raise CorpusError("There is no text in the corpus: every document is empty or was refused.")
-        self._forget_others(known_documents | staying, known_chunks)
+        if removed is None:
+            if not known_chunks:
+                raise CorpusError(_NO_TEXT)
+            self._forget_others(known_documents, known_chunks)
+            return
+        gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
+        if self.index.count(Chunk) == len(gone):
+            raise CorpusError(_NO_TEXT)
+        self.difference = Difference(new_chunks, gone)
+        self.index.results.forget("extract", gone)
+        self._forget(set(removed) - known_documents, gone)
 
     def _redacted(self, items: Iterable[Document | Failure]) -> Iterator[Document]:
         return (redacted_document(item, self.settings.redact) for item in items if isinstance(item, Document))
@@ -247,24 +268,45 @@ class Builder:
         self._store(documents, chunks)
         self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
 
-    def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
-        known = [document.id for document in documents if document.id in self._documents_before]
-        before = {document.id: document for document in self.index.get(Document, known)}
+    def forget_strays(self) -> None:
+        """Chunks whose documents are not there, and what was extracted from chunks that are not: a damaged index may
+        have some."""
+        known, order = set(self.index.ids(Document)), self.index.reading_order()
+        self._forget_others(known, {chunk_id for chunk_id, document_id in order.items() if document_id in known})
+
+    def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
+        """`so_far` are the documents that this build has stored before."""
+        known = self.index.graph_rows.known(Document, [document.id for document in documents]) - so_far
+        before = {document.id: document for document in self.index.get(Document, sorted(known))}
         self._changed += sum(document.id in before and before[document.id] != document for document in documents)
         self.index.add(documents)
         self.index.add(chunks)
 
     def _forget_others(self, document_ids: set[str], chunk_ids: set[str]) -> None:
-        for kind, known in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
-            self.index.delete(kind, set(self.index.ids(kind)) - known)
-        self.index.results.prune("extract", chunk_ids)
+        index = self.index
+        index.delete(Extraction, set(index.ids(Extraction)) - chunk_ids)
+        index.results.prune("extract", chunk_ids)
+        self._forget(set(index.ids(Document)) - document_ids, set(index.ids(Chunk)) - chunk_ids)
+
+    def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
+        self._removed += len(document_ids)
+        self.index.graph_rows.remove(document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:
         """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
-        store, ids, stop = self.index.chunk_vectors, self.index.ids(Chunk), threading.Event()
-        points, encode = self._points_beside(store, ids), self.embedder.encode_passages
-        sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress, is_stopped=stop.is_set)
+        store, stop, encode = self.index.chunk_vectors, threading.Event(), self.embedder.encode_passages
+        sync: Callable[..., object]
+        if self.was_finished and self.difference is not None:  # all others have theirs
+            gone, new = self.difference.gone, self.difference.new
+            points: Iterable[Point] = map(chunk_point, self.index.get(Chunk, sorted(new)))
+            total = self.index.count(Chunk)
+            sync = partial(change_vectors, store, gone, new, points, encode, "embed", self.progress, total=total)
+        else:
+            ids = self.index.ids(Chunk)
+            points = self._points_beside(store, ids)
+            sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress)
+        sync = partial(sync, is_stopped=stop.is_set)
         running = asyncio.ensure_future(asyncio.to_thread(sync))
         try:
             await asyncio.shield(running)
@@ -281,17 +323,17 @@ class Builder:
     async def extract(self) -> None:
         """Only of new chunks, where all others were extracted by the same program and model."""
         stage = ("extract", "extractor", self.kraq.extract)
-        ids = self.index.ids(Chunk)
-        if self.steps.is_settled("extract", stage):
-            known = set(self.index.ids(Extraction))
-            ids = [chunk_id for chunk_id in ids if chunk_id not in known]
-        else:
+        is_settled = self.steps.is_settled("extract", stage)
+        ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
+        if not is_settled:
             self.index.results.unsettle("extract")
         chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
         async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
             self.index.add(batch)
+            if self.difference is not None:
+                self.difference.extracted.update(extraction.chunk_id for extraction in batch)
         failed = {failure.item_id for failure in self.index.results.failures("extract")}
-        if failed.isdisjoint(self.index.ids(Extraction)):  # what failed is new, and tried again since it is not there
+        if not self.index.graph_rows.known(Extraction, failed):  # what failed is new, and tried again, not being there
             self.steps.settle("extract", stage)
         self.progress.finish("extract")
 
@@ -305,7 +347,7 @@ class Builder:
         await Finishing(self).ask()
 
     def report(self) -> BuildReport:
-        documents, before = set(self.index.ids(Document)), self._documents_before
+        added = self.index.count(Document) - self._documents_before + self._removed
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
@@ -315,5 +357,5 @@ class Builder:
             models=self.models.names(),
             problems=tuple(self.problems),
             stale_answers=self.stale_answers,
-            documents=DocumentChanges(len(documents - before), self._changed, len(before - documents)),
+            documents=DocumentChanges(added, self._changed, self._removed),
         )

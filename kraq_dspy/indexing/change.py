@@ -87,27 +87,33 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
         return run_coroutine(_IMPORTS[origin["kind"]](source, path, **options))
     if source is not None and source.exists():
         return run_coroutine(abuild_index(source, path, stable=True, **options))
-    return run_coroutine(_change(Path(path), (), (), options))
+    return run_coroutine(_change(Path(path), (), (), options, forget_strays=True))
 
 
 async def _change(
-    path: Path, corpus: str | Path | Iterable[Document | Failure], removed: Collection[str], options: BuildOptions
+    path: Path,
+    corpus: str | Path | Iterable[Document | Failure],
+    removed: Collection[str],
+    options: BuildOptions,
+    *,
+    forget_strays: bool = False,
 ) -> BuildReport:
     _refuse_import(_manifest(path))
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings")))
     async with Builder.at(path, options) as builder:
-        stored = set(builder.index.ids(Document))
-        if unknown := set(removed) - stored:
+        if unknown := set(removed) - builder.index.graph_rows.known(Document, removed):
             raise UnknownRecordError(
                 f"{str(path)!r} has no document {sorted(unknown)[0]!r}"
                 + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
                 + f". Its ids: kraq export {path} --format jsonl, file documents.jsonl."
             )
-        if stored and stored <= set(removed):
+        if removed and builder.index.count(Document) == len(set(removed)):
             raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
-        builder.load(documents, beside=stored - set(removed))
+        if forget_strays:
+            builder.forget_strays()
+        builder.load(documents, removed=removed)
         builder.stable = True
         return await builder.build()
 

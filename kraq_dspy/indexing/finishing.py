@@ -112,11 +112,15 @@ class Finishing:
         total: int,
         entities: Iterable[Entity],
     ) -> list[Question]:
-        order, names = self._index.reading_order(), self._kraq.central_names(entities)
-        asked = self._kraq.questions(communities, summaries, order, self._steps, total=total, names=names)
+        documents, names = self._documents_of(communities), self._kraq.central_names(entities)
+        asked = self._kraq.questions(communities, summaries, documents, self._steps, total=total, names=names)
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
         return questions
+
+    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
+        """Document ids by the ids of the chunks of these communities, and of others, maybe."""
+        return self._index.reading_order()
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         self._index.results.prune("ask", set(self._index.ids(Summary)))

@@ -7,8 +7,10 @@ summarised and asked about. What follows is what `Finishing` makes of the whole.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,10 +47,9 @@ class Following(Finishing):
         """Whether the change could be followed; else everything is to be made from the extractions."""
         index = self._index
         self._progress.start("graph", None)
-        documents, extracted = index.reading_order(), set(index.ids(Extraction))
-        order = [chunk_id for chunk_id in documents if chunk_id in extracted]
         before = open_mentions(index)
-        if before is None or not _is_small(before.mentions.chunk_ids, order):
+        order = self._order_after(before.mentions.chunk_ids) if before else None
+        if before is None or order is None:
             return False
         known = set(before.mentions.chunk_ids)
         added = index.get(Extraction, [chunk_id for chunk_id in order if chunk_id not in known])
@@ -64,7 +65,7 @@ class Following(Finishing):
             return False
         links = tuple(self._rows.relationships_among(members))
         claims = tuple(self._rows.claims_about(members))
-        communities = find_communities(entities, links, self._settings.communities, list(documents), self._former)
+        communities = find_communities(entities, links, self._settings.communities, order, self._former)
         self._keep_communities(communities)
         keep_mentions(index, after)
         self._look_for_drift(before, after, change.weight)
@@ -73,6 +74,26 @@ class Following(Finishing):
         await self._keep_asked(await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept))
         settle_finished(self._builder)
         return True
+
+    def _order_after(self, before: Sequence[str]) -> list[str] | None:
+        """The extracted chunks in reading order, where no more of them differ from those `before` than can be followed.
+
+        Only documents with chunks that came, went or were tried again are looked at: the others follow each other as
+        before.
+        """
+        difference = self._builder.difference
+        if difference is None:
+            extracted = set(self._index.ids(Extraction))
+            order = [chunk_id for chunk_id in self._index.reading_order() if chunk_id in extracted]
+        else:
+            changed = difference.new | difference.extracted
+            touched = self._rows.reading_order(set(self._rows.documents_of(changed).values()))
+            extracted = self._rows.known(Extraction, touched)
+            order = [chunk_id for chunk_id in before if chunk_id not in difference.gone and chunk_id not in touched]
+            for document_id, some in groupby(touched.items(), key=itemgetter(1)):
+                place = bisect_left(order, document_id, key=lambda id: self._rows.documents_of([id])[id])
+                order[place:place] = [chunk_id for chunk_id, _ in some if chunk_id in extracted]
+        return order if _is_small(before, order) else None
 
     def _keep_graph(self, change: GraphChange, after: ResolvedMentions) -> None:
         index = self._index
@@ -108,6 +129,9 @@ class Following(Finishing):
         places.update((community.id, (community.level, -len(community.entity_ids))) for community in communities)
         self._order = sorted(places, key=lambda id: (*places[id], id))
         self._rows.change(Community, self._gone, changed, _predecessors(self._order).get)
+
+    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
+        return self._rows.documents_of({chunk_id for community in communities for chunk_id in community.chunk_ids})
 
     def _untouched(self, communities: Iterable[Community], changed: set[str]) -> dict[str, Summary]:
         """The summaries of those communities that neither changed nor have a changed entity."""

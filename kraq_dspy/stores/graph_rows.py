@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from kraq_dspy.records import Claim, Community, Relationship
+from kraq_dspy.records import Chunk, Claim, Community, Document, Extraction, Relationship
 from kraq_dspy.stores import tables
 from kraq_dspy.stores.codec import loads, restored, storable
 from kraq_dspy.stores.database import Database
@@ -30,6 +30,28 @@ class GraphRows:
         """Remove records and put others in their places (`tables.change`), in one transaction."""
         with self._database.writing() as connection:
             tables.change(connection, table_of(kind), gone, records, before)
+
+    def remove(self, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
+        """These documents, and these chunks with what was extracted from them, in one transaction."""
+        with self._database.writing() as connection:
+            for kind, ids in ((Document, document_ids), (Chunk, chunk_ids), (Extraction, chunk_ids)):
+                tables.change(connection, table_of(kind), ids, ())
+
+    def known(self, kind: type[Record], ids: Collection[str]) -> set[str]:
+        """Those of `ids` that are there."""
+        return {id for id, _ in self._pairs(table_of(kind).name, "id, id", ids)}
+
+    def reading_order(self, document_ids: Collection[str]) -> dict[str, str]:
+        """As that of the index, of the chunks of these documents."""
+        order: dict[str, str] = {}
+        with self._database.reading() as connection:
+            for some in _parts([storable(id) for id in sorted(document_ids)]):
+                order |= tables.reading_order(connection, f"document_id IN ({_marks(some)})", some)
+        return order
+
+    def documents_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
+        """Document ids by chunk ids."""
+        return dict(self._pairs("chunks", "id, document_id", chunk_ids))
 
     def families(self, entity_ids: Collection[str]) -> list[Community]:
         """The broadest communities that have one of these entities, with all that they were split into, in order.
@@ -78,6 +100,13 @@ class GraphRows:
             for some in _parts([storable(value) for value in values]):
                 sql = f"SELECT seq, data FROM {table} WHERE {column} IN ({_marks(some)})"
                 yield from ((seq, restored(data)) for seq, data in connection.execute(sql, some).fetchall())
+
+    def _pairs(self, table: str, columns: str, ids: Collection[str]) -> Iterator[tuple[str, str]]:
+        """The values of two columns, of the records that there are of `ids`."""
+        with self._database.reading() as connection:
+            for some in _parts([storable(id) for id in ids]):
+                sql = f"SELECT {columns} FROM {table} WHERE id IN ({_marks(some)})"
+                yield from ((restored(one), restored(other)) for one, other in connection.execute(sql, some).fetchall())
 
 
 def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:

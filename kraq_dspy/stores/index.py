@@ -257,10 +257,12 @@ class Index(SharedByCopies):
                 "the id was read."
             ) from None
 
-    def ids(self, kind: type[Record]) -> list[str]:
-        """In the order of insertion."""
+    def ids(self, kind: type[Record], *, without: type[Record] | None = None) -> list[str]:
+        """In the order of insertion; those alone that no record of the kind `without` has, too."""
+        table, others = table_of(kind).name, table_of(without).name if without else ""
+        lacking = f"WHERE NOT EXISTS (SELECT 1 FROM {others} WHERE {others}.id = {table}.id)" if others else ""
         with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT id FROM {table_of(kind).name} ORDER BY seq").fetchall()
+            rows = connection.execute(f"SELECT id FROM {table} {lacking} ORDER BY seq").fetchall()
         return [restored(key) for (key,) in rows]
 
     def count(self, kind: type[Record]) -> int:

@@ -56,8 +56,9 @@ def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> 
     ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
     vertex = np.empty(len(ids), dtype=np.int64)
     vertex[sorted(range(len(ids)), key=ids.__getitem__)] = len(passages) + np.arange(len(ids))
-    mentioned, links = resolved.mentions.rows("mentioned"), vertex[resolved.links()[:, :2]]
+    mentioned, links = resolved.mentions.rows("mentioned"), resolved.links()
+    one, other = vertex[links[:, 0]], vertex[links[:, 1]]
     chunks = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
-    sources = np.concatenate([chunks[mentioned[:, 2]], links.min(axis=1)])
-    targets = np.concatenate([vertex[resolved.key_of[mentioned[:, 0]]], links.max(axis=1)])
-    return of_edges(np.array(passages, "S"), len(passages) + len(ids), sources, targets, np.ones(len(sources)))
+    sources = np.concatenate([chunks[mentioned[:, 2]], np.minimum(one, other)])
+    targets = np.concatenate([vertex[resolved.key_of][mentioned[:, 0]], np.maximum(one, other)])
+    return of_edges(np.array(passages, "S"), len(passages) + len(ids), sources, targets)

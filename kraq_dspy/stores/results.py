@@ -209,16 +209,22 @@ class ResultStore:
         """How many calls these stages ever took, over all models."""
         return sum(usage.calls for (stage, _), usage in self.usage().items() if stage in stages)
 
+    def forget(self, stage: str, item_ids: Iterable[str]) -> None:
+        """Forget the results, journals and failures of these items."""
+        keys = [(stage, storable(item_id)) for item_id in item_ids]
+        with self._database.writing() as connection:
+            for table in _tables_of_items(connection):
+                connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
+
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
-        """Forget the results, journals and failures of a stage's other items."""
+        """As `forget`, of all other items of a stage."""
         with self._database.writing() as connection:
             connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
             connection.execute("DELETE FROM kept")
             connection.executemany(
                 "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
             )
-            tables = ["results", "journal", "failures", *([RECIPES] if _has_table(connection, RECIPES) else [])]
-            for table in tables:
+            for table in _tables_of_items(connection):
                 connection.execute(
                     f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
                 )
@@ -227,6 +233,10 @@ class ResultStore:
 
 def failure_id(stage: str, item_id: str) -> str:
     return content_id(stage, item_id)
+
+
+def _tables_of_items(connection: sqlite3.Connection) -> list[str]:
+    return ["results", "journal", "failures", *([RECIPES] if _has_table(connection, RECIPES) else [])]
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:

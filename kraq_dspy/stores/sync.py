@@ -42,19 +42,37 @@ def sync_vectors(
     next is embedded, and where `is_stopped()` says so the next is left for another run.
     """
     stored = store.ids()
-    if gone := stored.difference(ids):
-        store.delete(gone)
     missing = set(ids) - stored
-    progress.start(stage, len(ids))
-    progress.advance(stage, len(ids) - len(missing))
+    change_vectors(
+        store, stored.difference(ids), missing, points, encode, stage, progress, total=len(ids), is_stopped=is_stopped
+    )
+    return len(missing)
+
+
+def change_vectors(
+    store: VectorStore,
+    gone: Collection[str],
+    missing: Collection[str],
+    points: Iterable[Point],
+    encode: Callable[[Sequence[str]], Vectors],
+    stage: str,
+    progress: Progress,
+    *,
+    total: int,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """As `sync_vectors`, where it is known which of the `total` points are missing, and which are there in vain."""
+    if gone:
+        store.delete(gone)
+    progress.start(stage, total)
+    progress.advance(stage, total - len(missing))
     for batch in batches((point for point in points if point.id in missing) if missing else (), BATCH):
         if is_stopped():
-            return len(missing)
+            return
         texts = [point.text for point in batch]
         store.upsert([point.id for point in batch], encode(texts), texts, [point.payload for point in batch])
         progress.advance(stage, len(batch))
     progress.finish(stage)
-    return len(missing)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -7,7 +7,7 @@ query looks into it.
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -192,10 +192,12 @@ def _scalar(connection: sqlite3.Connection, sql: str, value: Any) -> int | None:
     return row[0] if row else None
 
 
-def reading_order(connection: sqlite3.Connection) -> dict[str, str]:
-    """Document ids by chunk ids, by document id, then position."""
+def reading_order(
+    connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[str | bytes] = ()
+) -> dict[str, str]:
+    """Document ids by chunk ids, by document id, then position; of the chunks of which `where` is true."""
     position = "CASE typeof(data) WHEN 'text' THEN json_extract(data, '$.position') ELSE data END"
-    rows = connection.execute(f"SELECT document_id, {position}, id FROM chunks").fetchall()
+    rows = connection.execute(f"SELECT document_id, {position}, id FROM chunks WHERE {where}", values).fetchall()
     places = [
         (restored(document_id), json.loads(restored(at))["position"] if isinstance(at, bytes) else at, restored(id))
         for document_id, at, id in rows

@@ -142,18 +142,27 @@ def test_the_order_of_the_names_does_not_matter(counts: dict[str, int], rng: ran
 def test_resolving_the_kept_names_again_changes_nothing(counts: dict[str, int]) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
     first = resolved(names)
-    totals = Counter({kept[0]: sum(counts[name] for name in kept) for kept in first.names.values()})
+    kept_name = {merge.merged_name: merge.kept_name for merge in first.merges}
+    totals: Counter[str] = Counter()
+    for name, count in counts.items():
+        totals[kept_name.get(name, name)] += count
     again = resolved([NameCount(name, "", count) for name, count in totals.items()])
     assert again.merges == ()
-    assert set(again.names) == set(first.names)
+    assert again.names == again.canonical_keys == {}
 
 
 @given(mentions)
 @settings(max_examples=100)
 def test_every_name_belongs_to_exactly_one_entity(counts: dict[str, int]) -> None:
     names = [NameCount(name, "", count) for name, count in counts.items()]
-    spellings = [name for kept in resolved(names).names.values() for name in kept]
-    assert sorted(spellings) == sorted(name for name in counts if name.strip())
+    resolution = resolved(names)
+    spellings = [name for kept in resolution.names.values() for name in kept]
+    assert len(spellings) == len(set(spellings))
+    for kept_key, some in resolution.names.items():
+        assert {resolution.key_of(name) for name in some} == {kept_key} == {normalise_name(some[0])}
+    alone = {name for name in counts if name.strip()} - set(spellings)
+    assert len({resolution.key_of(name) for name in alone}) == len(alone)
+    assert {resolution.key_of(name) for name in alone}.isdisjoint(resolution.names)
 
 
 NEARLY_ALIKE = ["Deursen", "Deusen", "Deurssen", "Family", "Families", "Museum", "Musaeum", "Royal", "of", "NA", "II"]

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents
 from kraq_dspy.indexing.check import check_index, repair_index
 from kraq_dspy.indexing.following import Following
+from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -70,6 +72,19 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return outcomes
 
 
+@pytest.fixture(autouse=True)
+def orders_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reading order that is put together from the former one is that of all chunks, each time."""
+    order_after = Following._order_after
+
+    def compared(self: Following, before: Sequence[str]) -> list[str] | None:
+        order, extracted = order_after(self, before), set(self._index.ids(Extraction))
+        assert order in (None, [id for id in self._index.reading_order() if id in extracted])
+        return order
+
+    monkeypatch.setattr(Following, "_order_after", compared)
+
+
 def contents(path: Path) -> dict[str, Any]:
     with Index.open(path) as index:
         texts = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
@@ -99,6 +114,42 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
         assert contents(paths[0]) == contents(paths[1])
     assert followed == [True, False] * 4
     assert check_index(paths[0]).problems == ()
+
+
+def test_a_change_also_takes_in_what_failed_before_wherever_it_stands(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole = tmp_path / "i.kraq", tmp_path / "whole.kraq"
+    extract = type(KRAQ(SETTINGS, embedder).extract)
+    aforward = extract.aforward
+
+    async def failing(self: Any, passage: str) -> Any:
+        if passage.startswith(("Note 3", "Note 5")):
+            raise ValueError("nothing can be said of this")
+        return await aforward(self, passage=passage)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extract, "aforward", failing)
+        report = build_index([document(n) for n in range(24)], path, settings=SETTINGS, embedder=embedder)
+    assert len(report.failures) == 2
+    report = add_documents(path, [document(36), document(4, version=1)], embedder=embedder)
+    assert (followed, report.failures) == ([True], ())
+    assert (report.documents.added, report.documents.changed, report.documents.removed) == (1, 1, 0)
+    texts = [document(n, version=n == 4) for n in [*range(24), 36]]
+    build_index(texts, whole, settings=SETTINGS, embedder=embedder)
+    changed, made_anew = contents(path), contents(whole)
+    for kind in (
+        "Document",
+        "Chunk",
+        "Extraction",
+        "Entity",
+        "Relationship",
+        "Claim",
+        "Merge",
+        "walks",
+        "chunk vectors",
+    ):
+        assert changed[kind] == made_anew[kind]
 
 
 def test_only_new_chunks_and_communities_with_something_new_are_looked_up(

@@ -12,7 +12,7 @@ from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import EMBEDDED, Settings
 from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
 from kraq_dspy.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.graph.candidates import DOUBTFUL, NameCount, propose_merges
+from kraq_dspy.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
 from kraq_dspy.graph.change import GraphChange, graph_change
 from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements, elements_recipe
@@ -145,7 +145,8 @@ class KRAQ(SavableModule):
         methods = set(DOUBTFUL) if settings.confirm else set()
         if settings.acronyms and steps.model("summarizer", self.confirm) not in ("", EMBEDDED):
             methods.add("acronym")
-        candidates = propose_merges(names, settings, embedder, mentions.introduced_acronyms(), methods)
+        groups = grouped(names)
+        candidates = propose_merges(groups, settings, embedder, mentions.introduced_acronyms(), methods)
         accepted = [candidate for candidate in candidates if candidate.certain]
         uncertain = [candidate for candidate in candidates if not candidate.certain]
         if uncertain:
@@ -161,7 +162,7 @@ class KRAQ(SavableModule):
             async for done in steps.map("confirm", "summarizer", self.confirm, items, total=len(doubtful)):
                 if done.prediction.same:
                     accepted.append(doubtful[done.id])
-        return resolve_entities(names, accepted)
+        return resolve_entities(groups, accepted)
 
     def worth_a_summary(self, communities: Sequence[Community]) -> list[Community]:
         """Those of at least `settings.summaries.min_entities` entities."""

@@ -129,6 +129,7 @@ class SignWriter:
         self.signs = Signs.of_none(n_rows, dimension)
         self._waiting: list[Vectors] = []  # for the sample
         self._n_waiting = self._n_coded = 0
+        self._is_useful = False  # as long as that was not tried
 
     def over(self, blocks: Iterable[Vectors]) -> Iterator[Vectors]:
         """The same blocks, seen."""
@@ -146,10 +147,12 @@ class SignWriter:
             center, planes = _fitted(sample)
             if _share_found(sample, _coded(sample - center, planes), len(self.signs.rest)) >= _LEAST_FOUND:
                 self.signs.center[:], self.signs.planes[:] = center, planes
+            self._is_useful = self.signs.are_useful
         for rows in self._waiting:
-            codes = _coded(rows - self.signs.center, self.signs.planes)
             some = slice(self._n_coded, self._n_coded + len(rows))
-            self.signs.half[:, some], self.signs.rest[some] = codes[:, :_HALF].T, codes[:, _HALF:]
+            if self._is_useful:
+                codes = _coded(rows - self.signs.center, self.signs.planes)
+                self.signs.half[:, some], self.signs.rest[some] = codes[:, :_HALF].T, codes[:, _HALF:]
             self._n_coded = some.stop
         self._waiting = []
 
