@@ -148,7 +148,7 @@ def test_resolving_the_kept_names_again_changes_nothing(counts: dict[str, int]) 
         totals[kept_name.get(name, name)] += count
     again = resolved([NameCount(name, "", count) for name, count in totals.items()])
     assert again.merges == ()
-    assert again.names == again.canonical_keys == {}
+    assert (again.names, again.canonical_keys) == ({}, {})
 
 
 @given(mentions)

@@ -65,7 +65,9 @@ def test_what_a_model_said_of_a_chunk_takes_a_fraction_of_its_text_both_times_th
         index.update_manifest(complete=True)
     with Index.open(tmp_path / "x.kraq") as index:
         assert index.get(Extraction, ["c1"]) == [Extraction("c1", said)]
-        assert len(index.results.find("extract", "c1", "f")["entities"]) == len(said)
+        result = index.results.find("extract", "c1", "f")
+        assert result is not None
+        assert len(result["entities"]) == len(said)
     written = len(json.dumps([dataclasses.asdict(one) for one in said]))
     assert (current_home(tmp_path / "x.kraq") / "index.db").stat().st_size < 0.6 * written
 
