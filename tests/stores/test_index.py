@@ -139,6 +139,24 @@ def test_a_source_that_breaks_half_way_changes_nothing(index: Index) -> None:
     assert list(index.all(Chunk)) == [chunk("a")]
 
 
+def test_replaced_records_are_found_by_column_with_an_index_also_where_a_source_broke(index: Index) -> None:
+    def indexes() -> list[str]:
+        with sqlite3.connect(index.home / "index.db") as database:
+            return sorted(name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'index'"))
+
+    def breaking() -> Iterator[Chunk]:
+        yield chunk("c")
+        raise RuntimeError("no more")
+
+    before = indexes()
+    index.replace(Chunk, [chunk("a"), chunk("b", "d2")])
+    with pytest.raises(RuntimeError):
+        index.replace(Chunk, breaking())
+    assert [each.id for each in index.all(Chunk, document_id="d2")] == [chunk("b").id]
+    assert indexes() == before
+    assert "chunks_document_id" in before
+
+
 def test_records_can_be_read_from_the_index_while_it_is_written(index: Index) -> None:
     index.add(chunk(str(i)) for i in range(1500))
 
