@@ -28,6 +28,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+_GROUPS = 10_000  # of rows, made lists of at once
+
+
 @dataclass(frozen=True)
 class Graph:
     """The graph of a corpus. Entities and relationships are sorted by id, claims in reading order.
@@ -67,6 +70,9 @@ def join_descriptions(descriptions: Iterable[str]) -> str:
 
     A single description stays as it is.
     """
+    descriptions = tuple(descriptions)
+    if len(descriptions) == 1:  # as of most links
+        return descriptions[0].strip()
     descriptions = [text for text in dict.fromkeys(each.strip() for each in descriptions) if text]
     if len(descriptions) < 2:
         return "".join(descriptions)
@@ -210,11 +216,17 @@ class ResolvedMentions:
         links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
         new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
         bounds = [0, *new.tolist(), len(links)] if len(links) else []
+        texts = self.mentions.texts
         relationships = []
-        for start, end in itertools.pairwise(bounds):
-            rows = links[start:end].tolist()
-            source, target, compared = rows[0][:3]
-            ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
+        for rows in _lists(links, bounds):
+            source, target, compared, predicate, text, chunk = rows[0]
+            if len(rows) == 1:  # as most do
+                ways: tuple[str, ...] = (self._texts[text],) if text >= 0 else ()
+                chunk_ids: tuple[str, ...] = (self.mentions.chunk_ids[chunk],)
+            else:
+                ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
+                chunk_ids = self._chunks(row[5] for row in rows)
+                predicate = texts[majority(Counter(self._texts[row[3]] for row in rows))]
             id = relationship_id_of(self.id_of(source), self.id_of(target), self._texts[compared])
             if len(ways) > 1:
                 descriptions[id] = ways
@@ -223,10 +235,10 @@ class ResolvedMentions:
                     id=id,
                     source_id=self.id_of(source),
                     target_id=self.id_of(target),
-                    predicate=majority(Counter(self._texts[row[3]] for row in rows)),
+                    predicate=self._texts[predicate],
                     description=join_descriptions(ways),
                     weight=float(len(rows)),
-                    chunk_ids=self._chunks(row[5] for row in rows),
+                    chunk_ids=chunk_ids,
                 )
             )
         return sorted(relationships, key=lambda link: link.id)
@@ -251,10 +263,12 @@ class ResolvedMentions:
     def _distinct_claims(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
         """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
         rows, objects = self.mentions.rows("claims")[chosen], self.objects[chosen]
-        known: set[tuple[int, str, str]] = set()
-        for (subject, _, statement, number), other in zip(rows.tolist(), objects.tolist(), strict=True):
-            key = int(self.key_of[subject])
-            claim = key, self.mentions.chunk_ids[number], comparable(self._texts[statement])
+        keys = self.key_of[rows[:, 0]].tolist()
+        chunk, known = -1, set[tuple[int, str]]()
+        for key, (_, _, statement, number), other in zip(keys, rows.tolist(), objects.tolist(), strict=True):
+            if number != chunk:  # they come in reading order
+                chunk, known = number, set()
+            claim = key, comparable(self._texts[statement])
             if claim not in known:
                 known.add(claim)
                 yield key, other, statement, number
@@ -285,6 +299,14 @@ class ResolvedMentions:
 def relationship_id_of(source_id: str, target_id: str, predicate: str) -> str:
     """`predicate` as it is compared."""
     return content_id("relationship", source_id, target_id, predicate)
+
+
+def _lists(rows: Rows, bounds: Sequence[int]) -> Iterator[list[list[int]]]:
+    """The rows between each bound and the next; lists of all at once would take gigabytes."""
+    for start in range(0, len(bounds) - 1, _GROUPS):
+        some = bounds[start : start + _GROUPS + 1]
+        lists = rows[some[0] : some[-1]].tolist()
+        yield from (lists[first - some[0] : last - some[0]] for first, last in itertools.pairwise(some))
 
 
 def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
