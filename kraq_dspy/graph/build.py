@@ -264,10 +264,10 @@ class ResolvedMentions:
         """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
         rows, objects = self.mentions.rows("claims")[chosen], self.objects[chosen]
         keys = self.key_of[rows[:, 0]].tolist()
-        chunk, known = -1, set[tuple[int, str]]()
+        chunk_id, known = "", set[tuple[int, str]]()
         for key, (_, _, statement, number), other in zip(keys, rows.tolist(), objects.tolist(), strict=True):
-            if number != chunk:  # they come in reading order
-                chunk, known = number, set()
+            if self.mentions.chunk_ids[number] != chunk_id:  # they come in reading order
+                chunk_id, known = self.mentions.chunk_ids[number], set()
             claim = key, comparable(self._texts[statement])
             if claim not in known:
                 known.add(claim)
