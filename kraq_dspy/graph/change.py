@@ -74,15 +74,19 @@ class _Side:
         same_name = _numbers(own.mentions.spellings, other.mentions.spellings)
         moved = (same_name >= 0) & (np.append(other.key_of, -1)[same_name] != same_key[own.key_of])
         self.moved_name: Bools = moved if len(moved) else np.array([False])
-        rows = own.mentions.rows("links")
-        self.changed_links: Bools = (
-            self.changed_chunk[rows[:, 5]] | self.moved_name[rows[:, 0]] | self.moved_name[rows[:, 1]]
-        )
+        self.changed_links = self._changed(own.mentions.rows("links"), 0, 1)
+
+    def _changed(self, rows: Rows, *names: int) -> Bools:
+        """Which rows are of chunks that changed, or have names in these columns that moved."""
+        changed = self.changed_chunk[rows[:, -1]] if self.changed_chunk.any() else np.zeros(len(rows), dtype=np.bool_)
+        for column in names if self.moved_name.any() else ():
+            changed |= self.moved_name[rows[:, column]]
+        return changed
 
     def touched_keys(self) -> set[str]:
         """Of entities that are mentioned in chunks that the other side has not, or have names that meant another."""
         rows = self.own.mentions.rows("mentioned")
-        touched = self.changed_chunk[rows[:, 2]] | self.moved_name[rows[:, 0]]
+        touched = self._changed(rows, 0)
         return {self.own.keys[key] for key in np.unique(self.own.key_of[rows[touched, 0]]).tolist()}
 
     def changed_groups(self) -> set[tuple[str, str, str]]:

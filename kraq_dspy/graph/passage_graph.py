@@ -175,19 +175,18 @@ def passage_graph(
         targets.append(max(ends))
         weights.append(weight)
     n_vertices = len(passages) + len(entity)
-    return of_edges(np.array(passages, "S"), n_vertices, *map(np.asarray, (sources, targets, weights)))
+    keys = np.asarray(sources) * n_vertices + np.asarray(targets)
+    return of_edges(np.array(passages, "S"), n_vertices, keys, np.asarray(weights))
 
 
 def of_edges(
     ids: NDArray[np.bytes_],
     n_vertices: int,
-    sources: NDArray[np.int64],
-    targets: NDArray[np.int64],
+    keys: NDArray[np.int64],
     weights: NDArray[np.float64] | None = None,
 ) -> PassageGraph:
-    """`ids` sorted; passages are the vertices 0 to `len(ids)`. Edges may be there more than once, in one direction, and
-    weigh 1 each where nothing else is said."""
-    keys = sources * n_vertices + targets
+    """`ids` sorted; passages are the vertices 0 to `len(ids)`. The key of an edge is `n_vertices` times its lower end,
+    and the other one; it may be there more than once. Edges weigh 1 each where nothing else is said."""
     if weights is None:
         keys.sort()
         first = np.flatnonzero(np.diff(keys, prepend=-1))

@@ -54,6 +54,8 @@ class Following(Finishing):
         known = set(before.mentions.chunk_ids)
         added = index.get(Extraction, [chunk_id for chunk_id in order if chunk_id not in known])
         change, after = await self._kraq.graph_change(before, order, added, self._steps)
+        least = min(len(one.mentions.rows("links")) for one in (before, after))
+        del before, known  # hundreds of megabytes among a million chunks
         changed = {entity.id for entity in change.entities}
         self._former = self._rows.families(changed | change.gone_entities)
         self._keep_graph(change, after)
@@ -68,7 +70,7 @@ class Following(Finishing):
         communities = find_communities(entities, links, self._settings.communities, order, self._former)
         self._keep_communities(communities)
         keep_mentions(index, after)
-        self._look_for_drift(before, after, change.weight)
+        self._look_for_drift(least, change.weight)
         self._progress.finish("graph")
         self._kept = self._untouched(communities, changed)
         await self._keep_asked(await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept))
@@ -166,17 +168,17 @@ class Following(Finishing):
         changed = [question for question in marked if stored.get(question.id) != question]
         self._rows.change(Question, gone, changed, before.get)
 
-    def _look_for_drift(self, before: ResolvedMentions, after: ResolvedMentions, weight: float) -> None:
+    def _look_for_drift(self, n_links: int, weight: float) -> None:
         """Modularity is measured only where it may have been lost beyond what is reported.
 
+        `n_links` is how many there were, or are, whichever is less; `weight` is that of those which came or went.
         Where a share f of the links' weight comes or goes, the part of it inside communities changes by f at most, and
         the sum of the squared shares of degrees by 2 f: the modularity of any partition changes by 3 f at most, so what
         is lost against the best one by 6 f.
         """
         lost, changed = json.loads(self._index.results.settled(LOST))
         changed += weight
-        least = max(1, min(len(one.mentions.rows("links")) for one in (before, after)))
-        if lost + _BOUND * changed / least > DRIFT:
+        if lost + _BOUND * changed / max(1, n_links) > DRIFT:
             everything = list(self._index.all(Entity)), list(self._index.all(Relationship))
             try:
                 lost, changed = drift(list(self._index.all(Community)), *everything, self._settings.communities), 0.0

@@ -56,9 +56,11 @@ def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> 
     ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
     vertex = np.empty(len(ids), dtype=np.int64)
     vertex[sorted(range(len(ids)), key=ids.__getitem__)] = len(passages) + np.arange(len(ids))
-    mentioned, links = resolved.mentions.rows("mentioned"), resolved.links()
-    one, other = vertex[links[:, 0]], vertex[links[:, 1]]
+    n_vertices = len(passages) + len(ids)
     chunks = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
-    sources = np.concatenate([chunks[mentioned[:, 2]], np.minimum(one, other)])
-    targets = np.concatenate([vertex[resolved.key_of][mentioned[:, 0]], np.maximum(one, other)])
-    return of_edges(np.array(passages, "S"), len(passages) + len(ids), sources, targets)
+    vertex_of_name = vertex[resolved.key_of]
+    mentioned, links = resolved.mentions.rows("mentioned"), resolved.mentions.rows("links")
+    mentions = np.unique(chunks[mentioned[:, 2]] * n_vertices + vertex_of_name[mentioned[:, 0]])  # many are there twice
+    one, other = vertex_of_name[links[:, 0]], vertex_of_name[links[:, 1]]
+    edges = (np.minimum(one, other) * n_vertices + np.maximum(one, other))[one != other]
+    return of_edges(np.array(passages, "S"), n_vertices, np.concatenate([mentions, edges]))

@@ -97,7 +97,7 @@ def test_edges_that_weigh_one_each_need_no_weights() -> None:
     ids = np.array(sorted(f"p{number}".encode() for number in range(20)), "S")
     ends = chance.integers(0, 50, (400, 2))
     one, other = ends[ends[:, 0] < ends[:, 1]].T
-    weighed, plain = of_edges(ids, 50, one, other, np.ones(len(one))), of_edges(ids, 50, one, other)
+    weighed, plain = of_edges(ids, 50, 50 * one + other, np.ones(len(one))), of_edges(ids, 50, 50 * one + other)
     for name in ("bounds", "neighbours", "weights", "degrees"):
         assert np.array_equal(getattr(weighed, name), getattr(plain, name))
     of_30 = plain.neighbours[plain.bounds[30] : plain.bounds[31]].tolist()
