@@ -18,9 +18,12 @@ ARTICLES = 8
 
 @dataclass(frozen=True)
 class Corpus:
-    """`references` and `held_out` share no question; each names the one paragraph that answers it."""
+    """`dataset` are the passages that are asked about, `surroundings` all of squad's, among which retrievers search: so
+    few passages are too easily found to tell one retriever from another. `references` and `held_out` share no question;
+    each names the one paragraph that answers it."""
 
     dataset: Dataset
+    surroundings: Dataset
     references: tuple[Example, ...]
     held_out: tuple[Example, ...]
 
@@ -33,18 +36,18 @@ class Corpus:
 def read_corpus(data: Path, *, articles: int = ARTICLES, held_out: int = 24, seed: int = 0) -> Corpus:
     """`held_out` questions at most are kept apart."""
     squad = load(data, "squad").dataset
-    titled = sorted({document.title for document in squad.documents if document.title})
-    chosen = set(random.Random(seed).sample(titled, articles))
-    documents = tuple(
-        dataclasses.replace(document, title=document.title.replace("_", " "))
-        for document in squad.documents
-        if document.title in chosen
+    titles = sorted({document.title for document in squad.documents if document.title})
+    chosen = set(random.Random(seed).sample(titles, articles))
+    everything = tuple(
+        dataclasses.replace(document, title=document.title.replace("_", " ")) for document in squad.documents
     )
+    documents = tuple(document for document in everything if document.title.replace(" ", "_") in chosen)
     kept = {document.id for document in documents}
     asked = first_of_each([e for e in squad.examples if e.answers and set(e.supporting_ids) <= kept])
     random.Random(seed).shuffle(asked)
     apart, rest = asked[:held_out], asked[held_out:]
-    return Corpus(Dataset(f"squad-{articles}-{seed}", documents, tuple(asked)), tuple(rest), tuple(apart))
+    dataset = Dataset(f"squad-{articles}-{seed}", documents, tuple(asked))
+    return Corpus(dataset, Dataset("squad-all", everything, tuple(asked)), tuple(rest), tuple(apart))
 
 
 def first_of_each(examples: Sequence[Example]) -> list[Example]:

@@ -80,6 +80,22 @@ class Bench:
         """With graph, summaries and questions by the embedded model."""
         return prepare_index(self.corpus.dataset, self.out / "index", self.settings, self.embedder).path
 
+    @cached_property
+    def surroundings(self) -> Path:
+        """The same of all passages among which retrievers search."""
+        return prepare_index(self.corpus.surroundings, self.out / "index", self.settings, self.embedder).path
+
+    def find(self, texts: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+        """By retriever and question the ids of documents, best first; kept beside the index."""
+        kept = self.surroundings.with_suffix(".found.json")
+        found: dict[str, dict[str, list[str]]] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+        with Workspace.open(self.surroundings, embedder=self.embedder) as space:
+            for name in RETRIEVERS:
+                known, retrieve = found.setdefault(name, {}), space.retriever(name)
+                known.update({text: found_documents(retrieve, text) for text in texts if text not in known})
+        kept.write_text(json.dumps(found), "utf-8")
+        return found
+
     def items(self, shown: str) -> Rows:
         """What generators are shown, more than they are to ask about: some will fail."""
         if shown == "passage":
@@ -223,11 +239,7 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
     with Workspace.open(bench.index, embedder=embedder) as space:
         passages = space.index.chunk_vectors.vectors(space.index.ids(Chunk))
         names = sorted({entity.name for entity in space.index.all(Entity)})
-        texts = list(dict.fromkeys(q.text for questions in (references, *sets.values()) for q in questions))
-        found = {
-            name: {text: found_documents(retrieve, text) for text in texts}
-            for name, retrieve in ((name, space.retriever(name)) for name in RETRIEVERS)
-        }
+    found = bench.find(list(dict.fromkeys(q.text for questions in (references, *sets.values()) for q in questions)))
     wanted = {score: scored(references, found, score) for score in SCORES}
     relevance = {
         name: question_relevance([q.text for q in references], [q.text for q in questions], embedder, scorer).f1
@@ -264,11 +276,7 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
 def people_rank(bench: Bench, size: int) -> dict[str, Any]:
     """How people's questions rank the retrievers, and how well so many of them agree with the others."""
     everything = [*bench.references, *bench.held_out]
-    with Workspace.open(bench.index, embedder=bench.embedder) as space:
-        found = {
-            name: {q.text: found_documents(retrieve, q.text) for q in everything}
-            for name, retrieve in ((name, space.retriever(name)) for name in RETRIEVERS)
-        }
+    found = bench.find([question.text for question in everything])
     ranked = {score: scored(everything, found, score) for score in SCORES}
     return {
         "means": {score: {r: float(sum(v) / len(v)) for r, v in ranked[score].items()} for score in SCORES},
