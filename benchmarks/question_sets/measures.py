@@ -16,6 +16,7 @@ from kraq_dspy.records import Question
 
 DEPTH = 10
 MOST_WORDS = 40
+BEGINNING = re.compile(r"(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
 RETRIEVERS = (
     "dense", "bm25", "hybrid", "fusion", "mmr", "combined", "bridge", "pagerank", "adaptive", "sentence-window",
     "reranked",
@@ -71,9 +72,12 @@ def self_bleu(texts: Sequence[str]) -> list[float]:
     return [bleu([*texts[:place], *texts[place + 1 :]], text) for place, text in enumerate(texts)]
 
 
-def is_one_question(text: str) -> bool:
-    """One question mark, at the end, and not more words than anybody asks in."""
-    return text.rstrip().endswith("?") and text.count("?") == 1 and len(text.split()) <= MOST_WORDS
+def is_question(text: str) -> bool:
+    """Whether it ends in a question mark or begins with a question word, and has no more words than anybody asks in.
+
+    People leave the mark out; a statement that a generator took for a question is none."""
+    text = text.strip()
+    return len(text.split()) <= MOST_WORDS and (text.endswith("?") or BEGINNING.match(text) is not None)
 
 
 def nearest_source(question: Vectors, sources: Sequence[str], vectors: Mapping[str, Vectors]) -> str:

@@ -38,7 +38,7 @@ from question_sets.measures import (
     agreement_interval,
     covered,
     found_documents,
-    is_one_question,
+    is_question,
     nearest_source,
     rank_agreement,
     repeats,
@@ -252,7 +252,7 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
         ranked = {score: scored(questions, found, score) for score in SCORES}
         rows[name] = {
             "questions": len(asked),
-            "one_question": float(sum(map(is_one_question, asked)) / len(asked)),
+            "are_questions": sum(map(is_question, asked)) / len(asked),
             "words": sorted(len(text.split()) for text in asked)[len(asked) // 2],
             "covered": asdict(covered(vectors, passages, asked, names)),
             "duplicates": sum(repeats(asked, vectors, similarity)) / len(asked),
@@ -285,7 +285,8 @@ def people_rank(bench: Bench, size: int) -> dict[str, Any]:
 
 
 def judged(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], model: Path, threads: int) -> dict[str, Any]:
-    """The share of each set that the judge says its passage answers, and how well the judge tells known pairs apart."""
+    """The share of each set that are questions which, so the judge, their passage answers, and how well the judge tells
+    known pairs apart. Of several passages that a question came from, the one nearest to it is judged."""
     documents = [document.id for document in bench.corpus.dataset.documents]
     encoded = bench.embedder.encode_passages([bench.corpus.passage(id) for id in documents])
     vectors = dict(zip(documents, encoded, strict=True))
@@ -305,7 +306,10 @@ def judged(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], model: Path
         yes = judge(everything, server, bench.out / f"judged-{model.stem}.jsonl")
     right, wrong = ([yes[each.key] for each in some] for some in (answered, unanswered))
     cut = threshold(right, wrong)
-    shares = {name: ends(bootstrap_mean([float(yes[p.key] >= cut) for p in some])) for name, some in pairs.items()}
+    shares = {
+        name: ends(bootstrap_mean([float(yes[each.key] >= cut and is_question(each.question)) for each in some]))
+        for name, some in pairs.items()
+    }
     return {
         "shares": shares,
         "judge": model.stem,

@@ -34,7 +34,7 @@ def quality_table(
         rows.append(
             [
                 titles[name],
-                share(row["one_question"]),
+                share(row["are_questions"]),
                 str(row["words"]),
                 *[share(row["covered"][key]) for key in ("nearest", "among_five", "names")],
                 share(row["duplicates"]),

@@ -113,17 +113,17 @@ def test_self_bleu_is_one_for_the_same_words_and_low_for_others(sets: Modules) -
 
 
 @pytest.mark.parametrize(
-    ("text", "is_one"),
+    ("text", "asks"),
     [
         ("Who ran?", True),
+        ("How are they sent", True),
         ("He ran.", False),
-        ("Who ran? Why?", False),
-        ("Who? He ran.", False),
+        ("Howard ran.", False),
         ("a " * 41 + "?", False),
     ],
 )
-def test_one_question_ends_in_the_only_question_mark_and_is_not_long(sets: Modules, text: str, is_one: bool) -> None:
-    assert sets("measures").is_one_question(text) is is_one
+def test_a_question_has_its_mark_or_begins_as_one_and_is_not_long(sets: Modules, text: str, asks: bool) -> None:
+    assert sets("measures").is_question(text) is asks
 
 
 def test_of_several_sources_the_one_nearest_to_the_question_is_judged(sets: Modules) -> None:
@@ -298,7 +298,7 @@ def test_the_tables_tell_what_failed_and_what_has_no_order(sets: Modules) -> Non
     row = table.cost_table({"x": costs}, {"x": "X"}).splitlines()[-1]
     assert row == "| X | 2 of 5 | 4.0 | 450 | 25 | 1 | 5.0 |"
     agreement = {"rho": None, "interval": None}
-    figures = {"means": {score: {"dense": 0.5} for score in sets("measures").SCORES}}
+    figures: dict[str, Any] = {"means": {score: {"dense": 0.5} for score in sets("measures").SCORES}}
     figures["agreement"] = dict.fromkeys(sets("measures").SCORES, agreement)
     expected = dict.fromkeys(sets("measures").SCORES, (0.8, 0.1, 0.9))
     rows = table.ranking_table({"x": figures}, {"x": "X"}, expected).splitlines()
