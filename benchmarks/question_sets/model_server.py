@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds w
 from peers.encoder_server import as_reply
 
 DAY_S = 86_400
-MOST_TOKENS = 1024  # of a reply; a small model that repeats itself would write until its context is full
+MOST_TOKENS = 512  # of a reply; a small model that repeats itself would write until its context is full
 
 
 class Asked:

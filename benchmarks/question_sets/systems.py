@@ -29,23 +29,25 @@ def _ours(name: str, title: str, shown: str, **options: object) -> System:
     return System(name, title, None, "with_kraq.py", shown, MappingProxyType(options))
 
 
+HELPED = MappingProxyType({"held_to_schema": True, "temperature": 0.7, "top_p": 0.95, "max_tokens": 300})
+"""RAGAS asks for JSON of any shape, and a small model gives it the schema back; at RAGAS's temperature, .01, it writes
+a list without end again when it is asked anew."""
+ITSELF = MappingProxyType({"held_to_schema": False})
+
 ALL = (
     _ours("kraq", "KRAQ", "summary"),
     _ours("kraq-tuned", "KRAQ, the tuned generator", "summary", model="gguf/smollm2-135m", adapter="kraq-questions"),
     _ours("kraq-templates", "KRAQ, embedded templates", "summary", model="embedded"),
     _ours("random", "Random", "passages"),
     _ours("random-templates", "Random, embedded templates", "passages", model="embedded"),
-    System("ragas", "RAGAS 0.4.3", "ragas", "with_ragas.py", "passage"),
-    System(
-        "deepeval", "DeepEval 4.3.1", "deepeval", "with_deepeval.py", "passage", MappingProxyType({"evolutions": 1})
-    ),
-    System(
-        "deepeval-plain",
-        "DeepEval 4.3.1, no evolution",
-        "deepeval",
-        "with_deepeval.py",
-        "passage",
-        MappingProxyType({"evolutions": 0}),
+    System("ragas", "RAGAS 0.4.3, held to its schemas", "ragas", "with_ragas.py", "passage", HELPED),
+    System("ragas-itself", "RAGAS 0.4.3", "ragas", "with_ragas.py", "passage", ITSELF),
+    *(
+        System(name, title, "deepeval", "with_deepeval.py", "passage", MappingProxyType({"evolutions": evolutions}))
+        for name, title, evolutions in (
+            ("deepeval", "DeepEval 4.3.1", 1),
+            ("deepeval-plain", "DeepEval 4.3.1, no evolution", 0),
+        )
     ),
 )
 BY_NAME = {system.name: system for system in ALL}

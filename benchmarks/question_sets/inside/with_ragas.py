@@ -1,4 +1,4 @@
-"""Asks about passages with RAGAS's TestsetGenerator, one chunk at a time: names, personas that want them, a question.
+"""Asks about passages with RAGAS's TestsetGenerator, a chunk at a time: names, what a reader wants of them, a question.
 
 python with_ragas.py ask JOB.json
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "peers" / "inside"))
 
+import instructor
 from asking import KEY, MODEL, Item, ask_each, asked
 from job import run
 from openai import OpenAI
@@ -20,22 +21,22 @@ from ragas.testset.persona import Persona
 from ragas.testset.synthesizers.single_hop.specific import SingleHopSpecificQuerySynthesizer
 from ragas.testset.transforms.extractors.llm_based import NERExtractor
 
-PERSONAS = (
-    Persona(name="Student", role_description="Writes an essay and looks for facts, names and dates."),
-    Persona(name="Journalist", role_description="Prepares an article and wants to know who did what, and why."),
-    Persona(name="Engineer", role_description="Wants to understand how things work and what they are made of."),
-)
+READER = Persona(name="Reader", role_description="A curious person who wants to know more about the subject.")
 
 
 def ask(job: dict[str, Any]) -> None:
     address = f"{job['server']}/v1"
     client = OpenAI(base_url=address, api_key=KEY, timeout=3600, max_retries=0)
-    llm = llm_factory(MODEL, client=client)
+    arguments = dict(job["options"])
+    is_held = arguments.pop("held_to_schema")
+    llm = llm_factory(MODEL, client=client, **arguments)
+    if is_held:  # RAGAS itself asks for any JSON
+        llm.client = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
     embeddings = OpenAIEmbeddings(client=OpenAI(base_url=address, api_key=KEY))
     patient = RunConfig(timeout=3600, max_retries=1, max_workers=1)
 
     def question_of(item: Item) -> dict[str, Any]:
-        generator = TestsetGenerator(llm=llm, embedding_model=embeddings, persona_list=list(PERSONAS))
+        generator = TestsetGenerator(llm=llm, embedding_model=embeddings, persona_list=[READER])
         testset = generator.generate_with_chunks(
             [item["passage"]],
             testset_size=1,
