@@ -17,6 +17,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -320,6 +321,18 @@ def judged(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], model: Path
     }
 
 
+def spread(questions: Sequence[MadeQuestion], title_of: Mapping[str, str], size: int) -> list[MadeQuestion]:
+    """`size` of the questions, the first of each article before the second of any: a few of one set must not be about
+    fewer articles than those of another by the order in which they were made. A question is of its first source's."""
+    turns: Counter[str] = Counter()
+    places = []
+    for place, question in enumerate(questions):
+        title = title_of[question.sources[0]]
+        places.append((turns[title], place))
+        turns[title] += 1
+    return [questions[place] for _, place in sorted(places)[:size]]
+
+
 def other_paragraph(corpus: Corpus, document_id: str) -> str:
     """The next paragraph of the same article; after the last the first."""
     title = next(document.title for document in corpus.dataset.documents if document.id == document_id)
@@ -362,7 +375,8 @@ def main() -> None:
     made = {system.name: bench.made(system) for system in systems}
     compared = {PEOPLE: bench.held_out} | {name: some for name, (some, _) in made.items() if len(some) >= LEAST}
     size = min(map(len, compared.values()))
-    sets = {name: list(some)[:size] for name, some in compared.items()}
+    title_of = {document.id: document.title for document in corpus.dataset.documents}
+    sets = {name: spread(some, title_of, size) for name, some in compared.items()}
     figures: dict[str, Any] = {
         "machine": machine(),
         "model": options.model.stem,

@@ -216,6 +216,19 @@ def test_random_draws_are_as_large_as_asked_and_name_their_documents_once(sets: 
     assert items == sets("run").random_items(chunks, 20, (2, 3))
 
 
+def test_a_part_of_a_set_is_about_as_many_articles_as_it_can_be(sets: Modules) -> None:
+    made = sets("measures").MadeQuestion
+    questions = [
+        made("1", ("a1",)),
+        made("2", ("a2", "b1")),
+        made("3", ("b1",)),
+        made("4", ("a1",)),
+        made("5", ("b2",)),
+    ]
+    titles = {"a1": "A", "a2": "A", "b1": "B", "b2": "B"}
+    assert [q.text for q in sets("run").spread(questions, titles, 3)] == ["1", "3", "2"]
+
+
 def test_costs_are_sums_over_all_that_was_tried(sets: Modules) -> None:
     asked = {"calls": 2, "prompt_tokens": 100, "written_tokens": 10, "cut": 1, "refused": 0}
     rows = [{"question": "Who?", "seconds": 1.5, "asked": asked}, {"error": "no", "seconds": 1.0, "asked": asked}]
