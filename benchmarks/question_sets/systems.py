@@ -26,7 +26,7 @@ class System:
 
 
 def _ours(name: str, title: str, shown: str, **options: object) -> System:
-    return System(name, title, None, "with_kraq.py", shown, MappingProxyType(options))
+    return System(name, title, None, "ask_kraq.py", shown, MappingProxyType(options))
 
 
 HELPED = MappingProxyType({"held_to_schema": True, "temperature": 0.7, "top_p": 0.95, "max_tokens": 300})
@@ -40,10 +40,10 @@ ALL = (
     _ours("kraq-templates", "KRAQ, embedded templates", "summary", model="embedded"),
     _ours("random", "Random", "passages"),
     _ours("random-templates", "Random, embedded templates", "passages", model="embedded"),
-    System("ragas", "RAGAS 0.4.3, held to its schemas", "ragas", "with_ragas.py", "passage", HELPED),
-    System("ragas-itself", "RAGAS 0.4.3", "ragas", "with_ragas.py", "passage", ITSELF),
+    System("ragas", "RAGAS 0.4.3, held to its schemas", "ragas", "ask_ragas.py", "passage", HELPED),
+    System("ragas-itself", "RAGAS 0.4.3", "ragas", "ask_ragas.py", "passage", ITSELF),
     *(
-        System(name, title, "deepeval", "with_deepeval.py", "passage", MappingProxyType({"evolutions": evolutions}))
+        System(name, title, "deepeval", "ask_deepeval.py", "passage", MappingProxyType({"evolutions": evolutions}))
         for name, title, evolutions in (
             ("deepeval", "DeepEval 4.3.1", 1),
             ("deepeval-plain", "DeepEval 4.3.1, no evolution", 0),

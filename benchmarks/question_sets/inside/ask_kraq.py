@@ -1,6 +1,6 @@
 """Asks as `kraq index` does: about a community's summary, or, as the papers' baseline Random, about passages by chance.
 
-python with_kraq.py ask JOB.json
+python ask_kraq.py ask JOB.json
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Asks about passages with RAGAS's TestsetGenerator, a chunk at a time: names, what a reader wants of them, a question.
 
-python with_ragas.py ask JOB.json
+python ask_ragas.py ask JOB.json
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Asks about passages with DeepEval's Synthesizer, one context of one passage at a time.
 
-python with_deepeval.py ask JOB.json
+python ask_deepeval.py ask JOB.json
 """
 
 import sys
