@@ -11,6 +11,7 @@ import sys
 import threading
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import numpy as np
 
@@ -45,15 +46,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        as_base64 = body.get("encoding_format") == "base64"
-        rows = [
-            {"object": "embedding", "index": n, "embedding": _written(vector, as_base64)}
-            for n, vector in enumerate(encoder()(texts))
-        ]
-        tokens = sum(map(len, texts)) // 4
-        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-        reply = json.dumps({"object": "list", "model": body.get("model"), "data": rows, "usage": usage}).encode()
+        reply = json.dumps(as_reply(body)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(reply)))
@@ -62,6 +55,19 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:
         """Says nothing of what went well."""
+
+
+def as_reply(body: dict[str, Any]) -> dict[str, Any]:
+    """The vectors of `body["input"]`, one text or several, in OpenAI's form."""
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    as_base64 = body.get("encoding_format") == "base64"
+    rows = [
+        {"object": "embedding", "index": n, "embedding": _written(vector, as_base64)}
+        for n, vector in enumerate(encoder()(texts))
+    ]
+    tokens = sum(map(len, texts)) // 4
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": body.get("model"), "data": rows, "usage": usage}
 
 
 def _written(vector: np.ndarray, as_base64: bool) -> str | list[float]:

@@ -58,7 +58,7 @@ def indexing_table(
                 f"yes ({' + '.join(map(str, levels))})" if has_hierarchy(levels) else "no",
             ]
         )
-    return _markdown(head, rows)
+    return as_markdown(head, rows)
 
 
 def graph_table(measured: Mapping[str, Sequence[Mapping[str, Any]]], titles: Mapping[str, str]) -> str:
@@ -68,7 +68,7 @@ def graph_table(measured: Mapping[str, Sequence[Mapping[str, Any]]], titles: Map
         [titles[system], *[f"{rounds[0]['counts'][name]:,}" for name in names], f"{rounds[0]['most_in_flight']}"]
         for system, rounds in measured.items()
     ]
-    return _markdown(["", *names, "most calls in flight"], rows)
+    return as_markdown(["", *names, "most calls in flight"], rows)
 
 
 def retrieval_table(rows: Sequence[Mapping[str, Any]], compared: int) -> str:
@@ -85,7 +85,12 @@ def retrieval_table(rows: Sequence[Mapping[str, Any]], compared: int) -> str:
         recall = [_three_digits(statistics.mean(row["recall"][budget])) for budget in budgets]
         rest = [f"{row['tokens']:,.0f}", f"{row['calls']:.0f}", f"{row['ms']:,.0f}"]
         cells.append([row["title"], *recall, "" if row is best else shown, *rest])
-    return _markdown(head, cells)
+    return as_markdown(head, cells)
+
+
+def as_markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of which `head` names the columns."""
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
 
 
 def _signed(share: float) -> str:
@@ -94,7 +99,3 @@ def _signed(share: float) -> str:
 
 def _three_digits(share: float) -> str:
     return f"{share:.3f}".removeprefix("0")
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows))
