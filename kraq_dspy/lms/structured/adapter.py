@@ -24,7 +24,7 @@ from kraq_dspy.dspy_internals import (
     serialize_for_json,
 )
 from kraq_dspy.lms.structured.enforcement import enforces_schema, known_enforcement, needs_bounds
-from kraq_dspy.lms.structured.forms import JSON_OBJECT, SECTIONS, Form, is_typed
+from kraq_dspy.lms.structured.forms import JSON_OBJECT, PLAIN, SECTIONS, Form, is_typed
 from kraq_dspy.lms.structured.repair import ends_in_blanks, read_reply
 from kraq_dspy.lms.structured.schemas import about, kind, reply_schema
 from kraq_dspy.lms.structured.unmarked import repeats_itself
@@ -43,13 +43,22 @@ SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
 
 
 class UnreadableReplyError(AdapterParseError):
-    """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end."""
+    """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end;
+    `is_blank`, that it has no more than the marker of the one text that was asked for."""
 
-    def __init__(self, signature: Any, reply: str, values: dict[str, Any], faults: Sequence[str], ran_on: bool) -> None:
+    def __init__(
+        self,
+        signature: Any,
+        reply: str,
+        values: dict[str, Any],
+        faults: Sequence[str],
+        ran_on: bool = False,
+        is_blank: bool = False,
+    ) -> None:
         message = "; ".join(faults) or None
         super().__init__("KraqAdapter", signature, reply, message, parsed_result=values)  # type: ignore[arg-type]
         self.faults = faults
-        self.ran_on = ran_on
+        self.ran_on, self.is_blank = ran_on, is_blank
 
 
 class KraqAdapter(dspy.ChatAdapter):
@@ -65,8 +74,10 @@ class KraqAdapter(dspy.ChatAdapter):
     - A reply is repaired before another is paid for (`kraq_dspy.lms.structured.repair`).
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
       and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
-      without one, and chatter where one text is wanted under one. Stock DSPy makes its second call with JSONAdapter's
-      prompt. What was streamed is not asked for again: such chatter is then taken as it stands.
+      without one, and chatter where one text is wanted under one. Where one text is wanted and the reply is its marker
+      alone, it is asked for without markers; if that is empty too, it is taken for what the model has to say. Stock
+      DSPy makes its second call with JSONAdapter's prompt. What was streamed is not asked for again: chatter is then
+      taken as it stands.
     """
 
     def __init__(
@@ -81,6 +92,7 @@ class KraqAdapter(dspy.ChatAdapter):
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
         self._free, self._held, self._form = free, held, free
         self._fault: AdapterParseError | None = None
+        self._is_second = False
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
     @property  # type: ignore[misc]
@@ -106,6 +118,7 @@ class KraqAdapter(dspy.ChatAdapter):
                 if not self.use_json_adapter_fallback:
                     raise
                 second, options = first._second_call(lm, lm_kwargs, signature, error)
+                second._is_second = True
                 return await _as_dspy_asks(second, lm, options, signature, demos, inputs)
 
     __call__ = blocking(acall)
@@ -121,6 +134,8 @@ class KraqAdapter(dspy.ChatAdapter):
         self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, error: AdapterParseError
     ) -> tuple["KraqAdapter", dict[str, Any]]:
         ran_on = getattr(error, "ran_on", False)
+        if getattr(error, "is_blank", False):
+            return self._with(PLAIN), dict(lm_kwargs)
         if self._form is self._held:
             logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
             return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
@@ -206,6 +221,9 @@ class KraqAdapter(dspy.ChatAdapter):
     def format_assistant_message_content(
         self, signature: Any, outputs: dict[str, Any], missing_field_message: str | None = None
     ) -> str:
+        if self._form is PLAIN:
+            [name] = signature.output_fields
+            return harmless(str(outputs.get(name, missing_field_message)))
         if self._form is not self._held:
             return str(super().format_assistant_message_content(signature, outputs, missing_field_message))
         values = {name: outputs.get(name, missing_field_message) for name in signature.output_fields}
@@ -217,11 +235,18 @@ class KraqAdapter(dspy.ChatAdapter):
         fields = dict(apply_output_field_defaults(signature, fields))
         texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
+        if self._asks_for_more(fields):
+            raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
         blank = self._form is self._held and ends_in_blanks(completion)
         if loops or blank or fields.keys() != signature.output_fields.keys():
             ran_on = blank or repeats_itself(completion)
             raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)
         return fields
+
+    def _asks_for_more(self, fields: Mapping[str, Any]) -> bool:
+        """Whether the one text that was wanted is empty, and the call is the first of two."""
+        is_first = self.use_json_adapter_fallback and not self._is_second
+        return is_first and len(fields) == 1 and not str(next(iter(fields.values()))).strip()
 
 
 ADAPTER = KraqAdapter()
@@ -235,6 +260,8 @@ def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     """
     fields = _outputs(signature)
     text = error.lm_response.strip()
+    if getattr(error, "is_blank", False):
+        return dict(error.parsed_result)
     if list(fields.values()) != [str] or not text or MARKER_START.search(text):
         raise error
     return dict.fromkeys(fields, text)

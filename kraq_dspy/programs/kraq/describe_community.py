@@ -75,7 +75,10 @@ class AskRandomQuestion(SavableModule):
 
 
 async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
-    """The first question that stands alone; else the first with a question mark, or what was written first."""
+    """The first question that stands alone; else the first with a question mark, or what was written first.
+
+    Raises ValueError where nothing was written.
+    """
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     questions: list[str] = []
     for number in range(1 + AGAIN):
@@ -89,4 +92,7 @@ async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
         questions.append(question_in(answer.question))
         if stands_alone(questions[-1], instructions):
             return dspy.Prediction(question=questions[-1])
-    return dspy.Prediction(question=next((one for one in questions if one.endswith(MARKS)), questions[0]))
+    written = [question for question in questions if question]
+    if not written:
+        raise ValueError(f"The model was asked {1 + AGAIN} times and wrote no question.")
+    return dspy.Prediction(question=next((one for one in written if one.endswith(MARKS)), written[0]))

@@ -170,6 +170,36 @@ def test_an_unreadable_reply_is_asked_for_once_more_and_no_oftener(
     assert len(scripted.requests) == 4
 
 
+def test_a_marker_with_nothing_behind_it_is_followed_by_a_call_without_markers(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff
+) -> None:
+    demos = [{"question": "The capital of Italy?", "answer": "Rome"}]
+    predict = dspy.Predict("question -> answer")
+    scripted.replies = [reply("[[ ## answer ## ]]\n\n"), reply("Paris is it.")]
+    with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
+        assert predict(question="?", demos=demos).answer == "Paris is it."
+    messages = scripted.requests[1]["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[2]["content"] == "Rome"
+    assert "[[ ## answer ## ]]" not in str(messages)
+    assert messages[-1]["content"].endswith("the answer alone, as plain text.")
+
+    scripted.replies = [reply("[[ ## answer ## ]]")]
+    with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
+        assert predict(question="What else?").answer == ""  # it was asked twice
+    assert len(scripted.requests) == 4
+    with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter(second_try=False)):
+        assert predict(question="And then?").answer == ""
+    assert len(scripted.requests) == 5
+
+
+def test_one_of_several_texts_may_be_empty(scripted: ScriptedServer, reply: type[Reply], quick: Backoff) -> None:
+    scripted.replies = [reply("[[ ## answer ## ]]\nParis\n\n[[ ## note ## ]]\n\n[[ ## completed ## ]]")]
+    with dspy.context(lm=local(scripted.url, quick), adapter=KraqAdapter()):
+        assert dspy.Predict("question -> answer, note")(question="?").note == ""
+    assert len(scripted.requests) == 1
+
+
 def test_a_value_that_repeats_itself_is_asked_for_again(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:

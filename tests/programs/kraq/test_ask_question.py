@@ -65,6 +65,12 @@ def test_after_two_more_attempts_the_first_question_stands_or_else_the_first_rep
     assert asked(["question", "The text", ECHO, "Who met Ada?"]) == (ECHO, 1 + AGAIN)
 
 
+def test_what_nobody_wrote_is_no_question() -> None:
+    assert asked(["", "", "Ada and Charles"]) == ("Ada and Charles", 1 + AGAIN)
+    with pytest.raises(ValueError, match="asked 3 times and wrote no question"):
+        asked([""] * (1 + AGAIN))
+
+
 @pytest.mark.parametrize(
     "reply", ["Who summarised the passage of the bill?", "ใครพบเอดา", "誰發明了電話", "Πού ζούσε η Άντα;"]
 )
