@@ -34,7 +34,7 @@ def random_graph(passages: int, chance: np.random.Generator) -> PassageGraph:
     targets = np.concatenate([drawn(), np.maximum(one, other)])
     apart = sources != targets
     ids = np.array([f"{number:032x}".encode() for number in range(passages)], "S")
-    return of_edges(ids, passages + entities, sources[apart], targets[apart], np.ones(int(apart.sum())))
+    return of_edges(ids, passages + entities, (sources * (passages + entities) + targets)[apart])
 
 
 def main() -> None:
