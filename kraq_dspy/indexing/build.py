@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
 
@@ -42,7 +41,7 @@ from kraq_dspy.programs.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.steps.bounded import abatches
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.sync import Point, batches, change_vectors, chunk_point, sync_vectors
+from kraq_dspy.stores.sync import Point, batches, chunk_point, embed_points, sync_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -295,24 +294,25 @@ class Builder:
 
     async def embed_chunks(self) -> None:
         """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
-        store, stop, encode = self.index.chunk_vectors, threading.Event(), self.embedder.encode_passages
-        sync: Callable[..., object]
-        if self.was_finished and self.difference is not None:  # all others have theirs
-            gone, new = self.difference.gone, self.difference.new
-            points: Iterable[Point] = map(chunk_point, self.index.get(Chunk, sorted(new)))
-            total = self.index.count(Chunk)
-            sync = partial(change_vectors, store, gone, new, points, encode, "embed", self.progress, total=total)
-        else:
-            ids = self.index.ids(Chunk)
-            points = self._points_beside(store, ids)
-            sync = partial(sync_vectors, store, ids, points, encode, "embed", self.progress)
-        sync = partial(sync, is_stopped=stop.is_set)
-        running = asyncio.ensure_future(asyncio.to_thread(sync))
+        stop = threading.Event()
+        running = asyncio.ensure_future(asyncio.to_thread(self._embed, stop.is_set))
         try:
             await asyncio.shield(running)
         finally:
             stop.set()
             await asyncio.wait([running])
+
+    def _embed(self, is_stopped: Callable[[], bool]) -> None:
+        store, encode = self.index.chunk_vectors, self.embedder.encode_passages
+        if self.was_finished and self.difference is not None:  # all others have theirs
+            store.delete(self.difference.gone)
+            self.progress.start("embed", len(self.difference.new))
+            points = map(chunk_point, self.index.get(Chunk, sorted(self.difference.new)))
+            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped)
+            return
+        ids = self.index.ids(Chunk)
+        absent = self._points_beside(store, ids)
+        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped)
 
     def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
         """Of those chunks that the store does not have yet."""

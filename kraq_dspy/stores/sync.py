@@ -43,30 +43,25 @@ def sync_vectors(
     """
     stored = store.ids()
     missing = set(ids) - stored
-    change_vectors(
-        store, stored.difference(ids), missing, points, encode, stage, progress, total=len(ids), is_stopped=is_stopped
-    )
+    store.delete(stored.difference(ids))
+    progress.start(stage, len(ids))
+    progress.advance(stage, len(ids) - len(missing))
+    absent = (point for point in points if point.id in missing) if missing else ()
+    embed_points(store, absent, encode, stage, progress, is_stopped=is_stopped)
     return len(missing)
 
 
-def change_vectors(
+def embed_points(
     store: VectorStore,
-    gone: Collection[str],
-    missing: Collection[str],
     points: Iterable[Point],
     encode: Callable[[Sequence[str]], Vectors],
     stage: str,
     progress: Progress,
     *,
-    total: int,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> None:
-    """As `sync_vectors`, where it is known which of the `total` points are missing, and which are there in vain."""
-    if gone:
-        store.delete(gone)
-    progress.start(stage, total)
-    progress.advance(stage, total - len(missing))
-    for batch in batches((point for point in points if point.id in missing) if missing else (), BATCH):
+    """Put points into `store`, in batches as `sync_vectors` does, for a stage that has begun."""
+    for batch in batches(points, BATCH):
         if is_stopped():
             return
         texts = [point.text for point in batch]
