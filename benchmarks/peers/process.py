@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,25 @@ class Taken:
     wall_s: float
     cpu_s: float
     peak_mb: float
+
+
+@contextmanager
+def served(script: Path, *arguments: str) -> Iterator[str]:
+    """The first line that the script prints, the address of what it serves, for the length of the block: it ends when
+    its input does."""
+    process = subprocess.Popen(
+        [sys.executable, str(script), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=sys.stderr,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate()
 
 
 def run_measured(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Taken:

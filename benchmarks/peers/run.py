@@ -15,10 +15,8 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds w
 
 from peers.corpus import Asked, as_articles, read_pieces, read_questions
 from peers.environments import python_of
-from peers.process import run_measured
+from peers.process import run_measured, served
 from peers.retrieval import measure
 from peers.systems import ALL, BY_NAME, System
 from peers.table import graph_table, indexing_table, retrieval_table
@@ -142,21 +140,6 @@ class Servers:
     embeddings: str
 
 
-@contextmanager
-def minilm() -> Iterator[str]:
-    """Where the packaged encoder is served, for the length of the block."""
-    command = [sys.executable, str(Path(__file__).with_name("encoder_server.py"))]
-    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, env=environment
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.communicate()
-
-
 def compare_indexing(bench: Bench, systems: Sequence[System], rounds: int, corpus_tokens: int) -> str:
     measured: dict[str, list[dict[str, Any]]] = {}
     with stand_in(latency_ms=LATENCY_S * 1000) as server:
@@ -180,7 +163,7 @@ def compare_indexing(bench: Bench, systems: Sequence[System], rounds: int, corpu
 
 def compare_retrieval(bench: Bench, systems: Sequence[System], questions: Sequence[Asked]) -> str:
     rows = []
-    with stand_in() as chat, minilm() as embeddings:
+    with stand_in() as chat, served(Path(__file__).with_name("encoder_server.py")) as embeddings:
         for system in systems:
             for mode in system.modes:
                 try:

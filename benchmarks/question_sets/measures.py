@@ -51,8 +51,8 @@ class Covered:
 def covered(questions: Vectors, passages: Vectors, texts: Sequence[str], names: Collection[str]) -> Covered:
     """`questions` are the vectors of `texts`; all rows are L2-normalised."""
     near = nearest_chunks(questions, passages, 5)
-    said = [name for name in names if any(mentions(text, name) for text in texts)]
-    return Covered(coverage(near[:, :1], len(passages)), coverage(near, len(passages)), len(said) / len(names))
+    mentioned = [name for name in names if any(mentions(text, name) for text in texts)]
+    return Covered(coverage(near[:, :1], len(passages)), coverage(near, len(passages)), len(mentioned) / len(names))
 
 
 def mentions(text: str, name: str) -> bool:

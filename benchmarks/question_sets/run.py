@@ -14,12 +14,11 @@ import argparse
 import json
 import os
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
 
 from peers.environments import python_of
-from peers.process import run_measured
+from peers.process import run_measured, served
 from peers.run import tokenizers
 from question_sets.corpus import Corpus, in_turn, read_corpus
 from question_sets.judge import Pair, judge, threshold, told_apart
@@ -88,14 +87,14 @@ class Bench:
 
     def find(self, texts: Sequence[str]) -> dict[str, dict[str, list[str]]]:
         """By retriever and question the ids of documents, best first; kept beside the index."""
-        kept = self.surroundings.with_suffix(".found.json")
-        found: dict[str, dict[str, list[str]]] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+        kept = self.surroundings.with_suffix(".hits.json")
+        hits: dict[str, dict[str, list[str]]] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
         with Workspace.open(self.surroundings, embedder=self.embedder) as space:
             for name in RETRIEVERS:
-                known, retrieve = found.setdefault(name, {}), space.retriever(name)
+                known, retrieve = hits.setdefault(name, {}), space.retriever(name)
                 known.update({text: found_documents(retrieve, text) for text in texts if text not in known})
-        kept.write_text(json.dumps(found), "utf-8")
-        return found
+        kept.write_text(json.dumps(hits), "utf-8")
+        return hits
 
     def items(self, shown: str) -> Rows:
         """What generators are shown, more than they are to ask about: some will fail."""
@@ -204,26 +203,15 @@ def environment_of(system: System) -> dict[str, str]:
     return environment | ({"PYTHONPATH": str(BENCHMARKS.parent)} if system.peer is None else {})
 
 
-@contextmanager
-def served(model: Path, threads: int) -> Iterator[str]:
-    """The address of the model's server, for the length of the block."""
-    command = [sys.executable, str(HERE / "model_server.py"), str(model), "--threads", str(threads)]
-    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, env=environment
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.communicate()
-
-
 def make(bench: Bench, systems: Sequence[System], model: Path, tuned: str, threads: int) -> None:
     """Every set that is not complete; the server is started if one of them needs it."""
     open_ones = [system for system in systems if bench.made(system)[1]["made"] < bench.questions]
     needs_server = any(system.is_served for system in open_ones)
-    with served(model, threads) if needs_server else nullcontext() as server:
+    with (
+        served(HERE / "model_server.py", str(model), "--threads", str(threads))
+        if needs_server
+        else nullcontext() as server
+    ):
         for system in open_ones:
             print(f"{system.title} ...", file=sys.stderr, flush=True)
             try:
@@ -240,8 +228,8 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
     with Workspace.open(bench.index, embedder=embedder) as space:
         passages = space.index.chunk_vectors.vectors(space.index.ids(Chunk))
         names = sorted({entity.name for entity in space.index.all(Entity)})
-    found = bench.find(list(dict.fromkeys(q.text for questions in (references, *sets.values()) for q in questions)))
-    wanted = {score: scored(references, found, score) for score in SCORES}
+    hits = bench.find(list(dict.fromkeys(q.text for questions in (references, *sets.values()) for q in questions)))
+    by_people = {score: scored(references, hits, score) for score in SCORES}
     relevance = {
         name: question_relevance([q.text for q in references], [q.text for q in questions], embedder, scorer).f1
         for name, questions in sets.items()
@@ -250,7 +238,7 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
     for name, questions in sets.items():
         asked = [question.text for question in questions]
         vectors = embedder.encode_queries(asked)
-        ranked = {score: scored(questions, found, score) for score in SCORES}
+        ranked = {score: scored(questions, hits, score) for score in SCORES}
         rows[name] = {
             "questions": len(asked),
             "are_questions": sum(map(is_question, asked)) / len(asked),
@@ -265,8 +253,8 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
             "means": {score: {r: float(sum(v) / len(v)) for r, v in ranked[score].items()} for score in SCORES},
             "agreement": {
                 score: {
-                    "rho": rank_agreement(ranked[score], wanted[score]),
-                    "interval": agreement_interval(ranked[score], wanted[score]),
+                    "rho": rank_agreement(ranked[score], by_people[score]),
+                    "interval": agreement_interval(ranked[score], by_people[score]),
                 }
                 for score in SCORES
             },
@@ -277,8 +265,8 @@ def measure(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], similarity
 def people_rank(bench: Bench, size: int) -> dict[str, Any]:
     """How people's questions rank the retrievers, and how well so many of them agree with the others."""
     everything = [*bench.references, *bench.held_out]
-    found = bench.find([question.text for question in everything])
-    ranked = {score: scored(everything, found, score) for score in SCORES}
+    hits = bench.find([question.text for question in everything])
+    ranked = {score: scored(everything, hits, score) for score in SCORES}
     return {
         "means": {score: {r: float(sum(v) / len(v)) for r, v in ranked[score].items()} for score in SCORES},
         "same_sized": {score: same_sized(ranked[score], size) for score in SCORES},
@@ -303,7 +291,7 @@ def judged(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], model: Path
     unanswered = [pair(question, other_paragraph(bench.corpus, question.sources[0])) for question in known]
     pairs = {name: [pair(question) for question in questions] for name, questions in sets.items()}
     everything = [*answered, *unanswered, *(each for some in pairs.values() for each in some)]
-    with served(model, threads) as server:
+    with served(HERE / "model_server.py", str(model), "--threads", str(threads)) as server:
         yes = judge(everything, server, bench.out / f"judged-{model.stem}.jsonl")
     right, wrong = ([yes[each.key] for each in some] for some in (answered, unanswered))
     cut = threshold(right, wrong)
@@ -372,8 +360,8 @@ def main() -> None:
     bench = Bench(options.out.resolve(), corpus, questions=options.questions, minutes=options.minutes)
     bench.out.mkdir(parents=True, exist_ok=True)
     make(bench, systems, options.model, options.tuned, options.threads)
-    made = {system.name: bench.made(system) for system in systems}
-    compared = {PEOPLE: bench.held_out} | {name: some for name, (some, _) in made.items() if len(some) >= LEAST}
+    kept = {system.name: bench.made(system) for system in systems}
+    compared = {PEOPLE: bench.held_out} | {name: some for name, (some, _) in kept.items() if len(some) >= LEAST}
     size = min(map(len, compared.values()))
     title_of = {document.id: document.title for document in corpus.dataset.documents}
     sets = {name: spread(some, title_of, size) for name, some in compared.items()}
@@ -381,7 +369,7 @@ def main() -> None:
         "machine": machine(),
         "model": options.model.stem,
         "corpus": {"passages": len(corpus.dataset.documents), "references": len(corpus.references), "size": size},
-        "costs": {name: cost for name, (_, cost) in made.items()},
+        "costs": {name: cost for name, (_, cost) in kept.items()},
         "sets": measure(bench, sets, bench.settings.questions.duplicate_similarity),
         "people": people_rank(bench, size),
         "judged": judged(bench, sets, options.judge, options.threads) if options.judge else None,

@@ -149,7 +149,7 @@ def test_our_own_row_is_made_by_the_command_that_makes_the_others(peers: Modules
 
 
 def test_minilm_is_served_as_openai_does(peers: Modules) -> None:
-    with peers("run").minilm() as url:
+    with peers("process").served(BENCHMARKS / "peers" / "encoder_server.py") as url:
         body = json.dumps({"model": "any", "input": ["a cat", "a dog"]}).encode()
         with urllib.request.urlopen(f"{url}/embeddings", data=body, timeout=60) as reply:
             rows = json.loads(reply.read())["data"]

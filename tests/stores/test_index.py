@@ -58,17 +58,17 @@ def test_a_record_that_is_added_again_is_replaced_in_its_place(index: Index) -> 
 
 
 def test_what_a_model_said_of_a_chunk_takes_a_fraction_of_its_text_both_times_that_it_is_kept(tmp_path: Path) -> None:
-    said = tuple(ExtractedEntity(f"Ada {n}", "person", "Ada wrote the first notes on it.") for n in range(10_000))
+    entities = tuple(ExtractedEntity(f"Ada {n}", "person", "Ada wrote the first notes on it.") for n in range(10_000))
     with make(tmp_path / "x.kraq") as index:
-        index.add([Extraction("c1", said)])
-        index.results.save("extract", "c1", "f", {"entities": said}, model="m")
+        index.add([Extraction("c1", entities)])
+        index.results.save("extract", "c1", "f", {"entities": entities}, model="m")
         index.update_manifest(complete=True)
     with Index.open(tmp_path / "x.kraq") as index:
-        assert index.get(Extraction, ["c1"]) == [Extraction("c1", said)]
+        assert index.get(Extraction, ["c1"]) == [Extraction("c1", entities)]
         result = index.results.find("extract", "c1", "f")
         assert result is not None
-        assert len(result["entities"]) == len(said)
-    written = len(json.dumps([dataclasses.asdict(one) for one in said]))
+        assert len(result["entities"]) == len(entities)
+    written = len(json.dumps([dataclasses.asdict(one) for one in entities]))
     assert (current_home(tmp_path / "x.kraq") / "index.db").stat().st_size < 0.6 * written
 
 
