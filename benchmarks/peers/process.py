@@ -1,6 +1,8 @@
 """Runs a command and measures what it and all of its children take: wall, processor and memory."""
 
+import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -43,18 +45,24 @@ def served(script: Path, *arguments: str) -> Iterator[str]:
         process.communicate()
 
 
-def run_measured(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Taken:
-    """What the command prints goes to `log`."""
+def run_measured(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, *, limit_s: float = math.inf
+) -> Taken:
+    """What the command prints goes to `log`. After `limit_s` it is killed with all of its children."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         start = time.monotonic()
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=dict(environment))
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=dict(environment), start_new_session=True
+        )
         peak = 0
         while True:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 break
             peak = max(peak, resident_bytes(process.pid))
+            if time.monotonic() - start > limit_s:
+                os.killpg(process.pid, signal.SIGKILL)
             time.sleep(INTERVAL_S)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start

@@ -12,6 +12,7 @@ questions that the articles can answer in each of the systems' own ways that giv
 import argparse
 import importlib.util
 import json
+import math
 import os
 import shutil
 import statistics
@@ -40,11 +41,20 @@ INSIDE = Path(__file__).with_name("inside")
 
 
 class Bench:
-    """A folder `out` with environments, indexes and figures; `articles` is the file that every system reads."""
+    """A folder `out` with environments, indexes and figures; `articles` is the file that every system reads. A command
+    that takes longer than `limit_s` fails."""
 
-    def __init__(self, out: Path, articles: Path) -> None:
-        self.out = out
-        self.articles = articles
+    def __init__(
+        self,
+        out: Path,
+        articles: Path,
+        *,
+        in_flight: int = IN_FLIGHT,
+        model: str = "stand-in",
+        limit_s: float = math.inf,
+    ) -> None:
+        self.out, self.articles = out, articles
+        self.in_flight, self.model, self.limit_s = in_flight, model, limit_s
 
     def index(self, system: System, server: StandIn, number: int) -> dict[str, Any]:
         """The figures of round `number`, measured now unless they are kept."""
@@ -101,7 +111,8 @@ class Bench:
             "folder": str(folder),
             "chat": chat,
             "embeddings": embeddings,
-            "in_flight": IN_FLIGHT,
+            "in_flight": self.in_flight,
+            "model": self.model,
             "chunks": system.chunks,
             "options": dict(system.options),
         }
@@ -126,7 +137,9 @@ class Bench:
             environment["PYTHONPATH"] = str(BENCHMARKS.parent)
         else:
             environment.pop("PYTHONPATH", None)
-        taken = run_measured([str(python), str(INSIDE / system.script), verb, str(job)], environment, log)
+        taken = run_measured(
+            [str(python), str(INSIDE / system.script), verb, str(job)], environment, log, limit_s=self.limit_s
+        )
         if taken.exit_code:
             raise RuntimeError(f"{system.title}, {verb}: exit code {taken.exit_code}. {log} ends:\n{_end_of(log)}")
         return taken

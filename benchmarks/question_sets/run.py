@@ -208,7 +208,7 @@ def make(bench: Bench, systems: Sequence[System], model: Path, tuned: str, threa
     open_ones = [system for system in systems if bench.made(system)[1]["made"] < bench.questions]
     needs_server = any(system.is_served for system in open_ones)
     with (
-        served(HERE / "model_server.py", str(model), "--threads", str(threads))
+        served(BENCHMARKS / "model_server.py", str(model), "--threads", str(threads))
         if needs_server
         else nullcontext() as server
     ):
@@ -291,7 +291,7 @@ def judged(bench: Bench, sets: Mapping[str, Sequence[MadeQuestion]], model: Path
     unanswered = [pair(question, other_paragraph(bench.corpus, question.sources[0])) for question in known]
     pairs = {name: [pair(question) for question in questions] for name, questions in sets.items()}
     everything = [*answered, *unanswered, *(each for some in pairs.values() for each in some)]
-    with served(HERE / "model_server.py", str(model), "--threads", str(threads)) as server:
+    with served(BENCHMARKS / "model_server.py", str(model), "--threads", str(threads)) as server:
         yes = judge(everything, server, bench.out / f"judged-{model.stem}.jsonl")
     right, wrong = ([yes[each.key] for each in some] for some in (answered, unanswered))
     cut = threshold(right, wrong)

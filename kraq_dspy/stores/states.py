@@ -5,8 +5,8 @@
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
 
-A reader opens a complete state and needs no other lock: nothing in it changes. A writer copies the state (vectors are
-linked, since their files never change), works on the copy, and renames it; then one file, `manifest.json`, takes the
+A reader opens a complete state and needs no other lock: nothing in it changes. A writer copies the state (all but the
+database is linked, since those files are replaced and never changed), works on the copy, and renames it; then one file, `manifest.json`, takes the
 place of the former one. A state that is no longer the last one goes when its last reader has gone, however it went.
 """
 
@@ -267,15 +267,17 @@ def _numbers(root: Path, *, above: int = 0, below: int | None = None) -> list[in
 
 
 def _copy(home: Path, new: Path) -> None:
-    """Files of vectors are linked where the file system can: they are replaced, never changed."""
+    """All but the database is linked where the file system can: those files are replaced, never changed."""
     new.mkdir()
     for path in sorted(home.iterdir()):
         if path.name == VECTORS:
             (new / VECTORS).mkdir()
             for file in sorted(path.iterdir()):
                 _link(file, new / VECTORS / file.name)
-        elif path.name not in (IN_USE, _MARK) and not path.name.endswith(("-wal", "-shm")):
+        elif path.name == DATABASE:
             copy_file(path, new / path.name)
+        elif path.name not in (IN_USE, _MARK) and not path.name.endswith(("-wal", "-shm")):
+            _link(path, new / path.name)
 
 
 def _link(source: Path, target: Path) -> None:

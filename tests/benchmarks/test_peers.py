@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import signal
 import sys
 import urllib.request
 from collections.abc import Callable
@@ -119,6 +120,13 @@ def test_what_children_take_counts_too(peers: Modules, tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text("utf-8") == "hello\n"
 
 
+def test_what_takes_too_long_is_stopped_with_its_children(peers: Modules, tmp_path: Path) -> None:
+    parent = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    taken = peers("process").run_measured([sys.executable, "-c", parent], os.environ, tmp_path / "log", limit_s=1.0)
+    assert taken.exit_code == -signal.SIGKILL
+    assert taken.wall_s < 30
+
+
 def test_every_system_has_its_script_and_every_peer_its_pinned_versions(peers: Modules) -> None:
     folder = BENCHMARKS / "peers"
     for system in peers("systems").ALL:
@@ -146,6 +154,36 @@ def test_our_own_row_is_made_by_the_command_that_makes_the_others(peers: Modules
     assert made["counts"]["failures"] == 0
     assert made["calls"] > 2
     assert made["cpu_s"] > 0
+
+
+def test_our_graph_is_written_for_who_looks_at_graphs(peers: Modules, tmp_path: Path) -> None:
+    articles = tmp_path / "articles.jsonl"
+    articles.write_text(json.dumps({"id": "a", "text": "Ada Lovelace met Bo Cox in London."}) + "\n", "utf-8")
+    bench, system = peers("run").Bench(tmp_path, articles), peers("systems").BY_NAME["kraq"]
+    with stand_in() as server:
+        bench.index(system, server, 0)
+    folder = tmp_path / "indexes" / "kraq"
+    bench.run(system, "graph", folder / "job.json", folder / "graph.log")
+    graph = json.loads((folder / "graph.json").read_text("utf-8"))
+    assert {"Ada Lovelace", "Bo Cox", "London"} <= set(graph["names"])
+    assert graph["links"]
+    assert all({one, other} <= set(graph["names"]) for one, _, other in graph["links"])
+
+
+def test_names_stand_in_a_text_as_whole_words_each_once(peers: Modules) -> None:
+    standing = peers("real_model").standing
+    assert standing(["Host plant", "HOST PLANT", "host", "plan", "..."], "Its host-plant dies.") == [
+        "host",
+        "host plant",
+    ]
+
+
+def test_a_system_that_was_stopped_keeps_its_row(peers: Modules) -> None:
+    asked = {"calls": 3, "prompt_tokens": 500, "written_tokens": 50, "cut": 1, "refused": 0}
+    head, row_of = peers("real_model").HEAD, peers("real_model").row_of
+    row = row_of("X", {"asked": asked, "failure": "X, index: exit code -9. The log ends:\nmore"}, "", [], 100, None)
+    assert len(row) == len(head)
+    assert row[:7] == ["X", "", "3", "5.0 x", "0.5 x", "1, 0", "X, index: exit code -9. The log ends:"]
 
 
 def test_minilm_is_served_as_openai_does(peers: Modules) -> None:

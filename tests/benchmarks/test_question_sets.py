@@ -237,10 +237,12 @@ def test_costs_are_sums_over_all_that_was_tried(sets: Modules) -> None:
     assert sets("run").costs([{"question": "Who?", "seconds": 1.0, "asked": {}}])["calls"] is None
 
 
-def test_requests_are_bounded_and_counted(sets: Modules) -> None:
-    server = sets("model_server")
-    assert server.bounded({"model": "m"})["max_tokens"] == server.MOST_TOKENS
-    assert server.bounded({"max_completion_tokens": 50}) == {"max_tokens": 50}
+def test_requests_are_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    server = importlib.import_module("model_server")
+    assert server.bounded({"model": "m"}, 512)["max_tokens"] == 512
+    assert server.bounded({"max_completion_tokens": 50}, 512) == {"max_tokens": 50}
+    assert server.bounded({"max_tokens": 4000}, 512) == {"max_tokens": 512}
     counted = server.Asked()
     reply = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}, "choices": [{"finish_reason": "length"}]}
     body = {"response_format": {"type": "json_schema", "json_schema": {}}}

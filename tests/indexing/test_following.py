@@ -260,3 +260,19 @@ def test_what_communities_lost_is_measured_where_it_may_be_too_much(
     assert add_documents(path, [document(14)], embedder=embedder).problems == ()
     assert followed == [True] * 3
     assert next(losses, None) is None  # the last one had to be measured again
+
+
+def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    path = tmp_path / "x.kraq"
+    build_index([document(number) for number in range(12)], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path) as before:
+        files = [file for file in before.home.rglob("*") if file.is_file()]
+        contents = {file: file.read_bytes() for file in files}
+        assert {"index.db", mentions_file.FILE, passage_graph_file.FILE} <= {file.name for file in files}
+        with Index.open(path, write=True) as draft:
+            names = ("index.db", mentions_file.FILE, passage_graph_file.FILE)
+            assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True, True]
+        add_documents(path, [document(20)], embedder=embedder)
+        assert {file: file.read_bytes() for file in files} == contents

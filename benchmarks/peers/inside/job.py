@@ -1,8 +1,8 @@
 """Reads what a system is to do and writes what came of it; needs nothing but the standard library.
 
 A job names `articles` (JSON lines with id and text), `folder` (the system's own), `chat` and `embeddings` (addresses),
-`in_flight`, `chunks` (tokens and overlap, or null for the system's own), `options`; to retrieve also `questions`
-(JSON lines), `mode` and `out`.
+`in_flight`, `model` (its name), `chunks` (tokens and overlap, or null for the system's own), `options`; to retrieve
+also `questions` (JSON lines), `mode` and `out`.
 """
 
 import asyncio
@@ -39,6 +39,19 @@ def write_counts(job: dict[str, Any], records: Sequence[int], levels: Sequence[i
     sizes = [size for _, size in sorted(Counter(levels).items())]
     counts = {**dict(zip(names, records, strict=True)), "communities": sizes, "failures": failures}
     (Path(job["folder"]) / "counts.json").write_text(json.dumps(counts), "utf-8")
+
+
+def write_graph(job: dict[str, Any], names: Sequence[str], links: Sequence[Sequence[str]]) -> None:
+    """`links` are (name, what is said of both, other name)."""
+    (Path(job["folder"]) / "graph.json").write_text(json.dumps({"names": names, "links": links}), "utf-8")
+
+
+def write_described_graph(job: dict[str, Any], graph: Any) -> None:
+    """Of networkx, whose edges have descriptions; names lose the quotes that a model put around them."""
+    said = [
+        (one.strip('"'), edge.get("description", ""), other.strip('"')) for one, other, edge in graph.edges(data=True)
+    ]
+    write_graph(job, [name.strip('"') for name in graph.nodes], said)
 
 
 def logged_errors(path: Path) -> int:

@@ -1,6 +1,6 @@
 """Indexes and searches the articles with Microsoft's GraphRAG; runs in GraphRAG's own environment.
 
-    python with_graphrag.py load|index|count|retrieve JOB.json
+    python with_graphrag.py load|index|count|graph|retrieve JOB.json
 
 `{"braked": false}` among the options takes two brakes off: each workflow runs under tracemalloc, and the key of each
 cached call is a YAML dump of the prompt by the dumper that is written in Python.
@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from job import CHAT_MODEL, DIMENSION, EMBEDDING_MODEL, Passages, read_articles, run, write_counts, write_passages
+from job import (
+    CHAT_MODEL,
+    DIMENSION,
+    EMBEDDING_MODEL,
+    Passages,
+    read_articles,
+    run,
+    write_counts,
+    write_graph,
+    write_passages,
+)
 
 LEVEL, ANSWER = 2, "Multiple Paragraphs"  # as `graphrag query` has them
 
@@ -68,6 +78,15 @@ def count(job: dict[str, Any]) -> None:
     write_counts(job, records, [int(level) for level in tables["communities"]["level"]], failures)
 
 
+def graph(job: dict[str, Any]) -> None:
+    import pandas
+
+    output = Path(job["folder"]) / "project" / "output"
+    entities, links = (pandas.read_parquet(output / f"{name}.parquet") for name in ("entities", "relationships"))
+    columns = (links[name].astype(str) for name in ("source", "description", "target"))
+    write_graph(job, entities["title"].astype(str).tolist(), list(zip(*columns, strict=True)))
+
+
 def retrieve(job: dict[str, Any]) -> None:
     """Builds the context of a question as the search does, and leaves out the call that answers from it."""
     import graphrag.query.factory as factory
@@ -110,4 +129,4 @@ def retrieve(job: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run(load=load, index=index, count=count, retrieve=retrieve)
+    run(load=load, index=index, count=count, graph=graph, retrieve=retrieve)

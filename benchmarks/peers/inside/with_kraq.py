@@ -1,19 +1,19 @@
 """Indexes and searches the articles with this library, as a user of its command line does.
 
-python with_kraq.py load|index|count|retrieve JOB.json
+python with_kraq.py load|index|count|graph|retrieve JOB.json
 """
 
 import sys
 from pathlib import Path
 from typing import Any
 
-from job import Passages, run, write_counts, write_passages
+from job import Passages, run, write_counts, write_graph, write_passages
 
 SETTINGS = """{preset}
 [run]
 concurrency = {in_flight}
 [roles.default]
-model = "hosted_vllm/stand-in"
+model = "hosted_vllm/{model}"
 api_base = "{chat}"
 [encoder]
 name = "stand-in"
@@ -51,6 +51,19 @@ def count(job: dict[str, Any]) -> None:
         write_counts(job, records, levels, failures=kept.count(Failure))
 
 
+def graph(job: dict[str, Any]) -> None:
+    from kraq_dspy.records import Entity, Relationship
+    from kraq_dspy.stores.index import Index
+
+    with Index.open(Path(job["folder"]) / "index.kraq") as kept:
+        names = {entity.id: entity.name for entity in kept.all(Entity)}
+        links = [
+            (names[link.source_id], f"{link.predicate} {link.description}", names[link.target_id])
+            for link in kept.all(Relationship)
+        ]
+        write_graph(job, list(names.values()), links)
+
+
 def retrieve(job: dict[str, Any]) -> None:
     from kraq_dspy import Workspace
     from kraq_dspy.config import read_settings
@@ -66,4 +79,4 @@ def retrieve(job: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run(load=load, index=index, count=count, retrieve=retrieve)
+    run(load=load, index=index, count=count, graph=graph, retrieve=retrieve)

@@ -1,6 +1,6 @@
 """Indexes and searches the articles with LightRAG; runs in LightRAG's own environment.
 
-    python with_lightrag.py load|index|count|retrieve JOB.json
+    python with_lightrag.py load|index|count|graph|retrieve JOB.json
 
 LightRAG has 4 calls in flight and 2 documents at work unless it is told otherwise; it is told both here.
 """
@@ -9,7 +9,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from job import CHAT_MODEL, DIMENSION, EMBEDDING_MODEL, KEY, Passages, awrite_passages, read_articles, run, write_counts
+from job import (
+    CHAT_MODEL,
+    DIMENSION,
+    EMBEDDING_MODEL,
+    KEY,
+    Passages,
+    awrite_passages,
+    read_articles,
+    run,
+    write_counts,
+    write_described_graph,
+)
 from lightrag import LightRAG, QueryParam
 from lightrag.llm.openai import openai_complete_if_cache, openai_embed
 from lightrag.utils import EmbeddingFunc
@@ -60,6 +71,12 @@ async def count(job: dict[str, Any]) -> None:
     await rag.finalize_storages()
 
 
+async def graph(job: dict[str, Any]) -> None:
+    rag = await opened(job)
+    write_described_graph(job, await rag.chunk_entity_relation_graph._get_graph())
+    await rag.finalize_storages()
+
+
 async def retrieve(job: dict[str, Any]) -> None:
     rag = await opened(job)
 
@@ -78,4 +95,4 @@ def _kept(job: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run(load=lambda job: None, index=index, count=count, retrieve=retrieve)
+    run(load=lambda job: None, index=index, count=count, graph=graph, retrieve=retrieve)

@@ -1,6 +1,6 @@
 """Indexes and searches the articles with nano-graphrag; runs in nano-graphrag's own environment.
 
-    python with_nano_graphrag.py load|index|count|retrieve JOB.json
+    python with_nano_graphrag.py load|index|count|graph|retrieve JOB.json
 
 Its own function for embeddings takes no other dimension than 1,536, so it is given one that does the same.
 """
@@ -12,7 +12,17 @@ from typing import Any
 
 import networkx
 import numpy as np
-from job import DIMENSION, EMBEDDING_MODEL, KEY, Passages, read_articles, run, write_counts, write_passages
+from job import (
+    DIMENSION,
+    EMBEDDING_MODEL,
+    KEY,
+    Passages,
+    read_articles,
+    run,
+    write_counts,
+    write_described_graph,
+    write_passages,
+)
 from nano_graphrag import GraphRAG, QueryParam
 from nano_graphrag._utils import wrap_embedding_func_with_attrs
 from openai import AsyncOpenAI
@@ -54,6 +64,11 @@ def count(job: dict[str, Any]) -> None:
     write_counts(job, [len(chunks), graph.number_of_nodes(), graph.number_of_edges()], levels, failures=empty)
 
 
+def graph(job: dict[str, Any]) -> None:
+    [path] = (Path(job["folder"]) / "store").glob("*.graphml")
+    write_described_graph(job, networkx.read_graphml(path))
+
+
 def retrieve(job: dict[str, Any]) -> None:
     rag = opened(job)
 
@@ -68,4 +83,4 @@ def retrieve(job: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run(load=lambda job: None, index=index, count=count, retrieve=retrieve)
+    run(load=lambda job: None, index=index, count=count, graph=graph, retrieve=retrieve)

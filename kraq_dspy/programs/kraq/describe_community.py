@@ -43,8 +43,8 @@ class AskQuestion(SavableModule):
     """The representative question of a summary: f_theta of the KRAQ paper, section 2.
 
     Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
-    Small models repeat their instruction or ask about "the summary"; then they are asked up to `AGAIN` times more, with
-    a temperature.
+    Small models repeat their instruction, ask about "the summary" or of "their differences", and name nobody; then they
+    are asked up to `AGAIN` times more, with a temperature.
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
@@ -54,7 +54,7 @@ class AskQuestion(SavableModule):
         self.generate = FittingPredict(GenerateQuestion, shorten="summary")
 
     async def aforward(self, summary: str) -> dspy.Prediction:
-        return await _asked(self.generate, summary=summary)
+        return await _asked(self.generate, summary, summary=summary)
 
     forward = blocking(aforward)
 
@@ -69,13 +69,13 @@ class AskRandomQuestion(SavableModule):
         self.ask = FittingPredict(AskAboutPassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return await _asked(self.ask, passages=list(passages))
+        return await _asked(self.ask, "\n".join(passages), passages=list(passages))
 
     forward = blocking(aforward)
 
 
-async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
-    """The first question that stands alone; else the first with a question mark, or what was written first.
+async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction:
+    """The first question about the text that stands alone; else the first with a question mark, or what was written first.
 
     Raises ValueError where nothing was written.
     """
@@ -90,7 +90,7 @@ async def _asked(step: dspy.Module, **inputs: Any) -> dspy.Prediction:
                 raise
             continue  # there is one that can be read
         questions.append(question_in(answer.question))
-        if stands_alone(questions[-1], instructions):
+        if stands_alone(questions[-1], text, instructions):
             return dspy.Prediction(question=questions[-1])
     written = [question for question in questions if question]
     if not written:

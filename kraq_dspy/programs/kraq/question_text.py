@@ -12,8 +12,16 @@ ECHO = 5
 _UP_TO_MARK = re.compile(r".*[?？؟]")
 _LATIN = re.compile(r"[a-z]", re.IGNORECASE)
 _ABOUT_TEXT = re.compile(
-    r"\bthe (?:\w+ )?summar(?:y|ies)\b|\b(?:this|the given) (?:text|article|passage|summary)\b", re.IGNORECASE
+    r"\bthe (?:\w+ )?summar(?:y|ies)\b|\b(?:this|these|the given) (?:text|article|passage|summary|passages)\b"
+    r"|\bthe passages?\b(?! of)",
+    re.IGNORECASE,
 )
+_BEGINNING = 5
+"""Letters by which words are compared: "Kenya" is in "Kenyan"."""
+_ANY_QUESTION = """a about all an and any are as at be been by can could did do does for from had has have he her his
+how i in into is it its many me much my not of on one or our out she so some that the their them there these they this
+those to us was we were what when where which who whom whose why will with would you your"""
+_IN_ANY_QUESTION = frozenset(_ANY_QUESTION.split())
 
 
 def question_in(reply: str) -> str:
@@ -25,10 +33,19 @@ def question_in(reply: str) -> str:
     return (questions or begun or lines or [""])[0]
 
 
-def stands_alone(question: str, instructions: str) -> bool:
-    """Whether it has a question mark, where its script has one, and neither speaks of "the summary" nor repeats its
-    instructions."""
+def stands_alone(question: str, text: str, instructions: str) -> bool:
+    """Whether it has a question mark, where its script has one, names something that the text has, and neither speaks of
+    "the summary" nor repeats its instructions."""
     words, task = plain_words(question), plain_words(instructions).split()
     repeats_task = any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
     lacks_mark = _LATIN.search(question) is not None and not question.endswith(MARKS)
-    return bool(words.strip()) and not (repeats_task or lacks_mark or _ABOUT_TEXT.search(question))
+    if not words.strip() or repeats_task or lacks_mark or _ABOUT_TEXT.search(question):
+        return False
+    return _LATIN.search(text) is None or _LATIN.search(question) is None or names_something_of(text, question)
+
+
+def names_something_of(text: str, question: str) -> bool:
+    """Whether a word of the question, other than those that any question may have, begins as one of the text does."""
+    said = {word[:_BEGINNING] for word in plain_words(text).split()}
+    asked = set(plain_words(question).split()) - _IN_ANY_QUESTION
+    return any(word[:_BEGINNING] in said for word in asked)

@@ -52,6 +52,9 @@ def asked(replies: list[str]) -> tuple[str, int]:
         "What is the main topic of the summary?",
         "What is the main topic of the IBD summary?",
         "Who does this article tell of?",
+        "What theme do the passages share?",
+        "What were their differences?",
+        "Who is the subject?",
         "Gut malignancies",
         "",
     ],
@@ -72,7 +75,14 @@ def test_what_nobody_wrote_is_no_question() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["Who summarised the passage of the bill?", "ใครพบเอดา", "誰發明了電話", "Πού ζούσε η Άντα;"]
+    "reply",
+    [
+        "Who saw Ada at the passage of the bill?",
+        "Was it Charles' meeting?",
+        "ใครพบเอดา",
+        "誰發明了電話",
+        "Πού ζούσε η Άντα;",
+    ],
 )
 def test_other_questions_are_asked_for_once(reply: str) -> None:
     assert asked([reply, "Who met Ada?"]) == (reply, 1)

@@ -1,6 +1,6 @@
 """Serves one GGUF file and the packaged MiniLM as an OpenAI-compatible server, and counts what it is asked.
 
-    python benchmarks/question_sets/model_server.py models/qwen2.5-coder-0.5b.gguf [--threads 1] [--slots 2]
+    python benchmarks/model_server.py models/qwen2.5-coder-0.5b.gguf [--threads 1] [--slots 2] [--most 512]
 
 llama.cpp writes (the package xllamacpp), so a `response_format` with a schema is kept to. Prints its address and serves
 until its standard input is closed. `/stats` says what was asked since the start, or since a POST to `/reset`.
@@ -18,12 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
-
 from peers.encoder_server import as_reply
 
 DAY_S = 86_400
-MOST_TOKENS = 512  # of a reply; a small model that repeats itself would write until its context is full
+MOST_TOKENS = 512
 
 
 class Asked:
@@ -47,12 +45,14 @@ class Asked:
             return {name: self._sums[name] for name in names}
 
 
-def bounded(body: dict[str, Any]) -> dict[str, Any]:
-    """The request with a bound on its reply, where it has none or a larger one."""
+def bounded(body: dict[str, Any], most: int) -> dict[str, Any]:
+    """The request with a bound on the tokens of its reply, where it has none or a larger one.
+
+    A small model that repeats itself would write until its context is full."""
     names = ("max_tokens", "max_completion_tokens")
     asked = [body[name] for name in names if body.get(name)]
     kept = {name: value for name, value in body.items() if name not in names}
-    return {**kept, "max_tokens": min([*asked, MOST_TOKENS])}
+    return {**kept, "max_tokens": min([*asked, most])}
 
 
 def counts_of(body: dict[str, Any], reply: dict[str, Any]) -> dict[str, float]:
@@ -67,8 +67,8 @@ def counts_of(body: dict[str, Any], reply: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def handler_of(model: str, asked: Asked) -> type[BaseHTTPRequestHandler]:
-    """`model` is the address of llama.cpp's server."""
+def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHTTPRequestHandler]:
+    """`model` is the address of llama.cpp's server, `most` the tokens of a reply."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -92,7 +92,7 @@ def handler_of(model: str, asked: Asked) -> type[BaseHTTPRequestHandler]:
             start = time.monotonic()
             request = urllib.request.Request(
                 f"{model}/v1/chat/completions",
-                json.dumps(bounded({**body, "stream": False})).encode(),
+                json.dumps(bounded({**body, "stream": False}, most)).encode(),
                 {"Content-Type": "application/json"},
             )
             try:
@@ -144,9 +144,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--slots", type=int, default=2, help="requests that are worked on together")
     parser.add_argument("--context", type=int, default=8192, help="tokens of a slot")
+    parser.add_argument("--most", type=int, default=MOST_TOKENS, help="tokens of a reply")
     options = parser.parse_args()
     model = serve_model(options.model, threads=options.threads, slots=options.slots, context=options.context)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(model.listening_address, Asked()))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(model.listening_address, Asked(), options.most))
     print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()

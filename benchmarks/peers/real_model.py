@@ -1,0 +1,171 @@
+"""Indexes the same few essays with this library and with its peers, all of which ask one small real model.
+
+    python benchmarks/peers/real_model.py --model models/qwen2.5-coder-0.5b.gguf [--essays 4] [--minutes 20]
+        [--systems kraq lightrag-own-chunks ...] [--data ../shared/data] [--out runs/peers_real]
+
+llama.cpp serves the model, two requests at a time, and counts; MiniLM makes the embeddings. The essays are `kg_mine`'s,
+at equal distances; each has fifteen facts, and how far a graph states them is what `extraction_quality.py` measures. A
+system that is not done after `--minutes` is stopped, and its row says what it had asked by then. What was measured is
+kept under --out and not measured again: delete a file of figures/ for that.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import sys
+import urllib.request
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
+
+from extraction_quality import read, spread, triple_of
+from peers.process import served
+from peers.run import Bench
+from peers.systems import BY_NAME, System
+from peers.table import as_markdown
+from stand_in import machine
+
+from kraq_dspy.config import EncoderSettings
+from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.embedders import load_embedder
+from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
+from kraq_dspy.eval.statistics import bootstrap_mean
+from kraq_dspy.ports import Embedder
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+SLOTS, MOST_TOKENS, CONTEXT = 2, 1024, 16_384
+SYSTEMS = (
+    "kraq", "kraq-thrifty", "fast-graphrag-own-chunks", "lightrag-own-chunks", "nano-graphrag-own-chunks",
+    "graphrag-own-chunks",
+)  # fmt: skip
+Figures = dict[str, Any]
+
+
+class RealBench:
+    """`server` is the address of the model, `bench` says where everything is kept."""
+
+    def __init__(self, bench: Bench, server: str) -> None:
+        self.bench, self.server = bench, server
+
+    def index(self, system: System) -> Figures:
+        """What it took and what the model was asked, and the graph; where it was stopped or failed, what is known."""
+        kept = self.bench.out / "figures" / f"{system.name}.json"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(self._measured(system), indent=1), "utf-8")
+        figures: Figures = json.loads(kept.read_text("utf-8"))
+        return figures
+
+    def _measured(self, system: System) -> Figures:
+        folder = self.bench.out / "indexes" / system.name
+        job = self.bench.job(system, folder, f"{self.server}/v1", f"{self.server}/v1")
+        self.bench.run(system, "load", job, folder / "load.log")
+        ask(f"{self.server}/reset", {})
+        figures: Figures = {"machine": machine()}
+        try:
+            taken = asdict(self.bench.run(system, "index", job, folder / "index.log"))
+            figures |= taken | {"asked": ask(f"{self.server}/stats")}
+            self.bench.run(system, "count", job, folder / "count.log")
+            self.bench.run(system, "graph", job, folder / "graph.log")
+        except RuntimeError as error:
+            return {"asked": ask(f"{self.server}/stats"), **figures, "failure": str(error)}
+        for name in ("counts", "graph"):
+            figures[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
+        return figures
+
+
+def ask(url: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(url, data=data, timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+def standing(names: Collection[str], text: str) -> list[str]:
+    """Those of the names that the text has, in any case and by whole words, each once."""
+    words = f" {plain_words(text)} "
+    return sorted(name for name in {plain_words(name) for name in names} - {""} if f" {name} " in words)
+
+
+def plain_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def stated(graph: Mapping[str, Any], facts: Sequence[Sequence[str]], embedder: Embedder) -> list[float]:
+    """Of each essay's facts the mean share that the graph of all essays states (`eval/metrics/facts.py`)."""
+    made = ExtractedGraph(graph["names"], [triple_of(link) for link in graph["links"]])
+    return [statistics.mean(fact_coverages(of_essay, made, embedder)) for of_essay in facts]
+
+
+def row_of(
+    title: str, figures: Figures, text: str, facts: Sequence[Sequence[str]], corpus_tokens: int, embedder: Embedder
+) -> list[str]:
+    asked = figures["asked"]
+    cost = [
+        f"{figures['wall_s']:,.0f}" if "wall_s" in figures else "",
+        f"{asked['calls']:,.0f}",
+        f"{asked['prompt_tokens'] / corpus_tokens:.1f} x",
+        f"{asked['written_tokens'] / corpus_tokens:.1f} x",
+        f"{asked['cut']:.0f}, {asked['refused']:.0f}",
+    ]
+    if "failure" in figures:
+        return [title, *cost, figures["failure"].splitlines()[0], *[""] * 5]
+    counts, graph = figures["counts"], figures["graph"]
+    covered = bootstrap_mean(stated(graph, facts, embedder))
+    return [
+        title,
+        *cost,
+        str(counts["failures"]),
+        str(counts["entities"]),
+        str(len(standing(graph["names"], text))),
+        str(counts["relationships"]),
+        " + ".join(map(str, counts["communities"])) or "none",
+        f"{covered.estimate:.2f} [{covered.low:.2f}, {covered.high:.2f}]",
+    ]
+
+
+HEAD = (
+    "", "wall s", "calls", "prompt tokens", "written", "cut off, refused", "failures", "names", "in the text",
+    "links", "communities", "facts covered",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True, help="a GGUF file whose name says how large the model is")
+    parser.add_argument("--systems", nargs="+", choices=list(BY_NAME), default=SYSTEMS)
+    parser.add_argument("--essays", type=int, default=4)
+    parser.add_argument("--minutes", type=float, default=20, help="for each system")
+    parser.add_argument("--threads", type=int, default=1, help="of the model")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path("runs/peers_real"))
+    options = parser.parse_args()
+    essays = spread(read(options.data / "kg_mine" / "corpus.jsonl.gz"), options.essays)
+    by_essay: dict[str, list[str]] = defaultdict(list)
+    for fact in read(options.data / "kg_mine" / "facts.jsonl.gz"):
+        by_essay[fact["passage_id"]].append(fact["fact"])
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    rows = [json.dumps({"id": essay["id"], "text": essay["text"]}) + "\n" for essay in essays]
+    (out / "essays.jsonl").write_text("".join(rows), "utf-8")
+    text = "\n\n".join(essay["text"] for essay in essays)
+    corpus_tokens, embedder = count_tokens(text), load_embedder(EncoderSettings())
+    bench = Bench(out, out / "essays.jsonl", in_flight=SLOTS, model=options.model.stem, limit_s=60 * options.minutes)
+    print(f"{machine()}; {len(essays)} essays, {corpus_tokens:,} tokens; {options.model.stem}", flush=True)
+    arguments = ("--threads", str(options.threads), "--slots", str(SLOTS), "--context", str(CONTEXT))
+    table = []
+    with served(BENCHMARKS / "model_server.py", str(options.model), *arguments, "--most", str(MOST_TOKENS)) as server:
+        for name in options.systems:
+            figures = RealBench(bench, server).index(BY_NAME[name])
+            facts = [by_essay[essay["id"]] for essay in essays]
+            table.append(row_of(BY_NAME[name].title, figures, text, facts, corpus_tokens, embedder))
+            print(f"{name}: {figures.get('wall_s', 0):.0f} s", file=sys.stderr, flush=True)
+    print(as_markdown(HEAD, table))
+
+
+if __name__ == "__main__":
+    main()
