@@ -47,33 +47,40 @@ Figures = dict[str, Any]
 
 
 class RealBench:
-    """`server` is the address of the model, `bench` says where everything is kept."""
+    """`bench` says where everything is kept; `model` are a GGUF file and the threads that it may use."""
 
-    def __init__(self, bench: Bench, server: str) -> None:
-        self.bench, self.server = bench, server
+    def __init__(self, bench: Bench, model: tuple[Path, int]) -> None:
+        self.bench, self.model = bench, model
 
     def index(self, system: System) -> Figures:
         """What it took and what the model was asked, and the graph; where it was stopped or failed, what is known."""
         kept = self.bench.out / "figures" / f"{system.name}.json"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(self._measured(system), indent=1), "utf-8")
+            kept.write_text(json.dumps(self._asking_a_fresh_server(system), indent=1), "utf-8")
         figures: Figures = json.loads(kept.read_text("utf-8"))
         return figures
 
-    def _measured(self, system: System) -> Figures:
+    def _asking_a_fresh_server(self, system: System) -> Figures:
+        """One that was stopped leaves requests behind, on which the server would go on to work."""
+        file, threads = self.model
+        arguments = ("--threads", str(threads), "--slots", str(SLOTS), "--context", str(CONTEXT))
+        with served(BENCHMARKS / "model_server.py", str(file), *arguments, "--most", str(MOST_TOKENS)) as server:
+            return self._measured(system, server)
+
+    def _measured(self, system: System, server: str) -> Figures:
         folder = self.bench.out / "indexes" / system.name
-        job = self.bench.job(system, folder, f"{self.server}/v1", f"{self.server}/v1")
+        job = self.bench.job(system, folder, f"{server}/v1", f"{server}/v1")
         self.bench.run(system, "load", job, folder / "load.log")
-        ask(f"{self.server}/reset", {})
+        ask(f"{server}/reset", {})
         figures: Figures = {"machine": machine()}
         try:
             taken = asdict(self.bench.run(system, "index", job, folder / "index.log"))
-            figures |= taken | {"asked": ask(f"{self.server}/stats")}
+            figures |= taken | {"asked": ask(f"{server}/stats")}
             self.bench.run(system, "count", job, folder / "count.log")
             self.bench.run(system, "graph", job, folder / "graph.log")
         except RuntimeError as error:
-            return {"asked": ask(f"{self.server}/stats"), **figures, "failure": str(error)}
+            return {"asked": ask(f"{server}/stats"), **figures, "failure": str(error)}
         for name in ("counts", "graph"):
             figures[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
         return figures
@@ -156,14 +163,12 @@ def main() -> None:
     corpus_tokens, embedder = count_tokens(text), load_embedder(EncoderSettings())
     bench = Bench(out, out / "essays.jsonl", in_flight=SLOTS, model=options.model.stem, limit_s=60 * options.minutes)
     print(f"{machine()}; {len(essays)} essays, {corpus_tokens:,} tokens; {options.model.stem}", flush=True)
-    arguments = ("--threads", str(options.threads), "--slots", str(SLOTS), "--context", str(CONTEXT))
-    table = []
-    with served(BENCHMARKS / "model_server.py", str(options.model), *arguments, "--most", str(MOST_TOKENS)) as server:
-        for name in options.systems:
-            figures = RealBench(bench, server).index(BY_NAME[name])
-            facts = [by_essay[essay["id"]] for essay in essays]
-            table.append(row_of(BY_NAME[name].title, figures, text, facts, corpus_tokens, embedder))
-            print(f"{name}: {figures.get('wall_s', 0):.0f} s", file=sys.stderr, flush=True)
+    real, table = RealBench(bench, (options.model, options.threads)), []
+    facts = [by_essay[essay["id"]] for essay in essays]
+    for name in options.systems:
+        figures = real.index(BY_NAME[name])
+        table.append(row_of(BY_NAME[name].title, figures, text, facts, corpus_tokens, embedder))
+        print(" | ".join(table[-1]), file=sys.stderr, flush=True)
     print(as_markdown(HEAD, table))
 
 

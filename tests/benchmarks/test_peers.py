@@ -11,8 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import networkx
 import pytest
 from stand_in import stand_in
+
+from kraq_dspy.config import EncoderSettings
+from kraq_dspy.embedders import load_embedder
 
 Modules = Callable[[str], ModuleType]
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -166,8 +170,25 @@ def test_our_graph_is_written_for_who_looks_at_graphs(peers: Modules, tmp_path: 
     bench.run(system, "graph", folder / "job.json", folder / "graph.log")
     graph = json.loads((folder / "graph.json").read_text("utf-8"))
     assert {"Ada Lovelace", "Bo Cox", "London"} <= set(graph["names"])
-    assert graph["links"]
-    assert all({one, other} <= set(graph["names"]) for one, _, other in graph["links"])
+    assert any({one, other} == {"Ada Lovelace", "Bo Cox"} for one, _, other in graph["links"])
+    assert all({one, other} <= {*graph["names"], ""} for one, _, other in graph["links"])
+
+
+def test_what_a_peers_graph_says_of_names_and_links_is_written_without_quotes(
+    peers: Modules, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "peers" / "inside"))
+    graph = networkx.Graph()
+    graph.add_node('"Ada"', description="A countess.")
+    graph.add_edge('"Ada"', '"Bo"', description="They met.")
+    importlib.import_module("job").write_described_graph({"folder": str(tmp_path)}, graph)
+    written = json.loads((tmp_path / "graph.json").read_text("utf-8"))
+    assert written["names"] == ["Ada", "Bo"]
+    assert written["links"] == [["Ada", "They met.", "Bo"], ["Ada", "A countess.", ""], ["Bo", "", ""]]
+    stated = peers("real_model").stated(
+        written, [["Ada was a countess."], ["A whale swims."]], load_embedder(EncoderSettings())
+    )
+    assert stated == [1.0, 0.0]
 
 
 def test_names_stand_in_a_text_as_whole_words_each_once(peers: Modules) -> None:

@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,19 @@ def write_counts(job: dict[str, Any], records: Sequence[int], levels: Sequence[i
     (Path(job["folder"]) / "counts.json").write_text(json.dumps(counts), "utf-8")
 
 
-def write_graph(job: dict[str, Any], names: Sequence[str], links: Sequence[Sequence[str]]) -> None:
-    """`links` are (name, what is said of both, other name)."""
-    (Path(job["folder"]) / "graph.json").write_text(json.dumps({"names": names, "links": links}), "utf-8")
+def write_graph(job: dict[str, Any], said_of: Mapping[str, Sequence[str]], links: Sequence[Sequence[str]]) -> None:
+    """`said_of` has texts by the names of entities; `links` are (name, what is said of both, other name)."""
+    said = [(name, text, "") for name, texts in said_of.items() for text in texts]
+    written = json.dumps({"names": list(said_of), "links": [*links, *said]})
+    (Path(job["folder"]) / "graph.json").write_text(written, "utf-8")
 
 
 def write_described_graph(job: dict[str, Any], graph: Any) -> None:
     """Of networkx, whose edges have descriptions; names lose the quotes that a model put around them."""
-    said = [
+    links = [
         (one.strip('"'), edge.get("description", ""), other.strip('"')) for one, other, edge in graph.edges(data=True)
     ]
-    write_graph(job, [name.strip('"') for name in graph.nodes], said)
+    write_graph(job, {name.strip('"'): [node.get("description", "")] for name, node in graph.nodes(data=True)}, links)
 
 
 def logged_errors(path: Path) -> int:

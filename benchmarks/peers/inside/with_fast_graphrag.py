@@ -1,6 +1,6 @@
 """Indexes and searches the articles with fast-graphrag; runs in fast-graphrag's own environment.
 
-    python with_fast_graphrag.py load|index|count|retrieve JOB.json
+    python with_fast_graphrag.py load|index|count|graph|retrieve JOB.json
 
 It has no communities. How many calls are in flight it reads from the environment (CONCURRENT_TASK_LIMIT).
 """
@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import igraph
 import instructor
 from fast_graphrag import GraphRAG, QueryParam
 from fast_graphrag._llm import OpenAIEmbeddingService, OpenAILLMService
@@ -23,6 +24,7 @@ from job import (
     read_articles,
     run,
     write_counts,
+    write_graph,
 )
 
 DOMAIN = "Analyse news articles: people, organisations, places, events and how they are linked."
@@ -61,6 +63,14 @@ def count(job: dict[str, Any]) -> None:
     write_counts(job, [chunks, entities, relationships], levels=[], failures=failures)
 
 
+def graph(job: dict[str, Any]) -> None:
+    [path] = (Path(job["folder"]) / "store").rglob("*igraph_data.pklz")
+    kept = igraph.Graph.Read_Picklez(str(path))
+    names = kept.vs["name"]
+    links = [(names[edge.source], edge["description"], names[edge.target]) for edge in kept.es]
+    write_graph(job, {vertex["name"]: [vertex["description"]] for vertex in kept.vs}, links)
+
+
 async def retrieve(job: dict[str, Any]) -> None:
     rag = opened(job)
 
@@ -74,4 +84,4 @@ async def retrieve(job: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run(load=lambda job: None, index=index, count=count, retrieve=retrieve)
+    run(load=lambda job: None, index=index, count=count, graph=graph, retrieve=retrieve)

@@ -84,7 +84,8 @@ def graph(job: dict[str, Any]) -> None:
     output = Path(job["folder"]) / "project" / "output"
     entities, links = (pandas.read_parquet(output / f"{name}.parquet") for name in ("entities", "relationships"))
     columns = (links[name].astype(str) for name in ("source", "description", "target"))
-    write_graph(job, entities["title"].astype(str).tolist(), list(zip(*columns, strict=True)))
+    said_of = {str(name): [str(text)] for name, text in zip(entities["title"], entities["description"], strict=True)}
+    write_graph(job, said_of, list(zip(*columns, strict=True)))
 
 
 def retrieve(job: dict[str, Any]) -> None:

@@ -52,16 +52,19 @@ def count(job: dict[str, Any]) -> None:
 
 
 def graph(job: dict[str, Any]) -> None:
-    from kraq_dspy.records import Entity, Relationship
+    from kraq_dspy.records import Claim, Entity, Relationship
     from kraq_dspy.stores.index import Index
 
     with Index.open(Path(job["folder"]) / "index.kraq") as kept:
         names = {entity.id: entity.name for entity in kept.all(Entity)}
+        said_of = {entity.name: [entity.description] for entity in kept.all(Entity)}
+        for claim in kept.all(Claim):
+            said_of[names[claim.entity_id]].append(claim.statement)
         links = [
             (names[link.source_id], f"{link.predicate} {link.description}", names[link.target_id])
             for link in kept.all(Relationship)
         ]
-        write_graph(job, list(names.values()), links)
+        write_graph(job, said_of, links)
 
 
 def retrieve(job: dict[str, Any]) -> None:

@@ -31,9 +31,7 @@ def test_the_question_is_taken_without_what_stands_around_it(reply: str, questio
         assert AskQuestion()(summary="Ada met Charles.").question == question
 
 
-ECHO = (
-    "What is a curious person who would ask about the summary's main topic? short, conversational, one thing, by name?"
-)
+ECHO = "Whoever reads the question sees nothing else of Ada and Charles?"
 
 
 def asked(replies: list[str]) -> tuple[str, int]:
@@ -48,7 +46,7 @@ def asked(replies: list[str]) -> tuple[str, int]:
     "reply",
     [
         ECHO,
-        "What are the main topics of short, conversational, one thing, by name?",
+        "What is the answer of at most 15 words, whose answer stands in Charles?",
         "What is the main topic of the summary?",
         "What is the main topic of the IBD summary?",
         "Who does this article tell of?",
