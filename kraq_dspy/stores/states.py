@@ -6,8 +6,9 @@
     lock             held by the one process that writes
 
 A reader opens a complete state and needs no other lock: nothing in it changes. A writer copies the state (all but the
-database is linked, since those files are replaced and never changed), works on the copy, and renames it; then one file, `manifest.json`, takes the
-place of the former one. A state that is no longer the last one goes when its last reader has gone, however it went.
+database is linked, since those files are replaced and never changed), works on the copy, and renames it; then one file,
+`manifest.json`, takes the place of the former one. A state that is no longer the last one goes when its last reader has
+gone, however it went.
 """
 
 import errno

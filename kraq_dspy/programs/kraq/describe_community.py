@@ -75,7 +75,7 @@ class AskRandomQuestion(SavableModule):
 
 
 async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction:
-    """The first question about the text that stands alone; else the first with a question mark, or what was written first.
+    """The first question about the text that stands alone; else the first with a question mark, or the first reply.
 
     Raises ValueError where nothing was written.
     """

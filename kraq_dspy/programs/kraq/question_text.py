@@ -34,8 +34,8 @@ def question_in(reply: str) -> str:
 
 
 def stands_alone(question: str, text: str, instructions: str) -> bool:
-    """Whether it has a question mark, where its script has one, names something that the text has, and neither speaks of
-    "the summary" nor repeats its instructions."""
+    """Whether it has a question mark, where its script has one, names something of the text, and neither speaks of "the
+    summary" nor repeats its instructions."""
     words, task = plain_words(question), plain_words(instructions).split()
     repeats_task = any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
     lacks_mark = _LATIN.search(question) is not None and not question.endswith(MARKS)
