@@ -8,7 +8,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.kraq.question_text import MARKS, question_in, stands_alone
+from kraq_dspy.programs.kraq.question_text import MARKS, question_in, repeats, stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
@@ -75,7 +75,9 @@ class AskRandomQuestion(SavableModule):
 
 
 async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction:
-    """The first question about the text that stands alone; else the first with a question mark, or the first reply.
+    """The first question about the text that stands alone.
+
+    Else the first with a question mark, or the first reply, that does not repeat its instructions.
 
     Raises ValueError where nothing was written.
     """
@@ -95,4 +97,5 @@ async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction
     written = [question for question in questions if question]
     if not written:
         raise ValueError(f"The model was asked {1 + AGAIN} times and wrote no question.")
-    return dspy.Prediction(question=next((one for one in written if one.endswith(MARKS)), written[0]))
+    own = [question for question in written if not repeats(instructions, question)] or written
+    return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))

@@ -36,12 +36,18 @@ def question_in(reply: str) -> str:
 def stands_alone(question: str, text: str, instructions: str) -> bool:
     """Whether it has a question mark, where its script has one, names something of the text, and neither speaks of "the
     summary" nor repeats its instructions."""
-    words, task = plain_words(question), plain_words(instructions).split()
-    repeats_task = any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
-    lacks_mark = _LATIN.search(question) is not None and not question.endswith(MARKS)
-    if not words.strip() or repeats_task or lacks_mark or _ABOUT_TEXT.search(question):
+    is_latin = _LATIN.search(question) is not None
+    if not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
         return False
-    return _LATIN.search(text) is None or _LATIN.search(question) is None or names_something_of(text, question)
+    if repeats(instructions, question) or _ABOUT_TEXT.search(question):
+        return False
+    return not is_latin or _LATIN.search(text) is None or names_something_of(text, question)
+
+
+def repeats(instructions: str, question: str) -> bool:
+    """Whether the question has so many words of the instructions in a row that it is no question of its own."""
+    words, task = plain_words(question), plain_words(instructions).split()
+    return any(f" {' '.join(task[at : at + ECHO])} " in words for at in range(len(task) - ECHO + 1))
 
 
 def names_something_of(text: str, question: str) -> bool:

@@ -4,13 +4,10 @@ import dspy
 
 
 class GenerateQuestion(dspy.Signature):
-    """Write one quiz question, of at most 15 words, whose answer stands in the summary.
+    """Write a short quiz question whose answer is in the summary. Name the person, place or thing it is about."""
 
-    Name the subject; whoever reads the question sees nothing else.
-    """
-
-    # "Ask what a curious person would ask about the summary's main topic" made small models ask of "the main topic"
-    # (docs/results/questions.md). Longer wordings of this are repeated by a model of half a billion parameters.
+    # "Ask what a curious person would ask about the summary's main topic" made small models ask of "the main topic"; what
+    # is said at greater length than this, a model of half a billion parameters repeats (docs/results/questions.md).
 
     summary: str = dspy.InputField()
     question: str = dspy.OutputField()
