@@ -29,6 +29,7 @@ from typing import Any
 
 import dspy
 import numpy as np
+from dspy.utils.exceptions import AdapterParseError
 from rich.console import Console
 from rich.table import Table
 from stand_in import machine
@@ -154,7 +155,11 @@ def ask(options: Any) -> None:
     def question_of(pair: dict[str, Any]) -> dict[str, Any]:
         began = time.monotonic()
         with dspy.context(lm=lm, adapter=KraqAdapter()):
-            question = program(summary=pair["summary"]).question
+            try:
+                question = program(summary=pair["summary"]).question
+            except (AdapterParseError, ValueError) as error:  # three tries without a question
+                print(f"{pair['id']}: {error}", flush=True)
+                question = ""
         return {"id": pair["id"], "question": question, "seconds": round(time.monotonic() - began, 2)}
 
     with ThreadPoolExecutor(options.concurrency) as pool, file.open("a", encoding="utf-8") as lines:

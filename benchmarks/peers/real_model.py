@@ -14,6 +14,7 @@ import json
 import re
 import statistics
 import sys
+import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -74,13 +75,15 @@ class RealBench:
         self.bench.run(system, "load", job, folder / "load.log")
         ask(f"{server}/reset", {})
         figures: Figures = {"machine": machine()}
+        start = time.monotonic()
         try:
             taken = asdict(self.bench.run(system, "index", job, folder / "index.log"))
             figures |= taken | {"asked": ask(f"{server}/stats")}
             self.bench.run(system, "count", job, folder / "count.log")
             self.bench.run(system, "graph", job, folder / "graph.log")
         except RuntimeError as error:
-            return {"asked": ask(f"{server}/stats"), **figures, "failure": str(error)}
+            taken_until_then = {"wall_s": time.monotonic() - start, "asked": ask(f"{server}/stats")}
+            return {**taken_until_then, **figures, "failure": str(error)}
         for name in ("counts", "graph"):
             figures[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
         return figures
@@ -113,7 +116,7 @@ def row_of(
 ) -> list[str]:
     asked = figures["asked"]
     cost = [
-        f"{figures['wall_s']:,.0f}" if "wall_s" in figures else "",
+        f"{figures['wall_s']:,.0f}",
         f"{asked['calls']:,.0f}",
         f"{asked['prompt_tokens'] / corpus_tokens:.1f} x",
         f"{asked['written_tokens'] / corpus_tokens:.1f} x",

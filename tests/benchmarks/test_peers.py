@@ -202,9 +202,16 @@ def test_names_stand_in_a_text_as_whole_words_each_once(peers: Modules) -> None:
 def test_a_system_that_was_stopped_keeps_its_row(peers: Modules) -> None:
     asked = {"calls": 3, "prompt_tokens": 500, "written_tokens": 50, "cut": 1, "refused": 0}
     head, row_of = peers("real_model").HEAD, peers("real_model").row_of
-    row = row_of("X", {"asked": asked, "failure": "X, index: exit code -9. The log ends:\nmore"}, "", [], 100, None)
+    row = row_of(
+        "X",
+        {"wall_s": 61.0, "asked": asked, "failure": "X, index: exit code -9. The log ends:\nmore"},
+        "",
+        [],
+        100,
+        None,
+    )
     assert len(row) == len(head)
-    assert row[:7] == ["X", "", "3", "5.0 x", "0.5 x", "1, 0", "X, index: exit code -9. The log ends:"]
+    assert row[:7] == ["X", "61", "3", "5.0 x", "0.5 x", "1, 0", "X, index: exit code -9. The log ends:"]
 
 
 def test_minilm_is_served_as_openai_does(peers: Modules) -> None:
