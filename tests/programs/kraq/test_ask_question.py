@@ -50,7 +50,7 @@ def asked(replies: list[str]) -> tuple[str, int]:
         "What is the main topic of the summary?",
         "What is the main topic of the IBD summary?",
         "Who does this article tell of?",
-        "What theme do the passages share?",
+        "What theme do the passages share with Ada?",
         "What were their differences?",
         "Who is the subject?",
         "Gut malignancies",
