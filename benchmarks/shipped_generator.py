@@ -7,6 +7,7 @@
     python benchmarks/shipped_generator.py ask --out runs/generator --lm embedded --name templates
     python benchmarks/shipped_generator.py ask --out runs/generator --lm gguf/smollm2-135m --name tuned \\
         --adapter runs/generator/smollm2
+    python benchmarks/shipped_generator.py ask --out runs/generator --lm gguf/NAME --name quiz --instruction "Write ..."
     python benchmarks/shipped_generator.py table --out runs/generator
 
 A pair is a question that a person asked of a passage, and one to four sentences of the passages that hold its answer:
@@ -43,6 +44,8 @@ from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
+from kraq_dspy.signatures import GenerateQuestion
 
 SETS = ("squad", "hotpotqa", "musique")  # CC BY-SA 4.0, CC BY-SA 4.0, CC BY 4.0
 MOST_WORDS = 20
@@ -62,6 +65,7 @@ def main() -> None:
     parser.add_argument("--lm")
     parser.add_argument("--adapter", type=Path)
     parser.add_argument("--name", help="of the row in the table")
+    parser.add_argument("--instruction", help="ask with this wording in place of the step's own")
     parser.add_argument("--most", type=int, default=100, help="summaries to ask about")
     parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--threads", type=int, help="of a model in this process")
@@ -151,6 +155,8 @@ def ask(options: Any) -> None:
         )
     )
     program = AskQuestion()
+    if options.instruction:
+        program.generate.signature = GenerateQuestion.with_instructions(options.instruction)
 
     def question_of(pair: dict[str, Any]) -> dict[str, Any]:
         began = time.monotonic()
@@ -181,17 +187,23 @@ def print_table(options: Any) -> None:
         "words",
         "relevance",
         "finds its own",
+        "stands alone",
+        "seconds",
     ):
         table.add_column(column)
     files = sorted(options.out.glob("asked-*.jsonl"))
     rows = {file.stem.removeprefix("asked-"): rows_of(file) for file in files}
     common = sorted(set.intersection(*({row["id"] for row in some} for some in rows.values())))
-    rows = {"people": [{"id": id, "question": pairs[id]["question"]} for id in common], **rows}
+    rows = {"people": [{"id": id, "question": pairs[id]["question"], "seconds": 0.0} for id in common], **rows}
     summaries = embedder.encode_passages([pairs[id]["summary"] for id in common])
     people = embedder.encode_queries([pairs[id]["question"] for id in common])
     for name, some in rows.items():
         by_id = {row["id"]: row["question"] for row in some}
         questions = [by_id[id] for id in common]
+        alone = [
+            is_of_its_text(text, pairs[id]["summary"], GenerateQuestion.instructions)
+            for text, id in zip(questions, common, strict=True)
+        ]
         backed = [supported(text, pairs[id]["summary"]) for text, id in zip(questions, common, strict=True)]
         vectors = embedder.encode_queries(questions)
         relevance = bootstrap_mean((vectors * people).sum(axis=1).tolist())
@@ -206,6 +218,8 @@ def print_table(options: Any) -> None:
             f"{statistics.median(len(text.split()) for text in questions):.0f}",
             f"{relevance.estimate:.3f} [{relevance.low:.3f}, {relevance.high:.3f}]",
             f"{own:.2f}",
+            f"{np.mean(alone):.2f}",
+            f"{np.mean([row['seconds'] for row in some if row['id'] in common]):.1f}",
         )
     Console(width=140).print(table)
 

@@ -11,7 +11,6 @@ kept under --out and not measured again: delete a file of figures/ for that.
 
 import argparse
 import json
-import re
 import statistics
 import sys
 import time
@@ -37,6 +36,7 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.ports import Embedder
+from kraq_dspy.programs.kraq.element_list import plain_words
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 SLOTS, MOST_TOKENS, CONTEXT = 2, 1024, 16_384
@@ -78,12 +78,12 @@ class RealBench:
         start = time.monotonic()
         try:
             taken = asdict(self.bench.run(system, "index", job, folder / "index.log"))
-            figures |= taken | {"asked": ask(f"{server}/stats")}
+            figures |= taken | {"requests": ask(f"{server}/stats")}
             self.bench.run(system, "count", job, folder / "count.log")
             self.bench.run(system, "graph", job, folder / "graph.log")
         except RuntimeError as error:
-            taken_until_then = {"wall_s": time.monotonic() - start, "asked": ask(f"{server}/stats")}
-            return {**taken_until_then, **figures, "failure": str(error)}
+            until_then = {"wall_s": time.monotonic() - start, "requests": ask(f"{server}/stats")}
+            return {**until_then, **figures, "failure": str(error)}
         for name in ("counts", "graph"):
             figures[name] = json.loads((folder / f"{name}.json").read_text("utf-8"))
         return figures
@@ -97,30 +97,26 @@ def ask(url: str, body: Any = None) -> Any:
 
 def standing(names: Collection[str], text: str) -> list[str]:
     """Those of the names that the text has, in any case and by whole words, each once."""
-    words = f" {plain_words(text)} "
-    return sorted(name for name in {plain_words(name) for name in names} - {""} if f" {name} " in words)
-
-
-def plain_words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    words = plain_words(text)
+    return sorted(name.strip() for name in {plain_words(name) for name in names} if name.strip() and name in words)
 
 
 def stated(graph: Mapping[str, Any], facts: Sequence[Sequence[str]], embedder: Embedder) -> list[float]:
     """Of each essay's facts the mean share that the graph of all essays states (`eval/metrics/facts.py`)."""
-    made = ExtractedGraph(graph["names"], [triple_of(link) for link in graph["links"]])
-    return [statistics.mean(fact_coverages(of_essay, made, embedder)) for of_essay in facts]
+    extracted = ExtractedGraph(graph["names"], [triple_of(link) for link in graph["links"]])
+    return [statistics.mean(fact_coverages(of_essay, extracted, embedder)) for of_essay in facts]
 
 
 def row_of(
     title: str, figures: Figures, text: str, facts: Sequence[Sequence[str]], corpus_tokens: int, embedder: Embedder
 ) -> list[str]:
-    asked = figures["asked"]
+    requests = figures["requests"]
     cost = [
         f"{figures['wall_s']:,.0f}",
-        f"{asked['calls']:,.0f}",
-        f"{asked['prompt_tokens'] / corpus_tokens:.1f} x",
-        f"{asked['written_tokens'] / corpus_tokens:.1f} x",
-        f"{asked['cut']:.0f}, {asked['refused']:.0f}",
+        f"{requests['calls']:,.0f}",
+        f"{requests['prompt_tokens'] / corpus_tokens:.1f} x",
+        f"{requests['written_tokens'] / corpus_tokens:.1f} x",
+        f"{requests['cut']:.0f}, {requests['refused']:.0f}",
     ]
     if "failure" in figures:
         return [title, *cost, figures["failure"].splitlines()[0], *[""] * 5]

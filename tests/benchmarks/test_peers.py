@@ -200,11 +200,11 @@ def test_names_stand_in_a_text_as_whole_words_each_once(peers: Modules) -> None:
 
 
 def test_a_system_that_was_stopped_keeps_its_row(peers: Modules) -> None:
-    asked = {"calls": 3, "prompt_tokens": 500, "written_tokens": 50, "cut": 1, "refused": 0}
+    requests = {"calls": 3, "prompt_tokens": 500, "written_tokens": 50, "cut": 1, "refused": 0}
     head, row_of = peers("real_model").HEAD, peers("real_model").row_of
     row = row_of(
         "X",
-        {"wall_s": 61.0, "asked": asked, "failure": "X, index: exit code -9. The log ends:\nmore"},
+        {"wall_s": 61.0, "requests": requests, "failure": "X, index: exit code -9. The log ends:\nmore"},
         "",
         [],
         100,

@@ -43,9 +43,9 @@ def write_counts(job: dict[str, Any], records: Sequence[int], levels: Sequence[i
 
 def write_graph(job: dict[str, Any], said_of: Mapping[str, Sequence[str]], links: Sequence[Sequence[str]]) -> None:
     """`said_of` has texts by the names of entities; `links` are (name, what is said of both, other name)."""
-    said = [(name, text, "") for name, texts in said_of.items() for text in texts]
-    written = json.dumps({"names": list(said_of), "links": [*links, *said]})
-    (Path(job["folder"]) / "graph.json").write_text(written, "utf-8")
+    descriptions = [(name, text, "") for name, texts in said_of.items() for text in texts]
+    graph = {"names": list(said_of), "links": [*links, *descriptions]}
+    (Path(job["folder"]) / "graph.json").write_text(json.dumps(graph), "utf-8")
 
 
 def write_described_graph(job: dict[str, Any], graph: Any) -> None:

@@ -18,10 +18,10 @@ _ABOUT_TEXT = re.compile(
 )
 _BEGINNING = 5
 """Letters by which words are compared: "Kenya" is in "Kenyan"."""
-_ANY_QUESTION = """a about all an and any are as at be been by can could did do does for from had has have he her his
+_WORDS_OF_ANY = """a about all an and any are as at be been by can could did do does for from had has have he her his
 how i in into is it its many me much my not of on one or our out she so some that the their them there these they this
 those to us was we were what when where which who whom whose why will with would you your"""
-_IN_ANY_QUESTION = frozenset(_ANY_QUESTION.split())
+_IN_ANY_QUESTION = frozenset(_WORDS_OF_ANY.split())
 
 
 def question_in(reply: str) -> str:
@@ -52,6 +52,6 @@ def repeats(instructions: str, question: str) -> bool:
 
 def names_something_of(text: str, question: str) -> bool:
     """Whether a word of the question, other than those that any question may have, begins as one of the text does."""
-    said = {word[:_BEGINNING] for word in plain_words(text).split()}
-    asked = set(plain_words(question).split()) - _IN_ANY_QUESTION
-    return any(word[:_BEGINNING] in said for word in asked)
+    beginnings = {word[:_BEGINNING] for word in plain_words(text).split()}
+    telling = set(plain_words(question).split()) - _IN_ANY_QUESTION
+    return any(word[:_BEGINNING] in beginnings for word in telling)

@@ -1,0 +1,25 @@
+"""Tests the server of benchmarks without a model: what it bounds and counts."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def test_requests_are_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    server = importlib.import_module("model_server")
+    assert server.bounded({"model": "m"}, 512)["max_tokens"] == 512
+    assert server.bounded({"max_completion_tokens": 50}, 512) == {"max_tokens": 50}
+    assert server.bounded({"max_tokens": 4000}, 512) == {"max_tokens": 512}
+    counted = server.Asked()
+    reply = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}, "choices": [{"finish_reason": "length"}]}
+    body = {"response_format": {"type": "json_schema", "json_schema": {}}}
+    counted.add(**server.counts_of(body, reply))
+    counted.add(**server.counts_of({"response_format": {"type": "json_object"}}, reply))
+    stats = counted.stats()
+    assert (stats["calls"], stats["prompt_tokens"], stats["cut"], stats["with_schema"]) == (2, 14, 2, 1)
+    counted.reset()
+    assert counted.stats()["calls"] == 0
