@@ -20,6 +20,7 @@ import gzip
 import json
 import statistics
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
 from kraq_dspy.eval.metrics.triples import Triple, link_matches, name_matches
 from kraq_dspy.eval.statistics import bootstrap_mean
+from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
@@ -85,6 +87,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="of a model in this process")
     parser.add_argument("--gleanings", type=int, default=0)
     parser.add_argument("--max-tokens", type=int, default=1500)
+    parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--limit", type=int, default=20, help="passages of each set; 0 is all")
     parser.add_argument("--replies", type=Path)
@@ -108,11 +111,12 @@ def extract_all(name: str, passages: Sequence[Row], options: Any, embedder: Embe
         model=options.lm,
         api_base=options.api_base,
         max_tokens=None if options.lm == "embedded" else options.max_tokens,
-        temperature=0.0,
+        temperature=options.temperature,
         structured=form,
         threads=options.threads,
     )
-    lm = make_lm(role, embedder=embedder)
+    meter, begun = Meter(), time.monotonic()
+    lm = make_lm(role, embedder=embedder, meter=meter)
     system = options.name or options.lm + (" free" if options.free else "")
     extract_settings = ExtractSettings(preset=options.preset, gleanings=options.gleanings)
     program = extractor(Settings(extract=extract_settings, roles={"default": role}))
@@ -132,6 +136,12 @@ def extract_all(name: str, passages: Sequence[Row], options: Any, embedder: Embe
         for number, _ in enumerate(pool.map(extract, missing), 1):
             if options.lm != "embedded":
                 print(f"{name}: {number} of {len(missing)}", flush=True)
+    spent, took = meter.total(), time.monotonic() - begun
+    if spent.calls:
+        print(
+            f"{name}, {system}: {len(missing)} passages, {spent.calls} calls, {spent.prompt_tokens:,} prompt tokens, "
+            f"{spent.completion_tokens:,} written, {took:.0f} s"
+        )
     lm.engine.close()
 
 

@@ -245,7 +245,7 @@ class RoleSettings:
     api_key_env: str | None = None
     """The environment variable that holds the key."""
     temperature: float | None = None
-    """Sampling temperature."""
+    """Sampling temperature. Without one, a model in this process writes its likeliest words, and a server decides."""
     max_tokens: int | None = None
     """Most tokens of a reply."""
     timeout_s: float = 120.0

@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS
+from kraq_dspy.lms.engines.loops import ReadAlong, has_limits, in_loop, text_of, without_loops
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
@@ -44,7 +45,8 @@ class Inner(Protocol):
 
 
 class CallLedger:
-    """What the sync and the async engine of one model share: its settings, its server's health, the meter."""
+    """What the sync and the async engine of one model share: its settings, its server's health, the meter, and whether
+    a list that it wrote had no end."""
 
     def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
         self.settings = settings
@@ -52,6 +54,7 @@ class CallLedger:
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
+        self.has_looped = False
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -80,10 +83,12 @@ class CallLedger:
             if call.usage is not None:
                 span.note_usage(call.usage)
 
-    def settle(self, entry: "_JournalledCall", call: Call, request: Request, response: Response) -> Response:
-        """Count the answer and write it down."""
+    def settle(
+        self, entry: "_JournalledCall", call: Call, request: Request, response: Response, calls: int = 1
+    ) -> Response:
+        """Count the answer, which took so many requests, and write it down."""
         self.health.answered()
-        call.usage = _usage(request, response)
+        call.usage = _usage(request, response, calls)
         item = entry.item
         if item is not None and item.journal is not None:
             stored = json.dumps(response_to_dict(response), ensure_ascii=False)
@@ -140,8 +145,17 @@ class _JournallingEngine(SharedByCopies):
         if entry.answer is not None:
             return entry.answer
         with self.ledger.paying(entry, request) as call:
-            [response] = [response async for response in self._asked(request, streamed=False)]
-            return self.ledger.settle(entry, call, request, response)
+            if has_limits(request):
+                response, calls = await without_loops(request, self._read)
+            else:
+                response, calls = await self._read(request), 1
+            return self.ledger.settle(entry, call, request, response, calls)
+
+    async def _read(self, request: Request) -> Response:
+        """One answer. From the first loop on, a server's lists are read while they are written."""
+        [response] = [response async for response in self._asked(request, streamed=False)]
+        self.ledger.has_looped |= in_loop(text_of(response))
+        return response
 
     async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:
         entry = self.ledger.open(request)
@@ -179,6 +193,12 @@ class _JournallingEngine(SharedByCopies):
         """The events of a stream, or the response as the only part."""
         raise NotImplementedError
 
+    def _reads_along(self, request: Request) -> bool:
+        """Whether a reply is read as a stream, in order to leave a list that has no end. Engines in this process know
+        whether that is worth it; with servers, each part costs time, and most models write none."""
+        worth_it = getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
+        return worth_it and has_limits(request)
+
     async def _pause(self, seconds: float) -> None:
         raise NotImplementedError
 
@@ -206,8 +226,16 @@ class Engine(_JournallingEngine):
             close()
 
     async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        for part in self.inner.stream(request) if streamed else [self.inner.complete(request)]:
-            yield part
+        if streamed:
+            for event in self.inner.stream(request):
+                yield event
+        elif self._reads_along(request):
+            reply = ReadAlong(request)
+            with closing(self.inner.stream(request)) as events:
+                any(reply.push(_named(event, request)) for event in events)
+            yield reply.response(_estimated_tokens(request))
+        else:
+            yield self.inner.complete(request)
 
     async def _pause(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -235,11 +263,18 @@ class AsyncEngine(_JournallingEngine):
 
     async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
         async with place_for_call.get()():
-            if not streamed:
+            if streamed:
+                async for event in self.inner.stream(request):
+                    yield event
+            elif self._reads_along(request):
+                reply = ReadAlong(request)
+                async with aclosing(self.inner.stream(request)) as events:
+                    async for event in events:
+                        if reply.push(_named(event, request)):
+                            break
+                yield reply.response(_estimated_tokens(request))
+            else:
                 yield await self.inner.complete(request)
-                return
-            async for event in self.inner.stream(request):
-                yield event
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -298,11 +333,11 @@ def _estimated_tokens(request: Request) -> int:
     return (len(system) + sum(len(message.text or "") for message in request.messages)) // 4
 
 
-def _usage(request: Request, response: Response) -> Usage:
+def _usage(request: Request, response: Response, calls: int = 1) -> Usage:
     """As the server reports it; estimated where it does not."""
     prompt, completion = response.usage.input_tokens, response.usage.output_tokens
     return Usage(
-        calls=1,
+        calls=calls,
         prompt_tokens=_estimated_tokens(request) if prompt is None else prompt,
         completion_tokens=len(response.message.text or "") // 4 if completion is None else completion,
         cached_tokens=response.usage.cache_read_tokens or 0,

@@ -4,6 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kraq_dspy.lms.engines.loops import in_loop
+
+_LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
+
 
 @dataclass(frozen=True, slots=True)
 class GenerationJob:
@@ -19,6 +23,7 @@ class GenerationJob:
     stop: tuple[str, ...]
     alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
     matcher: Any | None = None  # holds the reply to a JSON schema
+    leaves_loops: bool = False
 
 
 class LogprobRecorder:
@@ -56,19 +61,33 @@ class LogprobRecorder:
         self._last = None
 
 
-@dataclass(frozen=True, slots=True)
 class RowLimits:
-    """A stopping criterion by row: its own token limit is reached, or nobody waits for it any more."""
+    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop
+    and is one that may be left then. `ends[row]` is where a loop was left, in tokens behind the prompt."""
 
-    torch: Any
-    jobs: Sequence[GenerationJob]
-    cancelled: Sequence[Callable[[], bool]]
-    n_prompt: int
+    def __init__(
+        self,
+        torch: Any,
+        jobs: Sequence[GenerationJob],
+        cancelled: Sequence[Callable[[], bool]],
+        n_prompt: int,
+        decode: Callable[[Any], str],
+    ) -> None:
+        self.torch = torch
+        self.jobs = jobs
+        self.cancelled = cancelled
+        self.n_prompt = n_prompt
+        self.decode = decode
+        self.ends: dict[int, int] = {}
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
+        if written % _LOOK_EVERY == 0:
+            for row, job in enumerate(self.jobs):
+                if job.leaves_loops and row not in self.ends and in_loop(self.decode(input_ids[row, self.n_prompt :])):
+                    self.ends[row] = written
         rows = zip(self.jobs, self.cancelled, strict=True)
-        done = [written >= job.max_tokens or gone() for job, gone in rows]
+        done = [written >= job.max_tokens or gone() or row in self.ends for row, (job, gone) in enumerate(rows)]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
 
 

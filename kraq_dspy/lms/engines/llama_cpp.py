@@ -202,6 +202,7 @@ class LlamaEngine:
     """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH")."""
 
     supports_response_schema = True
+    reads_along = True
 
     def __init__(self, model: LlamaCpp, adapter: str | None = None) -> None:
         self.model = model
@@ -246,7 +247,10 @@ def shared_model(file: Path, context: int | None, slots: int | None, threads: in
 
 
 def _local(request: Request, choice: dict[str, Any]) -> Request:
+    """Greedy without a temperature, as other models in this process are; llama.cpp would take .8."""
     config = request.config
+    if config.temperature is None:
+        config = dataclasses.replace(config, temperature=0.0)
     if choice:
         config = dataclasses.replace(config, extensions={**(config.extensions or {}), **choice})
     return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)

@@ -41,6 +41,7 @@ from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
+from kraq_dspy.lms.engines.loops import has_limits
 from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
 from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
 from kraq_dspy.lms.logprobs import by_segment
@@ -64,6 +65,7 @@ class TransformersEngine(SharedByCopies):
     supports_function_calling = False
     supports_reasoning = False
     supports_response_schema = can_hold_to_schemas()
+    reads_along = False  # it leaves loops by itself
     supported_params = frozenset(
         {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
     )
@@ -158,6 +160,7 @@ class TransformersEngine(SharedByCopies):
             stop=tuple(config.stop),
             alternatives=config.logprobs,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
+            leaves_loops=has_limits(request),
         )
 
     @functools.cached_property
@@ -258,7 +261,7 @@ class TransformersEngine(SharedByCopies):
             **sampling,
         )
         recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
-        ended = RowLimits(torch, jobs, cancelled, longest)
+        ended = RowLimits(torch, jobs, cancelled, longest, self.tokenizer.decode)
         matchers = [job.matcher for job in jobs]
         masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
         options: dict[str, Any] = {}
@@ -278,7 +281,8 @@ class TransformersEngine(SharedByCopies):
                 **options,
             )
             recorder.finish(output)
-        return [self._response(job, output[row, longest:].tolist(), row, recorder) for row, job in enumerate(jobs)]
+        written = [output[row, longest:][: ended.ends.get(row)].tolist() for row in range(len(jobs))]
+        return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
 
     def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
         end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
@@ -343,6 +347,8 @@ class TransformersEngine(SharedByCopies):
 
 class AsyncTransformersEngine(SharedByCopies):
     """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
+
+    reads_along = TransformersEngine.reads_along
 
     def __init__(self, engine: TransformersEngine) -> None:
         self.engine = engine

@@ -19,6 +19,7 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines import lora_file
 from kraq_dspy.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from tests.conftest import TinyModels
 
@@ -70,6 +71,37 @@ def test_log_probabilities_are_those_of_the_same_weights_in_torch(model: LlamaCp
     assert_agree(response, expected)
     assert all(len(token.top) == 2 for token in response.logprobs or ())
     assert response.model == "gguf/tiny"
+
+
+def test_without_a_temperature_the_likeliest_words_are_written(model: LlamaCpp) -> None:
+    engine = LlamaEngine(model)
+    expected = engine.complete(ask("the cat", max_tokens=20)).message.text
+    assert {engine.complete(ask("the cat", max_tokens=20, temperature=None)).message.text for _ in range(3)} == {
+        expected
+    }
+
+
+def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file: Path) -> None:
+    marks = {"type": "array", "items": {"enum": ["always the same"]}, "minItems": 50, "maxItems": 60}
+    schema = {
+        "type": "object",
+        "properties": {"marks": marks, "fits": {"type": "boolean"}},
+        "required": ["marks", "fits"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "name": "marks", "schema": schema, "strict": True}
+    meter = Meter()
+    lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1), meter=meter)
+
+    async def asked() -> Response:
+        return await lm.async_engine.complete(ask(max_tokens=4000, response_format=form))
+
+    for response in (lm.engine.complete(ask(max_tokens=4000, response_format=form)), asyncio.run(asked())):
+        value = json.loads(response.message.text or "")
+        assert (value["marks"], type(value["fits"])) == (["always the same"], bool)
+    assert meter.total().calls == 4  # a list in full takes one
+    lm.engine.close()
+    shared_model.cache_clear()
 
 
 def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(

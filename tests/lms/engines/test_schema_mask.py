@@ -9,7 +9,10 @@ import dspy
 import pytest
 from dspy.lm15 import Config, InvalidRequestError, Message, Request
 
+from kraq_dspy.config import RoleSettings
+from kraq_dspy.lms.engines.engine import CallLedger, Engine
 from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
+from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.schemas import reply_schema
 from tests.conftest import TinyModels
@@ -62,6 +65,36 @@ def test_rows_of_one_batch_are_held_each_to_its_own_schema_or_to_none(engine: Tr
 
     assert together == alone
     assert [set(json.loads(text)) for text in together[1:]] == [{"a"}, {"b"}]
+
+
+def endless() -> dict[str, Any]:
+    """A form whose list can only say the same thing, many times."""
+    form = held({"marks": list[Literal["always the same"]], "fits": bool})
+    form["schema"]["properties"]["marks"]["minItems"] = 30
+    return form
+
+
+def test_a_list_that_repeats_itself_is_left_and_its_neighbours_in_the_batch_go_on(engine: TransformersEngine) -> None:
+    options: list[dict[str, Any]] = [{"max_tokens": 300}, {"response_format": endless(), "max_tokens": 300}]
+    alone = reply(engine, "a dog ran", **options[0])
+
+    with ThreadPoolExecutor(2) as pool:
+        free, marks = pool.map(lambda option: reply(engine, "a dog ran", **option), options)
+
+    assert free == alone
+    assert 3 <= marks.count("always the same") < 10
+    assert marks.startswith('{"marks": ["always the same", "always the same", ')
+
+
+def test_the_fields_behind_such_a_list_are_asked_for(engine: TransformersEngine) -> None:
+    inner = Engine(engine, CallLedger(RoleSettings(model=f"transformers/{engine.name}"), "this process", Meter()))
+    config = Config(response_format=endless(), max_tokens=300)
+
+    response = inner.complete(Request(engine.name, messages=(Message.user("the mat"),), config=config))
+
+    value = json.loads(response.message.text or "")
+    assert (value["marks"], type(value["fits"])) == (["always the same"], bool)
+    assert inner.ledger.meter.total().calls == 2
 
 
 def test_a_typed_signature_is_read_at_the_first_call(engine: TransformersEngine) -> None:

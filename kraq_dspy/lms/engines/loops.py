@@ -1,0 +1,140 @@
+"""Ends a list that repeats itself, as small models write one until a limit stops them.
+
+A reply to a JSON schema with limits is read while it is written. Once it ends in the same thing three times over, its
+request is dropped, the list is closed behind what is complete, and the fields that are missing are asked for by the
+same prompt under what is left of the schema.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from dspy.lm15 import DataPart, Message, Request, Response, TextPart, Usage
+
+from kraq_dspy.dspy_internals import StreamAccumulator
+from kraq_dspy.lms.structured.torn_json import without_torn_end
+
+_UNIT, _TIMES = 40, 3  # characters that are repeated, at the least, and how often they then stand there
+_CLOSERS = '"]} \t\n'
+
+
+def in_loop(text: str) -> bool:
+    """Whether the text, but for what closes it, ends in the same 40 or more characters three times over."""
+    text = text.rstrip(_CLOSERS)
+    before = text.rfind(text[-_UNIT:], 0, len(text) - 1)
+    if before < 0:
+        return False
+    period = len(text) - _UNIT - before
+    length = _TIMES * period * math.ceil(_UNIT / period)
+    tail = text[-length:]
+    return len(tail) == length and tail[period:] == tail[:-period]
+
+
+def has_limits(request: Request) -> bool:
+    """Whether the reply is held to a JSON schema whose lists have a largest size."""
+    return any("maxItems" in part for part in _properties(request).values())
+
+
+def text_of(response: Response) -> str:
+    """What the model wrote; where all fields are choices, clients have read it already."""
+    read = (json.dumps(part.value) for part in response.message.parts if isinstance(part, DataPart))
+    return response.text or "".join(read)
+
+
+class ReadAlong:
+    """Collects the events of a streamed reply until it ends, or runs in a loop."""
+
+    def __init__(self, request: Request) -> None:
+        self._written = StreamAccumulator(request)
+        self._text, self._parts = "", 0
+
+    def push(self, event: Any) -> bool:
+        """Whether the reply runs in a loop, and nothing more is to be read."""
+        self._written.push(event)
+        if event.type != "delta" or event.delta.type != "text":
+            return False
+        self._text += event.delta.text or ""
+        self._parts += 1
+        return in_loop(self._text)
+
+    def response(self, estimated_tokens: int) -> Response:
+        """What was written. Who leaves before the end is not told what it cost: `estimated_tokens` are the prompt's
+        then, and every part of the reply counts for one."""
+        if self._written.usage is None:
+            self._written.usage = Usage(input_tokens=estimated_tokens, output_tokens=self._parts)
+        self._written.finish_reason = self._written.finish_reason or "length"
+        return self._written.response()
+
+
+async def without_loops(request: Request, read: Callable[[Request], Awaitable[Response]]) -> tuple[Response, int]:
+    """The reply, and how many requests it took; its usage is that of all of them."""
+    values: dict[str, Any] = {}
+    usages: list[Usage] = []
+    while True:
+        reply = await read(request)
+        usages.append(reply.usage)
+        text = text_of(reply)
+        closed = _closed(text, request)
+        if closed is None:
+            break
+        values |= closed
+        missing = {name: part for name, part in _properties(request).items() if name not in closed}
+        if not missing:
+            text, reply = "", dataclasses.replace(reply, finish_reason="stop")
+            break
+        request = _asking_for(missing, request)
+    if values:
+        whole = Message.assistant([TextPart(_joined(values, text))])
+        reply = dataclasses.replace(reply, message=whole, usage=_total(usages))
+    return reply, len(usages)
+
+
+def _joined(values: dict[str, Any], rest: str) -> str:
+    """The fields as JSON, and behind them those of another JSON object, which may break off."""
+    text, rest = json.dumps(values, ensure_ascii=False), rest.lstrip()
+    return f"{text[:-1]}, {rest[1:]}" if rest.startswith("{") else text
+
+
+def _closed(text: str, request: Request) -> dict[str, Any] | None:
+    """The fields of a reply that runs in a loop, the last of them a list that was closed; None for any other reply."""
+    if not in_loop(text) or _parsed(text) is not None:
+        return None
+    values = _parsed(without_torn_end(text))
+    if not values or not isinstance(values[list(values)[-1]], list):
+        return None
+    *_, last = values
+    return {**values, last: _without_repetitions(values[last])}
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _without_repetitions(items: Sequence[Any]) -> list[Any]:
+    return list({json.dumps(item, sort_keys=True): item for item in items}.values())
+
+
+def _properties(request: Request) -> dict[str, Any]:
+    schema: Any = (request.config.response_format or {}).get("schema") or {}
+    return dict(schema.get("properties") or {})
+
+
+def _asking_for(properties: dict[str, Any], request: Request) -> Request:
+    form = request.config.response_format or {}
+    schema: dict[str, Any] = {**dict(form["schema"]), "properties": properties, "required": list(properties)}
+    config = dataclasses.replace(request.config, response_format={**form, "schema": schema})
+    return dataclasses.replace(request, config=config)
+
+
+def _total(usages: Sequence[Usage]) -> Usage:
+    def added(name: str) -> int | None:
+        counts = [count for usage in usages if (count := getattr(usage, name)) is not None]
+        return sum(counts) if counts else None
+
+    return Usage(**{field.name: added(field.name) for field in dataclasses.fields(Usage)})
