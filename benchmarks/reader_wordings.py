@@ -3,9 +3,10 @@
     python benchmarks/reader_wordings.py --data ../shared/data --lm transformers/FOLDER [--asked 20] [--only now before]
 
 Five passages by MiniLM for each question. "there": questions of popqa and of multihop_rag with a gold answer in their
-passages, in whose place a reply that declines is a loss; "none": questions of multihop_rag that nothing in the corpus
-answers. "bare line" is the instruction of now under a last line that names no marker; "at once" are replies that the
-first call brought in a form that can be read. 95 % Wilson intervals.
+passages, in whose place a reply that declines is a loss; "yes or no": comparisons of what two of multihop_rag's
+articles say; "none": questions that nothing in the corpus answers. "bare line" is the instruction of now
+under a last line that names no marker; "at once" are replies that the first call brought in a form that can be read.
+95 % Wilson intervals.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from stand_in import machine
 from kraq_dspy.config import EncoderSettings, RoleSettings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.normalise import normalise_answer
+from kraq_dspy.eval.metrics.answers import exact_match
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -42,6 +43,9 @@ WORDINGS = {
     "only": HEAD + 'Say "I do not know" only if none of them says anything about it.',
     "told": HEAD + "Take the answer from whichever passage tells it, be it in other words. "
     'If no passage tells it, say "I do not know".',
+    "yes or no": AnswerQuestion.instructions.replace(
+        "as briefly as it allows.", "as briefly as it allows: by yes or no, where that is what it asks."
+    ),
     "bare line": AnswerQuestion.instructions,
 }
 
@@ -60,7 +64,7 @@ class ReaderQuestion:
     answers: tuple[str, ...]
 
     def is_right(self, answer: str) -> bool:
-        return any(normalise_answer(gold) in normalise_answer(answer) for gold in self.answers)
+        return bool(exact_match(self.answers, answer))
 
 
 def questions(data: Path, name: str, kind: str, embedder: Embedder) -> Iterator[ReaderQuestion]:
@@ -76,6 +80,10 @@ def questions(data: Path, name: str, kind: str, embedder: Embedder) -> Iterator[
 
 def with_answer(candidates: Iterable[ReaderQuestion]) -> Iterator[ReaderQuestion]:
     return (each for each in candidates if any(each.is_right(passage) for passage in each.passages))
+
+
+def by_yes_or_no(candidates: Iterable[ReaderQuestion]) -> Iterator[ReaderQuestion]:
+    return (each for each in candidates if {answer.lower() for answer in each.answers} <= {"yes", "no"})
 
 
 def replies(wording: str, of_kind: list[ReaderQuestion], lm: dspy.BaseLM, concurrency: int) -> list[tuple[str, int]]:
@@ -109,6 +117,7 @@ def main() -> None:
     kinds = {
         "popqa, there": with_answer(questions(options.data, "popqa", "", embedder)),
         "news, there": with_answer(questions(options.data, "multihop_rag", "inference", embedder)),
+        "news, yes or no": by_yes_or_no(questions(options.data, "multihop_rag", "comparison", embedder)),
         "news, none": questions(options.data, "multihop_rag", "null", embedder),
     }
     questions_of = {kind: list(islice(each, options.asked)) for kind, each in kinds.items()}

@@ -17,6 +17,7 @@ from dspy.lm15 import Config, Message, Request
 
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
+from kraq_dspy.lms.engines.loops import text_of
 from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
 from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
@@ -187,6 +188,34 @@ def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
     # Left alone, each of them would have gone on to its last token.
     assert 0 < server.count("vllm:generation_tokens_total") - before < n_drafts * length / 2
+
+
+@pytest.mark.parametrize("way", ["call", "acall"])
+def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Server, way: str) -> None:
+    lm = served(server, "instruct", max_tokens=4000)
+    marks = {"type": "array", "items": {"enum": ["always the same"]}, "minItems": 60, "maxItems": 60}
+    schema = {
+        "type": "object",
+        "properties": {"marks": marks, "fits": {"type": "boolean"}},
+        "required": ["marks", "fits"],
+        "additionalProperties": False,
+    }
+    form = {"type": "json_schema", "name": "marks", "schema": schema, "strict": True}
+    request = Request(lm.model, messages=(Message.user("the mat"),), config=Config(response_format=form))
+
+    def asked() -> tuple[Any, int]:
+        before = server.count("vllm:generation_tokens_total")
+        engine = lm.async_engine
+        response = lm.engine.complete(request) if way == "call" else asyncio.run(engine.complete(request))
+        while server.count("vllm:num_requests_running"):
+            time.sleep(0.1)
+        return json.loads(text_of(response)), server.count("vllm:generation_tokens_total") - before
+
+    (whole, in_full), (left, in_part) = asked(), asked()
+
+    assert (whole["marks"], left["marks"]) == (["always the same"] * 60, ["always the same"])
+    assert type(left["fits"]) is bool
+    assert in_part < in_full / 2
 
 
 class Halves:

@@ -26,7 +26,7 @@ from kraq_dspy.lms.structured.torn_json import end_of_value, without_torn_end, w
 from kraq_dspy.lms.structured.unmarked import unmarked
 from kraq_dspy.validation import type_adapter
 
-HEADER = re.compile(r"^[ \t>*_`#-]*\[\[ ?##? ?(\w+) ?##? ?\]\]", re.MULTILINE)  # a line of its own forgives much
+HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
 THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)

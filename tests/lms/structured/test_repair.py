@@ -153,6 +153,16 @@ def test_the_first_of_two_equal_markers_counts() -> None:
     assert read_reply(reply, {"answer": str})[0] == {"answer": "Paris"}
 
 
+@pytest.mark.parametrize("marker", ["[## answer##]", "[[# answer #]]", "**[[ ## answer ## ]]**", "[[##Answer##]]"])
+def test_a_marker_with_a_slip_in_it_is_one_on_a_line_of_its_own(marker: str) -> None:
+    assert read_reply(f"{marker}\nParis", {"answer": str})[0] == {"answer": "Paris"}
+
+
+def test_one_bracket_without_a_hash_is_text() -> None:
+    reply = "[[ ## answer ## ]]\nParis\n[answer] is what was asked for"
+    assert read_reply(reply, {"answer": str})[0] == {"answer": "Paris\n[answer] is what was asked for"}
+
+
 def test_of_a_summary_that_breaks_off_in_its_first_finding_the_finding_is_kept() -> None:
     fields = {"title": str, "summary": str, "findings": list[Finding]}
     begun = '{"title": "Steel", "summary": "Kaiser made steel.", "findings": [{"summary": "He built a mill.", "expl'
