@@ -25,7 +25,7 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS
-from kraq_dspy.lms.engines.loops import ReadAlong, has_limits, in_loop, text_of, without_loops
+from kraq_dspy.lms.engines.loops import ReadAlong, in_loop, may_be_closed, text_of, without_loops
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
@@ -145,7 +145,7 @@ class _JournallingEngine(SharedByCopies):
         if entry.answer is not None:
             return entry.answer
         with self.ledger.paying(entry, request) as call:
-            if has_limits(request):
+            if may_be_closed(request):
                 response, calls = await without_loops(request, self._read)
             else:
                 response, calls = await self._read(request), 1
@@ -194,10 +194,13 @@ class _JournallingEngine(SharedByCopies):
         raise NotImplementedError
 
     def _reads_along(self, request: Request) -> bool:
-        """Whether a reply is read as a stream, in order to leave a list that has no end. Engines in this process know
+        """Whether a reply is read as a stream, in order to leave one that has no end. Engines in this process know
         whether that is worth it; with servers, each part costs time, and most models write none."""
-        worth_it = getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
-        return worth_it and has_limits(request)
+        if request.config.logprobs is not None or request.tools:
+            return False
+        if may_be_closed(request):
+            return getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
+        return getattr(self.inner, "reads_along", False) and request.config.response_format is None
 
     async def _pause(self, seconds: float) -> None:
         raise NotImplementedError

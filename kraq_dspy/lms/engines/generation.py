@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kraq_dspy.lms.engines.loops import in_loop
+from kraq_dspy.lms.engines.loops import TEXT_UNIT, in_loop
 
 _LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
 
@@ -23,7 +23,7 @@ class GenerationJob:
     stop: tuple[str, ...]
     alternatives: int | None  # log-probabilities of so many other tokens; None: of none at all
     matcher: Any | None = None  # holds the reply to a JSON schema
-    leaves_loops: bool = False
+    loop_unit: int | None = None  # leaves a loop of so many characters (`loops.in_loop`)
 
 
 class LogprobRecorder:
@@ -62,8 +62,10 @@ class LogprobRecorder:
 
 
 class RowLimits:
-    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop
-    and is one that may be left then. `ends[row]` is where a loop was left, in tokens behind the prompt."""
+    """A stopping criterion by row: its own token limit is reached, nobody waits for it any more, or it runs in a loop.
+
+    `ends[row]` is where a loop was left, in tokens behind the prompt.
+    """
 
     def __init__(
         self,
@@ -83,12 +85,14 @@ class RowLimits:
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         written = input_ids.shape[1] - self.n_prompt
         if written % _LOOK_EVERY == 0:
-            for row, job in enumerate(self.jobs):
-                if job.leaves_loops and row not in self.ends and in_loop(self.decode(input_ids[row, self.n_prompt :])):
-                    self.ends[row] = written
+            looked = (row for row, job in enumerate(self.jobs) if job.loop_unit and row not in self.ends)
+            self.ends |= {row: written for row in looked if self._loops(row, input_ids)}
         rows = zip(self.jobs, self.cancelled, strict=True)
         done = [written >= job.max_tokens or gone() or row in self.ends for row, (job, gone) in enumerate(rows)]
         return self.torch.tensor(done, dtype=self.torch.bool, device=input_ids.device)
+
+    def _loops(self, row: int, input_ids: Any) -> bool:
+        return in_loop(self.decode(input_ids[row, self.n_prompt :]), self.jobs[row].loop_unit or TEXT_UNIT)
 
 
 def pieces_until(pieces: Sequence[str], cut: int) -> list[str]:

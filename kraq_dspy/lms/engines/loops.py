@@ -1,8 +1,8 @@
-"""Ends a list that repeats itself, as small models write one until a limit stops them.
+"""Leaves replies that repeat themselves, as small models write them until a limit stops them.
 
-A reply to a JSON schema with limits is read while it is written. Once it ends in the same thing three times over, its
-request is dropped, the list is closed behind what is complete, and the fields that are missing are asked for by the
-same prompt under what is left of the schema.
+A reply is read while it is written. Once it ends in the same thing three times over, its request is dropped. Where that
+was a list under a JSON schema, the list is closed behind what is complete, and the fields that are missing are asked
+for by the same prompt under what is left of the schema.
 """
 
 import dataclasses
@@ -16,25 +16,42 @@ from dspy.lm15 import DataPart, Message, Request, Response, TextPart, Usage
 from kraq_dspy.dspy_internals import StreamAccumulator
 from kraq_dspy.lms.structured.torn_json import without_torn_end
 
-_UNIT, _TIMES = 40, 3  # characters that are repeated, at the least, and how often they then stand there
+TIMES = 3
+LIST_UNIT, TEXT_UNIT = 80, 400
+"""Characters that stand there three times, at the least, in a list of names or records and in other text: a column of
+labels may say the same for long."""
 _CLOSERS = '"]} \t\n'
 
 
-def in_loop(text: str) -> bool:
-    """Whether the text, but for what closes it, ends in the same 40 or more characters three times over."""
+def in_loop(text: str, unit: int = LIST_UNIT) -> bool:
+    """Whether the text, but for what closes it, ends in the same `unit` or more characters three times over."""
     text = text.rstrip(_CLOSERS)
-    before = text.rfind(text[-_UNIT:], 0, len(text) - 1)
+    before = text.rfind(text[-unit:], 0, len(text) - 1)
     if before < 0:
         return False
-    period = len(text) - _UNIT - before
-    length = _TIMES * period * math.ceil(_UNIT / period)
+    period = len(text) - unit - before
+    length = TIMES * period * math.ceil(unit / period)
     tail = text[-length:]
     return len(tail) == length and tail[period:] == tail[:-period]
 
 
-def has_limits(request: Request) -> bool:
-    """Whether the reply is held to a JSON schema whose lists have a largest size."""
-    return any("maxItems" in part for part in _properties(request).values())
+def loop_unit(request: Request) -> int:
+    """The one for replies to this request."""
+    return LIST_UNIT if may_be_closed(request) else TEXT_UNIT
+
+
+def may_be_closed(request: Request) -> bool:
+    """Whether the reply is held to a JSON schema with limits whose lists are of names or records: labels and numbers
+    may well repeat, one for each of many things."""
+    lists = [part["items"] for part in _properties(request).values() if "maxItems" in part]
+    return bool(lists) and all(map(_is_text, lists))
+
+
+def _is_text(items: dict[str, Any]) -> bool:
+    """Whether entries of a list are texts, or records with one."""
+    return any(map(_is_text, items.get("properties", {}).values())) or (
+        items.get("type") == "string" and "enum" not in items
+    )
 
 
 def text_of(response: Response) -> str:
@@ -48,6 +65,7 @@ class ReadAlong:
 
     def __init__(self, request: Request) -> None:
         self._written = StreamAccumulator(request)
+        self._unit = loop_unit(request)
         self._text, self._parts = "", 0
 
     def push(self, event: Any) -> bool:
@@ -57,7 +75,7 @@ class ReadAlong:
             return False
         self._text += event.delta.text or ""
         self._parts += 1
-        return in_loop(self._text)
+        return in_loop(self._text, self._unit)
 
     def response(self, estimated_tokens: int) -> Response:
         """What was written. Who leaves before the end is not told what it cost: `estimated_tokens` are the prompt's
@@ -117,6 +135,9 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _without_repetitions(items: Sequence[Any]) -> list[Any]:
+    """Of records; the same name may be meant twice."""
+    if not all(isinstance(item, dict) for item in items):
+        return list(items)
     return list({json.dumps(item, sort_keys=True): item for item in items}.values())
 
 

@@ -41,7 +41,7 @@ from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.chat_text import prompt_ids
 from kraq_dspy.lms.engines.detokenise import pieces_of
 from kraq_dspy.lms.engines.generation import GenerationJob, LogprobRecorder, RowLimits, batches_by_tokens, pieces_until
-from kraq_dspy.lms.engines.loops import has_limits
+from kraq_dspy.lms.engines.loops import loop_unit
 from kraq_dspy.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
 from kraq_dspy.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
 from kraq_dspy.lms.logprobs import by_segment
@@ -160,7 +160,7 @@ class TransformersEngine(SharedByCopies):
             stop=tuple(config.stop),
             alternatives=config.logprobs,
             matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
-            leaves_loops=has_limits(request),
+            loop_unit=loop_unit(request) if config.logprobs is None else None,
         )
 
     @functools.cached_property

@@ -5,7 +5,8 @@ markers, one JSON object instead of the fields, also inside another one, lines t
 where one text is all that is wanted, a field's name before its value, "TRUE" and "yes." for a truth value, `0.7 (high)`
 for a number, labels in another case or with words around them, Python literals, a reply that was cut off (complete
 items are kept), one object for a list of them, items without a description, and a bare name for a record that needs
-nothing else. Dropped are repeats and objects that lack more or hold the prompt's placeholders or schema.
+nothing else. Dropped are repeated texts and records, and objects that lack more or hold the prompt's placeholders or
+schema.
 """
 
 import ast
@@ -263,16 +264,18 @@ def ends_in_blanks(reply: str) -> bool:
 
 
 def _fitted(value: Any, annotation: Any) -> Any:
-    """A JSON value as the type; lists item by item, each once."""
+    """A JSON value as the type; lists item by item, texts and records each once: labels and numbers, one for each of
+    many things, may well be the same."""
     if _is_schema(value):
         raise UnreadableError("the schema was copied instead of data")
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (list, set, tuple) and arguments and (origin is not tuple or arguments[1:] == (...,)):
         items = _as_list(value, arguments[0])
+        may_repeat = arguments[0] in (bool, int, float) or bool(choices(arguments[0]))
         kept: list[Any] = []
         for item in items:
             fitted = _item(item, arguments[0])
-            if fitted is not _DROPPED and fitted not in kept:
+            if fitted is not _DROPPED and (may_repeat or fitted not in kept):
                 kept.append(fitted)
         if items and not kept:
             raise UnreadableError(f"no item fits: {str(items[0])[:60]!r}")

@@ -82,7 +82,8 @@ def test_without_a_temperature_the_likeliest_words_are_written(model: LlamaCpp) 
 
 
 def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file: Path) -> None:
-    marks = {"type": "array", "items": {"enum": ["always the same"]}, "minItems": 50, "maxItems": 60}
+    mark = {"type": "string", "const": "always the same"}
+    marks = {"type": "array", "items": mark, "minItems": 50, "maxItems": 60}
     schema = {
         "type": "object",
         "properties": {"marks": marks, "fits": {"type": "boolean"}},
@@ -98,7 +99,7 @@ def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file
 
     for response in (lm.engine.complete(ask(max_tokens=4000, response_format=form)), asyncio.run(asked())):
         value = json.loads(response.message.text or "")
-        assert (value["marks"], type(value["fits"])) == (["always the same"], bool)
+        assert (len(value["marks"]) < 30, type(value["fits"])) == (True, bool)
     assert meter.total().calls == 4  # a list in full takes one
     lm.engine.close()
     shared_model.cache_clear()

@@ -1,7 +1,7 @@
 """Faulty replies of models are read as far as they hold what was asked for."""
 
 import enum
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -156,6 +156,20 @@ def test_the_first_of_two_equal_markers_counts() -> None:
 @pytest.mark.parametrize("marker", ["[## answer##]", "[[# answer #]]", "**[[ ## answer ## ]]**", "[[##Answer##]]"])
 def test_a_marker_with_a_slip_in_it_is_one_on_a_line_of_its_own(marker: str) -> None:
     assert read_reply(f"{marker}\nParis", {"answer": str})[0] == {"answer": "Paris"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "values"),
+    [
+        (Literal["good", "bad"], '["good", "good", "bad", "good"]', ["good", "good", "bad", "good"]),
+        (bool, "[true, true, false]", [True, True, False]),
+        (int, "[3, 3, 3]", [3, 3, 3]),
+        (float, "[0.5, 0.5]", [0.5, 0.5]),
+        (str, '["Ada", "Ada", "Babbage"]', ["Ada", "Babbage"]),
+    ],
+)
+def test_labels_and_numbers_may_be_the_same_and_texts_count_once(kind: Any, text: str, values: list[Any]) -> None:
+    assert read_reply(f"[[ ## those ## ]]\n{text}", {"those": list[kind]})[0] == {"those": values}
 
 
 def test_one_bracket_without_a_hash_is_text() -> None:
