@@ -4,9 +4,9 @@
 
 Five passages by MiniLM for each question. "there": questions of popqa and of multihop_rag with a gold answer in their
 passages, in whose place a reply that declines is a loss; "yes or no": comparisons of what two of multihop_rag's
-articles say; "none": questions that nothing in the corpus answers. "bare line" is the instruction of now
-under a last line that names no marker; "at once" are replies that the first call brought in a form that can be read.
-95 % Wilson intervals.
+articles say; "none": questions that nothing in the corpus answers. "bare line" is the instruction of now under a last
+line that names no marker, "plain" without any marker; "at once" are replies that the first call brought in a form that
+can be read. 95 % Wilson intervals.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from kraq_dspy.eval.metrics.answers import exact_match
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.lms.structured.forms import REQUEST, SECTIONS, Sections
+from kraq_dspy.lms.structured.forms import PLAIN, REQUEST, SECTIONS, Form, Sections
 from kraq_dspy.ports import Embedder
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -47,6 +47,7 @@ WORDINGS = {
         "as briefly as it allows.", "as briefly as it allows: by yes or no, where that is what it asks."
     ),
     "bare line": AnswerQuestion.instructions,
+    "plain": AnswerQuestion.instructions,
 }
 
 
@@ -55,6 +56,9 @@ class BareLine(Sections):
 
     def request(self, outputs: Mapping[str, Any]) -> str:
         return f"{REQUEST}."
+
+
+FORMS: dict[str, Form] = {"bare line": BareLine(), "plain": PLAIN}
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def by_yes_or_no(candidates: Iterable[ReaderQuestion]) -> Iterator[ReaderQuestio
 def replies(wording: str, of_kind: list[ReaderQuestion], lm: dspy.BaseLM, concurrency: int) -> list[tuple[str, int]]:
     """Answers, and how many calls each took."""
     reader = dspy.Predict(AnswerQuestion.with_instructions(WORDINGS[wording]))
-    adapter = KraqAdapter(free=BareLine() if wording == "bare line" else SECTIONS)
+    adapter = KraqAdapter(free=FORMS.get(wording, SECTIONS))
 
     def reply(each: ReaderQuestion) -> tuple[str, int]:
         with dspy.context(lm=lm, adapter=adapter), dspy.track_usage() as usage:

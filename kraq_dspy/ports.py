@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,15 @@ class InstructedEmbedder(Protocol):
 
     def encode(self, question: str, passages: Sequence[str]) -> Vectors:
         """float32 `[n_passages, dimension]`, rows L2-normalised."""
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """An instructed embedder that remembers what it read of the last `kept` passages, whatever the question."""
+
+    kept: int
+
+    def read(self, passages: Sequence[str]) -> None: ...
 
 
 class PrecomputedVectors(Protocol):

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.errors import IndexStateError, ModelError
-from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, SilentProgress, VectorStore
+from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
 from kraq_dspy.records import Question
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, InstructedRow, InstructedStore, Precision
 
 logger = logging.getLogger(__name__)
 
-STAGE = "precompute"
+STAGE, READING = "precompute", "sentences"
 
 _PAIRS_PER_TRANSACTION = 1000  # What a kill costs at most, besides one question.
 _QUESTIONS_PER_SEARCH = 32
+_PASSAGES_AT_ONCE = 256
 _SAMPLE_PAIRS = 64
 _SAMPLE_QUESTIONS = 64
 
@@ -124,6 +125,8 @@ class Precomputation:
         progress = progress or SilentProgress()
         started = perf_counter()
         removed = self.store.prune({question.id for question in self.questions})
+        if budget_s is None:
+            self._read_ahead(progress)
         progress.start(STAGE, len(self.questions) * self._k())
         embedded = kept = done = unwritten = 0
         failures: list[tuple[str, str]] = []
@@ -163,6 +166,21 @@ class Precomputation:
             failures=tuple(failures),
             questions_left=len(self.questions) - done - len(failures),
         )
+
+    def _read_ahead(self, progress: Progress) -> None:
+        """Let an encoder that remembers what it read of a passage read them all, where most will be needed: the rest
+        then goes at one pace, and its end can be foreseen."""
+        count = self.chunk_vectors.count()
+        missing = sum(question.id not in self.store for question in self.questions) * self._k()
+        if missing < count or not isinstance(self.embedder, ReadsAhead) or self.embedder.kept < count:
+            return
+        progress.start(READING, count)
+        ids = sorted(self.chunk_vectors.ids())
+        for start in range(0, count, _PASSAGES_AT_ONCE):
+            chunks = self.chunks.chunks_by_id(ids[start : start + _PASSAGES_AT_ONCE])
+            self.embedder.read([chunk.passage for chunk in chunks])
+            progress.advance(READING, len(chunks))
+        progress.finish(READING)
 
     def _k(self) -> int:
         available = self.chunk_vectors.count()

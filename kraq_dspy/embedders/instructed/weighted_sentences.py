@@ -30,7 +30,7 @@ class WeightedSentences(SharedByCopies):
         self.sharpness = sharpness
         self.name = f"sentences:{embedder.name}@{sharpness:g}"
         self.dimension = embedder.dimension
-        self._kept = kept
+        self.kept = kept
         self._known: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -46,6 +46,10 @@ class WeightedSentences(SharedByCopies):
             row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
         return vectors
 
+    def read(self, passages: Sequence[str]) -> None:
+        """Encode their sentences now, so that no question waits for it."""
+        self._sentences(passages)
+
     def _sentences(self, passages: Sequence[str]) -> list[Vectors]:
         """Of each passage `[n_sentences, dimension]`; an encoder's rows are of length 1."""
         with self._lock:
@@ -59,6 +63,6 @@ class WeightedSentences(SharedByCopies):
             for passage in passages:
                 self._known[passage] = known[passage]
                 self._known.move_to_end(passage)
-            while len(self._known) > self._kept:
+            while len(self._known) > self.kept:
                 self._known.popitem(last=False)
         return [known[passage] for passage in passages]
