@@ -202,7 +202,8 @@ def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Serve
         "additionalProperties": False,
     }
     form = {"type": "json_schema", "name": "marks", "schema": schema, "strict": True}
-    request = Request(lm.model, messages=(Message.user("the mat"),), config=Config(response_format=form))
+    config = Config(response_format=form, temperature=0.0, max_tokens=4000)
+    request = Request(lm.model, messages=(Message.user("the mat"),), config=config)
 
     def asked() -> tuple[Any, int]:
         before = server.count("vllm:generation_tokens_total")
@@ -215,7 +216,8 @@ def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Serve
     (whole, in_full), (left, in_part) = asked(), asked()
 
     assert whole["marks"] == ["always the same"] * 60
-    assert (0 < len(left["marks"]) < 30, type(left["fits"])) == (True, bool)
+    assert 0 < len(left["marks"]) < 40
+    assert type(left["fits"]) is bool
     assert in_part < in_full / 2
 
 

@@ -25,7 +25,7 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy.lms import spans
 from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS
-from kraq_dspy.lms.engines.loops import ReadAlong, in_loop, may_be_closed, text_of, without_loops
+from kraq_dspy.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
@@ -154,7 +154,7 @@ class _JournallingEngine(SharedByCopies):
     async def _read(self, request: Request) -> Response:
         """One answer. From the first loop on, a server's lists are read while they are written."""
         [response] = [response async for response in self._asked(request, streamed=False)]
-        self.ledger.has_looped |= in_loop(text_of(response))
+        self.ledger.has_looped = self.ledger.has_looped or (may_be_closed(request) and has_loop(response))
         return response
 
     async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:

@@ -20,12 +20,15 @@ TIMES = 3
 LIST_UNIT, TEXT_UNIT = 80, 400
 """Characters that stand there three times, at the least, in a list of names or records and in other text: a column of
 labels may say the same for long."""
-_CLOSERS = '"]} \t\n'
+_CLOSERS = '"]}'
 
 
 def in_loop(text: str, unit: int = LIST_UNIT) -> bool:
-    """Whether the text, but for what closes it, ends in the same `unit` or more characters three times over."""
-    text = text.rstrip(_CLOSERS)
+    """Whether the text, but for what closes it, ends in the same `unit` or more characters three times over.
+
+    White space does not count: where a grammar leaves it free, it differs from entry to entry.
+    """
+    text = "".join(text.split()).rstrip(_CLOSERS)
     before = text.rfind(text[-unit:], 0, len(text) - 1)
     if before < 0:
         return False
@@ -58,6 +61,14 @@ def text_of(response: Response) -> str:
     """What the model wrote; where all fields are choices, clients have read it already."""
     read = (json.dumps(part.value) for part in response.message.parts if isinstance(part, DataPart))
     return response.text or "".join(read)
+
+
+def has_loop(response: Response) -> bool:
+    """Whether the reply, or a list in it, ends in a loop: a limit of the schema may have ended it."""
+    text = text_of(response)
+    values = _parsed(without_torn_end(text)) or {}
+    lists = (json.dumps(value, ensure_ascii=False) for value in values.values() if isinstance(value, list))
+    return in_loop(text) or any(map(in_loop, lists))
 
 
 class ReadAlong:
