@@ -12,6 +12,8 @@ from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 
+AGAIN = 2
+"""How often a model is asked once more where it named nothing that the passage has."""
 ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
 
 
@@ -23,10 +25,13 @@ class ExtractNames(SavableModule):
     sentence of the passage that names it, a link by the first one that names both ends. Every sentence is a claim about
     the name that it has first, and about the first name that this one is linked to, where the sentence has it too.
     Entities have no type. Predictions are those of `ExtractGraph`.
+
+    Where every name of an answer was invented ("John Doe" in an essay about ethics), the model is asked up to `AGAIN`
+    times more, with a temperature.
     """
 
     outputs = ExtractGraph.outputs
-    most_calls = 1
+    most_calls = 1  # but for invented names
 
     def __init__(self, grounded_names: bool = True) -> None:
         super().__init__()
@@ -35,7 +40,11 @@ class ExtractNames(SavableModule):
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
-            elements.add(_described(await call(self.name, passage=passage), passage))
+            for number in range(1 + AGAIN):
+                options = {"config": {"temperature": 1.0, "rollout_id": number}} if number else {}
+                elements.add(_described(await call(self.name, passage=passage, **options), passage))
+                if elements.entities or not elements.ungrounded:
+                    break
 
         return await read_in_parts(self, passage, self.grounded_names, read)
 
