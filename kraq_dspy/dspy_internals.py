@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import dspy
 from dspy._vendor.lm15.access import AccessPolicy
 from dspy._vendor.lm15.compat import OpenAIChatCompat
+from dspy._vendor.lm15.errors import error_class_for_code
 from dspy._vendor.lm15.registry import ProviderDefinition, lookup
 from dspy._vendor.lm15.result import StreamAccumulator
 from dspy._vendor.lm15.serde import request_to_dict, response_from_dict, response_to_dict
@@ -33,6 +34,7 @@ __all__ = [
     "StreamAccumulator",
     "adapter_fallback_scope",
     "apply_output_field_defaults",
+    "error_class_for_code",
     "format_field_value",
     "lookup",
     "model_info",

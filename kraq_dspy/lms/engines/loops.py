@@ -11,9 +11,9 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from dspy.lm15 import DataPart, Message, Request, Response, TextPart, Usage
+from dspy.lm15 import DataPart, Message, Request, Response, TextPart, TransportError, Usage
 
-from kraq_dspy.dspy_internals import StreamAccumulator
+from kraq_dspy.dspy_internals import StreamAccumulator, error_class_for_code
 from kraq_dspy.lms.structured.torn_json import without_torn_end
 
 TIMES = 3
@@ -21,6 +21,7 @@ LIST_UNIT, TEXT_UNIT = 80, 400
 """Characters that stand there three times, at the least, in a list of names or records and in other text: a column of
 labels may say the same for long."""
 _CLOSERS = '"]}'
+_LOOKED_AT = 8000  # characters at the end of a long reply
 
 
 def in_loop(text: str, unit: int = LIST_UNIT) -> bool:
@@ -78,22 +79,31 @@ class ReadAlong:
         self._written = StreamAccumulator(request)
         self._unit = loop_unit(request)
         self._text, self._parts = "", 0
+        self._is_left = self._has_ended = False
 
     def push(self, event: Any) -> bool:
-        """Whether the reply runs in a loop, and nothing more is to be read."""
+        """Whether the reply runs in a loop, and nothing more is to be read. Raises the lm15 error that the event is."""
+        if event.type == "error":
+            raise error_class_for_code(event.error.code)(event.error.message, provider_code=event.error.provider_code)
         self._written.push(event)
-        if event.type != "delta" or event.delta.type != "text":
-            return False
-        self._text += event.delta.text or ""
-        self._parts += 1
-        return in_loop(self._text, self._unit)
+        self._has_ended |= event.type == "end"
+        if event.type == "delta" and event.delta.type == "text":
+            self._text += event.delta.text or ""
+            self._parts += 1
+            self._is_left = in_loop(self._text[-_LOOKED_AT:], self._unit)
+        return self._is_left
 
     def response(self, estimated_tokens: int) -> Response:
         """What was written. Who leaves before the end is not told what it cost: `estimated_tokens` are the prompt's
-        then, and every part of the reply counts for one."""
-        if self._written.usage is None:
+        then, and every part of the reply counts for one.
+
+        Raises TransportError where the stream broke off.
+        """
+        if self._is_left:
+            self._written.finish_reason = "length"
             self._written.usage = Usage(input_tokens=estimated_tokens, output_tokens=self._parts)
-        self._written.finish_reason = self._written.finish_reason or "length"
+        elif not self._has_ended:
+            raise TransportError("The server ended the stream before the reply.")
         return self._written.response()
 
 

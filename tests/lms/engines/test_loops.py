@@ -8,11 +8,13 @@ from typing import Any, Literal
 import dspy
 import pytest
 from dspy.lm15 import (
+    ErrorDetail,
     Message,
     Request,
     Response,
     StreamDeltaEvent,
     StreamEndEvent,
+    StreamErrorEvent,
     StreamStartEvent,
     TextDelta,
     TextPart,
@@ -43,8 +45,9 @@ Ask = Callable[[KraqLM], dspy.Prediction]
 class Scripted:
     """An inner engine that writes its replies word by word, and counts the words that were read of them."""
 
-    def __init__(self, replies: list[str], faults: int = 0) -> None:
+    def __init__(self, replies: list[str], faults: int = 0, fault: str = "raised") -> None:
         self.replies = replies
+        self.fault = fault
         self.faults = faults
         self.schemas: list[dict[str, Any]] = []
         self.whole = 0
@@ -64,7 +67,11 @@ class Scripted:
             self.words += 1
             if self.faults and number:
                 self.faults -= 1
-                raise dspy.lm15.ServerError("gone", status=503)
+                if self.fault == "raised":
+                    raise dspy.lm15.ServerError("gone", status=503)
+                if self.fault == "told":
+                    yield StreamErrorEvent(error=ErrorDetail(code="server", message="gone"))
+                return
             yield StreamDeltaEvent(delta=TextDelta(text=f" {word}" if number else word, part_index=0))
         yield StreamEndEvent(finish_reason="stop", usage=Counted(input_tokens=9, output_tokens=len(reply)))
 
@@ -100,11 +107,11 @@ def meter() -> Meter:
 def made(request: pytest.FixtureRequest, quick: Backoff, meter: Meter) -> Callable[..., tuple[KraqLM, Scripted, Ask]]:
     """A model that writes these replies, its inner engine, and how it is asked."""
 
-    def make(*replies: str, local: bool = True, faults: int = 0) -> tuple[KraqLM, Scripted, Ask]:
+    def make(*replies: str, local: bool = True, faults: int = 0, fault: str = "raised") -> tuple[KraqLM, Scripted, Ask]:
         settings = RoleSettings(model="some/model", structured="json_schema", api_base="http://127.0.0.1:9/v1")
         ledger = CallLedger(settings, "nowhere", meter, quick)
-        inner = (Local if local else Scripted)(list(replies), faults)
-        awaited = (AsyncLocal if local else AsyncScripted)(list(replies), faults)
+        inner = (Local if local else Scripted)(list(replies), faults, fault)
+        awaited = (AsyncLocal if local else AsyncScripted)(list(replies), faults, fault)
         lm = KraqLM(
             "some/model", cache=False, num_retries=0,
             engine=Engine(inner, ledger), async_engine=AsyncEngine(awaited, ledger),
@@ -241,10 +248,11 @@ def test_a_server_is_read_along_from_its_first_loop_on(
     assert (inner.whole, read > 60, inner.words < 60) == (whole, True, True)
 
 
+@pytest.mark.parametrize("fault", ["raised", "told", "silent"])
 def test_a_stream_that_breaks_is_asked_again_from_the_beginning(
-    made: Callable[..., tuple[KraqLM, Scripted, Ask]], meter: Meter
+    made: Callable[..., tuple[KraqLM, Scripted, Ask]], meter: Meter, fault: str
 ) -> None:
-    lm, inner, ask = made(SHORT, SHORT, SHORT, faults=2)
+    lm, inner, ask = made(SHORT, SHORT, SHORT, faults=2, fault=fault)
 
     assert ask(lm).names == ["Ada"]
     assert (len(inner.schemas), meter.retries, meter.total().calls) == (3, 2, 1)
