@@ -111,6 +111,7 @@ def test_programs_and_metrics_know_stores_encoders_and_models_only_as_ports() ->
     concrete = {"stores", "embedders", "lms"}
     allowed = {
         "programs/speculative",  # scoring reads token log-probabilities, which `lms` assigns to fields
+        "programs/kraq/pipeline",  # where a model wrote no question, a template asks it
         "programs/retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
     }
     known = [

@@ -18,11 +18,13 @@ from kraq_dspy.graph.communities import find_communities
 from kraq_dspy.graph.elements import GraphView, community_elements, elements_recipe
 from kraq_dspy.graph.mentions import Mentions
 from kraq_dspy.graph.resolve import Resolution, resolve_entities
+from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.extractor import extractor
+from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, Steps
@@ -207,20 +209,34 @@ class KRAQ(SavableModule):
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
-        what its question is searched with beside its text."""
+        what its question is searched with beside its text.
+
+        Where the model wrote none that stands alone, it is the embedded model's, and says so.
+        """
         by_id = {community.id: community for community in communities}
-        items = _mapped(lambda s: Item(s.community_id, {"summary": shown_summary(s.title, s.text)}), summaries)
-        async for done in steps.map("ask", "generator", self.ask, items, total=total):
-            community = by_id[done.id]
+        instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
+        shown: dict[str, str] = {}
+
+        def item(summary: Summary) -> Item:
+            shown[summary.community_id] = shown_summary(summary.title, summary.text)
+            return Item(summary.community_id, {"summary": shown[summary.community_id]})
+
+        async for done in steps.map("ask", "generator", self.ask, _mapped(item, summaries), total=total):
+            community, summary = by_id[done.id], shown.pop(done.id)
+            text, model = done.prediction.question, done.model
+            if not stands_alone(text, summary, instructions):
+                template = question_about(summary)
+                if stands_alone(template, summary, instructions):
+                    text, model = template, EMBEDDED
             yield Question(
-                id=content_id("question", community.id, done.prediction.question),
-                text=done.prediction.question,
+                id=content_id("question", community.id, text),
+                text=text,
                 source="kraq",
                 community_id=community.id,
                 level=community.level,
                 chunk_ids=community.chunk_ids,
                 document_ids=_documents(community.chunk_ids, document_of),
-                model=done.model,
+                model=model,
                 names=names(community),
             )
 

@@ -1,0 +1,47 @@
+"""Every summary gets a question: the model's, or a template's where the model wrote none."""
+
+import asyncio
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.config import EMBEDDED
+from kraq_dspy.programs.kraq.describe_community import AGAIN
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import Community, Question, Summary, content_id
+from kraq_dspy.steps.direct import DirectSteps
+
+FILM = Summary("c", "Ed Wood", "Ed Wood is a 1994 American film directed and produced by Tim Burton.")
+BLANK = Summary("c", "", "...")
+
+
+def question_of(summary: Summary, reply: str) -> Question:
+    community = Community("c", 0, None, (), ("e",), (), ("chunk",))
+
+    async def asked() -> list[Question]:
+        return [q async for q in KRAQ().questions([community], [summary], {"chunk": "doc"}, DirectSteps(1))]
+
+    with dspy.context(lm=DummyLM([{"question": reply}] * (1 + AGAIN))):
+        [question] = asyncio.run(asked())
+    return question
+
+
+@pytest.mark.parametrize("reply", [FILM.text, FILM.title, "What were their differences?", "What is the summary about?"])
+def test_a_reply_that_is_no_question_of_its_own_makes_way_for_a_template(reply: str) -> None:
+    question = question_of(FILM, reply)
+
+    assert question.text != reply
+    assert "Ed Wood" in question.text
+    assert question.text.endswith("?")
+    assert (question.model, question.id) == (EMBEDDED, content_id("question", "c", question.text))
+
+
+def test_the_models_own_question_is_kept() -> None:
+    question = question_of(FILM, "Who directed Ed Wood?")
+    assert (question.text, question.model == EMBEDDED) == ("Who directed Ed Wood?", False)
+
+
+def test_where_no_template_says_more_the_reply_stays() -> None:
+    question = question_of(BLANK, "What is this?")
+    assert (question.text, question.model == EMBEDDED) == ("What is this?", False)
