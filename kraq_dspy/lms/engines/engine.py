@@ -16,7 +16,7 @@ from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dspy.lm15 import LM15Error, Request, Response, response_to_events
+from dspy.lm15 import LM15Error, Request, Response, StreamAssemblyError, TransportError, response_to_events
 
 from kraq_dspy.backoff import Backoff
 from kraq_dspy.both_ways import each, run
@@ -46,7 +46,7 @@ class Inner(Protocol):
 
 class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health, the meter, and whether
-    a list that it wrote had no end."""
+    a list that it wrote had no end, and its server answers at once where it is asked for a stream."""
 
     def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
         self.settings = settings
@@ -55,6 +55,7 @@ class CallLedger:
         self.backoff = backoff or Backoff(retries=settings.retries)
         self.health = ServerHealth(where)
         self.has_looped = False
+        self.cannot_stream = False
 
     def open(self, request: Request) -> "_JournalledCall":
         """The request as an entry of the item at work, with the answer if the item's journal has it."""
@@ -196,11 +197,19 @@ class _JournallingEngine(SharedByCopies):
     def _reads_along(self, request: Request) -> bool:
         """Whether a reply is read as a stream, in order to leave one that has no end. Engines in this process know
         whether that is worth it; with servers, each part costs time, and most models write none."""
-        if request.config.logprobs is not None or request.tools:
+        if request.config.logprobs is not None or request.tools or self.ledger.cannot_stream:
             return False
         if may_be_closed(request):
             return getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
         return getattr(self.inner, "reads_along", False) and request.config.response_format is None
+
+    def _broke_off(self, reply: ReadAlong, error: StreamAssemblyError) -> None:
+        """A stream without any part: behind this address nobody streams, and nobody is asked to again. Raises
+        TransportError for one that broke off."""
+        if reply.has_begun:
+            raise TransportError("The server ended the stream before the reply.") from error
+        self.ledger.cannot_stream = True
+        logger.info("%s answers at once where a stream is asked for: it is asked for none", self.ledger.where)
 
     async def _pause(self, seconds: float) -> None:
         raise NotImplementedError
@@ -234,8 +243,13 @@ class Engine(_JournallingEngine):
                 yield event
         elif self._reads_along(request):
             reply = ReadAlong(request)
-            with closing(self.inner.stream(request)) as events:
-                any(reply.push(_named(event, request)) for event in events)
+            try:
+                with closing(self.inner.stream(request)) as events:
+                    any(reply.push(_named(event, request)) for event in events)
+            except StreamAssemblyError as error:
+                self._broke_off(reply, error)
+                yield self.inner.complete(request)
+                return
             yield reply.response(_estimated_tokens(request))
         else:
             yield self.inner.complete(request)
@@ -271,10 +285,15 @@ class AsyncEngine(_JournallingEngine):
                     yield event
             elif self._reads_along(request):
                 reply = ReadAlong(request)
-                async with aclosing(self.inner.stream(request)) as events:
-                    async for event in events:
-                        if reply.push(_named(event, request)):
-                            break
+                try:
+                    async with aclosing(self.inner.stream(request)) as events:
+                        async for event in events:
+                            if reply.push(_named(event, request)):
+                                break
+                except StreamAssemblyError as error:
+                    self._broke_off(reply, error)
+                    yield await self.inner.complete(request)
+                    return
                 yield reply.response(_estimated_tokens(request))
             else:
                 yield await self.inner.complete(request)

@@ -81,6 +81,11 @@ class ReadAlong:
         self._text, self._parts = "", 0
         self._is_left = self._has_ended = False
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any part of the reply has come."""
+        return self._parts > 0
+
     def push(self, event: Any) -> bool:
         """Whether the reply runs in a loop, and nothing more is to be read. Raises the lm15 error that the event is."""
         if event.type == "error":

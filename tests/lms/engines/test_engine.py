@@ -88,6 +88,23 @@ def test_prompt_tokens_that_the_server_had_kept_are_counted_apart(
     assert meter.total() == Usage(2, 20, 10, cached_tokens=8)
 
 
+def test_a_server_that_answers_at_once_where_a_stream_is_asked_for_is_asked_for_none(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask
+) -> None:
+    lm = model(scripted.url, quick, structured="json_schema")
+    lm.engine.ledger.has_looped = True
+    scripted.replies = [reply(json.dumps({"names": ["Ada"]}))]
+    names = dspy.Predict("passage -> names: list[str]")
+
+    def extracted() -> list[str]:
+        with dspy.context(lm=lm, adapter=KraqAdapter()):
+            prediction = names(passage="Ada.") if ask_either_way is ask else asyncio.run(names.acall(passage="Ada."))
+        return list(prediction.names)
+
+    assert [extracted(), extracted()] == [["Ada"], ["Ada"]]
+    assert [request.get("stream", False) for request in scripted.requests] == [True, False, False]
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_fault_is_asked_again(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff, ask_either_way: Ask, status: int
