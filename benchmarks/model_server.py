@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,31 @@ def counts_of(body: dict[str, Any], reply: dict[str, Any]) -> dict[str, float]:
     }
 
 
+class StreamedReply:
+    """What the events of a stream say about their reply, also of one whose reader leaves before the end: llama.cpp
+    tells at each part how much it has read and written (`timings_per_token`)."""
+
+    def __init__(self) -> None:
+        self._usage: dict[str, Any] = {}
+        self._finish_reason: str | None = None
+
+    def push(self, line: bytes) -> None:
+        """A line of the stream."""
+        if not line.startswith(b"data: {"):
+            return
+        event = json.loads(line.removeprefix(b"data: "))
+        timings = event.get("timings") or {}
+        if "predicted_n" in timings:
+            read = timings.get("prompt_n", 0) + timings.get("cache_n", 0)
+            self._usage = {"prompt_tokens": read, "completion_tokens": timings["predicted_n"]}
+        self._usage = event.get("usage") or self._usage
+        for choice in event.get("choices") or ():
+            self._finish_reason = choice.get("finish_reason") or self._finish_reason
+
+    def as_reply(self) -> dict[str, Any]:
+        return {"usage": self._usage, "choices": [{"finish_reason": self._finish_reason}]}
+
+
 def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHTTPRequestHandler]:
     """`model` is the address of llama.cpp's server, `most` the tokens of a reply."""
 
@@ -90,20 +116,42 @@ def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHT
 
         def _chat(self, body: dict[str, Any]) -> None:
             start = time.monotonic()
+            is_streamed = bool(body.get("stream"))
+            told = {"timings_per_token": True, "stream_options": {"include_usage": True}} if is_streamed else {}
             request = urllib.request.Request(
                 f"{model}/v1/chat/completions",
-                json.dumps(bounded({**body, "stream": False}, most)).encode(),
+                json.dumps(bounded({**body, **told, "stream": is_streamed}, most)).encode(),
                 {"Content-Type": "application/json"},
             )
             try:
                 with urllib.request.urlopen(request, timeout=DAY_S) as answer:
-                    status, reply = answer.status, json.loads(answer.read())
+                    if is_streamed:
+                        reply = self._forward(answer)
+                    else:
+                        reply = json.loads(answer.read())
+                        self._send(answer.status, reply)
                 asked.add(**counts_of(body, reply))
             except urllib.error.HTTPError as error:
-                status, reply = error.code, json.loads(error.read() or b"{}")
                 asked.add(calls=1, refused=1)
+                self._send(error.code, json.loads(error.read() or b"{}"))
             asked.add(seconds=time.monotonic() - start)
-            self._send(status, reply)
+
+        def _forward(self, answer: Iterable[bytes]) -> dict[str, Any]:
+            """A stream as it comes, until it ends or nobody listens; what is counted of it."""
+            counted = StreamedReply()
+            self.close_connection = True  # its end is that of the stream
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                for line in answer:
+                    counted.push(line)
+                    self.wfile.write(line)
+                    self.wfile.flush()
+            except (BrokenPipeError, ConnectionResetError):
+                return counted.as_reply()  # the client has read enough, and so has llama.cpp once this one leaves
+            return counted.as_reply()
 
         def _send(self, status: int, reply: Any) -> None:
             written = json.dumps(reply).encode()

@@ -1,6 +1,7 @@
 """Tests the server of benchmarks without a model: what it bounds and counts."""
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,22 @@ def test_requests_are_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> No
     assert (stats["calls"], stats["prompt_tokens"], stats["cut"], stats["with_schema"]) == (2, 14, 2, 1)
     counted.reset()
     assert counted.stats()["calls"] == 0
+
+
+def test_a_stream_is_counted_also_where_its_reader_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    server = importlib.import_module("model_server")
+    left, whole = server.StreamedReply(), server.StreamedReply()
+    part = {"choices": [{"delta": {"content": "a"}, "finish_reason": None}]}
+    lines = [{**part, "timings": {"prompt_n": 5, "cache_n": 2, "predicted_n": n}} for n in (1, 2)]
+    for line in lines:
+        left.push(b"data: " + json.dumps(line).encode() + b"\n")
+        left.push(b"\n")
+    whole.push(b"data: " + json.dumps({"choices": [{"finish_reason": "length"}]}).encode())
+    whole.push(b"data: " + json.dumps({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}).encode())
+    whole.push(b"data: [DONE]")
+
+    assert left.as_reply()["usage"] == {"prompt_tokens": 7, "completion_tokens": 2}
+    assert server.counts_of({}, whole.as_reply()) == {
+        "calls": 1, "cut": 1, "with_schema": 0, "prompt_tokens": 9, "written_tokens": 4
+    }  # fmt: skip
