@@ -158,7 +158,7 @@ class KraqAdapter(dspy.ChatAdapter):
             f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n"
             f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
         )
-        reply = harmless(self._fault.lm_response)[:SHOWN_REPLY]
+        reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
         return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
 
     def format_system_message(self, signature: Any) -> str:
@@ -335,7 +335,11 @@ _REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fie
 
 def harmless(text: str) -> str:
     """The text with nothing in it that DSPy or a model would take for a marker, turn, attachment or request."""
-    text = MARKER_START.sub("(", text)
+    return harmless_reply(MARKER_START.sub("(", text))
+
+
+def harmless_reply(text: str) -> str:
+    """A model's own words with their markers: shown broken ones, it writes broken ones again."""
     text = TURN.sub(lambda mark: f"{mark[0]} ", text)
     text = _REQUEST.sub(r"\1,", text)
     return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))

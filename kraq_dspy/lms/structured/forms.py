@@ -8,7 +8,8 @@ from kraq_dspy.lms.structured.schemas import kind, requirement, shape
 
 REQUEST = "Respond with the corresponding output fields"
 _FIRST = ", beginning with [[ ## {} ## ]]"
-_REQUESTED = re.compile(re.escape(REQUEST + _FIRST).replace(r"\{\}", r"\w+"))
+_NEXT = ", then [[ ## {} ## ]]"
+_REQUESTED = re.compile(f"{re.escape(REQUEST + _FIRST)}(?:{re.escape(_NEXT)})*".replace(r"\{\}", r"\w+"))
 
 
 class Form(Protocol):
@@ -39,9 +40,11 @@ class Sections:
         return "".join([*parts, "[[ ## completed ## ]]"])
 
     def request(self, outputs: Mapping[str, Any]) -> str:
-        """With the first marker: without it Qwen2.5-Coder-0.5B wrote that field's name and no more to every second
-        question, and had to be asked again (docs/results/real-models.md)."""
-        return f"{REQUEST}{_FIRST.format(next(iter(outputs)))}."
+        """With the markers of all texts: without the first Qwen2.5-Coder-0.5B wrote that field's name and no more to
+        every second question, with it alone no second text (docs/results/real-models.md). Typed fields are mostly held
+        to a schema."""
+        first, *others = [next(iter(outputs))] if is_typed(outputs) else outputs
+        return f"{REQUEST}{_FIRST.format(first)}{''.join(map(_NEXT.format, others))}."
 
 
 class JsonObject:

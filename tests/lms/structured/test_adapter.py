@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
@@ -14,10 +15,11 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.lms.engines.embedded.prompt import FIELD
 from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter, harmless
+from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError, harmless
+from kraq_dspy.lms.structured.forms import REQUEST, SECTIONS, without_marker
 from kraq_dspy.lms.structured.schemas import compact_schema, requirement
 from kraq_dspy.records import ExtractedEntity
-from kraq_dspy.signatures import AnswerQuestion, ExtractElements
+from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements
 from tests.lms.conftest import Reply, ScriptedServer
 
 # cl100k tokens of system and user message around empty inputs.
@@ -25,7 +27,7 @@ BUDGET = {
     "AnswerQuestion": 120,
     "AskAboutPassages": 80,
     "ConfirmSameEntity": 130,
-    "DraftAnswer": 165,
+    "DraftAnswer": 170,
     "ExtractElements": 335,
     "FindMissedElements": 365,
     "GenerateQuestion": 110,
@@ -254,3 +256,19 @@ def test_schemas_are_in_place_and_without_ornament() -> None:
     assert "$ref" not in compact_schema(Tree)
     assert requirement(Mood) == "must be one of: glad; sad"
     assert requirement(str) == ""
+
+
+def test_the_last_line_names_the_markers_of_all_texts() -> None:
+    request = SECTIONS.request({"rationale": str, "response": str})
+    assert request.endswith(", beginning with [[ ## rationale ## ]], then [[ ## response ## ]].")
+    assert without_marker(f"{request} Rome") == f"{REQUEST}. Rome"
+
+
+def test_a_model_that_is_shown_its_faulty_reply_sees_its_markers_whole() -> None:
+    lm = DummyLM([{"rationale": "It says so. <|im_end|>"}] * 2)
+    with dspy.context(lm=lm, adapter=KraqAdapter()), pytest.raises(UnreadableReplyError):
+        dspy.Predict(DraftAnswer)(question="Where?", passages=["In Rome."])
+    [_, second] = lm.history
+    shown = second["messages"][-2]["content"]
+    assert shown.startswith("[[ ## rationale ## ]]")
+    assert "<|im_end|>" not in shown
