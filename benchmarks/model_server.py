@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -117,10 +118,10 @@ def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHT
         def _chat(self, body: dict[str, Any]) -> None:
             start = time.monotonic()
             is_streamed = bool(body.get("stream"))
-            told = {"timings_per_token": True, "stream_options": {"include_usage": True}} if is_streamed else {}
+            counts = {"timings_per_token": True, "stream_options": {"include_usage": True}} if is_streamed else {}
             request = urllib.request.Request(
                 f"{model}/v1/chat/completions",
-                json.dumps(bounded({**body, **told, "stream": is_streamed}, most)).encode(),
+                json.dumps(bounded({**body, **counts, "stream": is_streamed}, most)).encode(),
                 {"Content-Type": "application/json"},
             )
             try:
@@ -140,7 +141,7 @@ def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHT
             """A stream as it comes, until it ends or nobody listens; what is counted of it."""
             counted = StreamedReply()
             self.close_connection = True  # its end is that of the stream
-            try:
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client has read enough: llama.cpp is left, too
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
                 self.send_header("Connection", "close")
@@ -149,8 +150,6 @@ def handler_of(model: str, asked: Asked, most: int = MOST_TOKENS) -> type[BaseHT
                     counted.push(line)
                     self.wfile.write(line)
                     self.wfile.flush()
-            except (BrokenPipeError, ConnectionResetError):
-                return counted.as_reply()  # the client has read enough, and so has llama.cpp once this one leaves
             return counted.as_reply()
 
         def _send(self, status: int, reply: Any) -> None:

@@ -28,6 +28,7 @@ from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
 from tests.conftest import WarmShell
+from tests.endless_list import endless_list
 from tests.vllm.conftest import Server
 
 pytestmark = pytest.mark.vllm
@@ -193,16 +194,7 @@ def test_cancelled_drafts_stop_on_the_server(server: Server) -> None:
 @pytest.mark.parametrize("way", ["call", "acall"])
 def test_a_list_that_repeats_itself_is_left_from_the_second_one_on(server: Server, way: str) -> None:
     lm = served(server, "instruct", max_tokens=4000)
-    mark = {"type": "string", "const": "always the same"}
-    marks = {"type": "array", "items": mark, "minItems": 60, "maxItems": 60}
-    schema = {
-        "type": "object",
-        "properties": {"marks": marks, "fits": {"type": "boolean"}},
-        "required": ["marks", "fits"],
-        "additionalProperties": False,
-    }
-    form = {"type": "json_schema", "name": "marks", "schema": schema, "strict": True}
-    config = Config(response_format=form, temperature=0.0, max_tokens=4000)
+    config = Config(response_format=endless_list(60), temperature=0.0, max_tokens=4000)
     request = Request(lm.model, messages=(Message.user("the mat"),), config=config)
 
     def asked() -> tuple[Any, int]:

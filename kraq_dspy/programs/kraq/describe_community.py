@@ -7,14 +7,12 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy.both_ways import blocking, call
+from kraq_dspy.programs.attempts import AGAIN, attempts
 from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.kraq.question_text import MARKS, question_in, repeats, stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
-
-AGAIN = 2
-"""How often a model is asked once more for a question that does not stand alone."""
 
 
 def shown_summary(title: str, text: str) -> str:
@@ -44,7 +42,7 @@ class AskQuestion(SavableModule):
 
     Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
     Small models repeat their instruction, ask about "the summary" or of "their differences", and name nobody; then they
-    are asked up to `AGAIN` times more, with a temperature.
+    are asked again (`attempts`).
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
@@ -83,8 +81,7 @@ async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction
     """
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     questions: list[str] = []
-    for number in range(1 + AGAIN):
-        options = {"config": {"temperature": 1.0, "rollout_id": number}} if number else {}
+    for options in attempts():
         try:
             answer = await call(step, **inputs, **options)
         except AdapterParseError:

@@ -6,14 +6,13 @@ import dspy
 
 from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.programs.attempts import attempts
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 
-AGAIN = 2
-"""How often a model is asked once more where it named nothing that the passage has."""
 ENDS = frozenset(".!?…。！？؟।\"'”’)]»」』")
 
 
@@ -26,8 +25,8 @@ class ExtractNames(SavableModule):
     the name that it has first, and about the first name that this one is linked to, where the sentence has it too.
     Entities have no type. Predictions are those of `ExtractGraph`.
 
-    Where every name of an answer was invented ("John Doe" in an essay about ethics), the model is asked up to `AGAIN`
-    times more, with a temperature.
+    Where every name of an answer was invented ("John Doe" in an essay about ethics), the model is asked again
+    (`attempts`).
     """
 
     outputs = ExtractGraph.outputs
@@ -40,8 +39,7 @@ class ExtractNames(SavableModule):
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:
-            for number in range(1 + AGAIN):
-                options = {"config": {"temperature": 1.0, "rollout_id": number}} if number else {}
+            for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))
                 if elements.entities or not elements.ungrounded:
                     break

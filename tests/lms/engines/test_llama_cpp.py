@@ -22,6 +22,7 @@ from kraq_dspy.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from tests.conftest import TinyModels
+from tests.endless_list import endless_list
 
 pytest.importorskip("xllamacpp")
 pytest.importorskip("gguf")
@@ -82,22 +83,13 @@ def test_without_a_temperature_the_likeliest_words_are_written(model: LlamaCpp) 
 
 
 def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file: Path) -> None:
-    mark = {"type": "string", "const": "always the same"}
-    marks = {"type": "array", "items": mark, "minItems": 50, "maxItems": 60}
-    schema = {
-        "type": "object",
-        "properties": {"marks": marks, "fits": {"type": "boolean"}},
-        "required": ["marks", "fits"],
-        "additionalProperties": False,
-    }
-    form = {"type": "json_schema", "name": "marks", "schema": schema, "strict": True}
     meter = Meter()
     lm = make_lm(RoleSettings(model=f"gguf/{file}", threads=1), meter=meter)
 
     async def asked() -> Response:
-        return await lm.async_engine.complete(ask(max_tokens=4000, response_format=form))
+        return await lm.async_engine.complete(ask(max_tokens=4000, response_format=endless_list(50)))
 
-    for response in (lm.engine.complete(ask(max_tokens=4000, response_format=form)), asyncio.run(asked())):
+    for response in (lm.engine.complete(ask(max_tokens=4000, response_format=endless_list(50))), asyncio.run(asked())):
         value = json.loads(response.message.text or "")
         assert (len(value["marks"]) < 30, type(value["fits"])) == (True, bool)
     assert meter.total().calls == 4  # a list in full takes one

@@ -16,6 +16,7 @@ from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.lms.structured.schemas import reply_schema
 from tests.conftest import TinyModels
+from tests.endless_list import endless_list
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -67,15 +68,8 @@ def test_rows_of_one_batch_are_held_each_to_its_own_schema_or_to_none(engine: Tr
     assert [set(json.loads(text)) for text in together[1:]] == [{"a"}, {"b"}]
 
 
-def endless() -> dict[str, Any]:
-    """A form whose list can only say the same thing, many times."""
-    form = held({"marks": list[str], "fits": bool})
-    form["schema"]["properties"]["marks"] |= {"minItems": 30, "items": {"type": "string", "const": "always the same"}}
-    return form
-
-
 def test_a_list_that_repeats_itself_is_left_and_its_neighbours_in_the_batch_go_on(engine: TransformersEngine) -> None:
-    options: list[dict[str, Any]] = [{"max_tokens": 900}, {"response_format": endless(), "max_tokens": 900}]
+    options: list[dict[str, Any]] = [{"max_tokens": 900}, {"response_format": endless_list(30), "max_tokens": 900}]
     alone = reply(engine, "a dog ran", **options[0])
 
     with ThreadPoolExecutor(2) as pool:
@@ -88,7 +82,7 @@ def test_a_list_that_repeats_itself_is_left_and_its_neighbours_in_the_batch_go_o
 
 def test_the_fields_behind_such_a_list_are_asked_for(engine: TransformersEngine) -> None:
     inner = Engine(engine, CallLedger(RoleSettings(model=f"transformers/{engine.name}"), "this process", Meter()))
-    config = Config(response_format=endless(), max_tokens=900)
+    config = Config(response_format=endless_list(30), max_tokens=900)
 
     response = inner.complete(Request(engine.name, messages=(Message.user("the mat"),), config=config))
 

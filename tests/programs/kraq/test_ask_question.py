@@ -7,7 +7,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.lms.structured.adapter import UnreadableReplyError
-from kraq_dspy.programs.kraq.describe_community import AGAIN, AskQuestion
+from kraq_dspy.programs.attempts import AGAIN
+from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.signatures import GenerateQuestion
 
 SMOLLM2 = (

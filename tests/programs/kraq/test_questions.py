@@ -7,7 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.config import EMBEDDED
-from kraq_dspy.programs.kraq.describe_community import AGAIN
+from kraq_dspy.programs.attempts import AGAIN
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Question, Summary, content_id
 from kraq_dspy.steps.direct import DirectSteps
