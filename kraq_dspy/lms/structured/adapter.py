@@ -235,7 +235,7 @@ class KraqAdapter(dspy.ChatAdapter):
         fields = dict(apply_output_field_defaults(signature, fields))
         texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
-        if self._asks_for_more(fields):
+        if self._asks_for_more(signature, fields):
             raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
         blank = self._form is self._held and ends_in_blanks(completion)
         if loops or blank or fields.keys() != signature.output_fields.keys():
@@ -243,10 +243,11 @@ class KraqAdapter(dspy.ChatAdapter):
             raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)
         return fields
 
-    def _asks_for_more(self, fields: Mapping[str, Any]) -> bool:
-        """Whether the one text that was wanted is empty, and the call is the first of two."""
+    def _asks_for_more(self, signature: Any, fields: Mapping[str, Any]) -> bool:
+        """Whether one text alone was wanted and is empty, and the call is the first of two."""
         is_first = self.use_json_adapter_fallback and not self._is_second
-        return is_first and len(fields) == 1 and not str(next(iter(fields.values()))).strip()
+        is_only = len(fields) == len(signature.output_fields) == 1
+        return is_first and is_only and not str(next(iter(fields.values()))).strip()
 
 
 ADAPTER = KraqAdapter()

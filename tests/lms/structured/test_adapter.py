@@ -272,3 +272,11 @@ def test_a_model_that_is_shown_its_faulty_reply_sees_its_markers_whole() -> None
     shown = second["messages"][-2]["content"]
     assert shown.startswith("[[ ## rationale ## ]]")
     assert "<|im_end|>" not in shown
+
+
+def test_of_two_texts_an_empty_one_is_asked_for_with_markers_again() -> None:
+    whole = {"rationale": "It says so.", "response": "Rome"}
+    lm = DummyLM([{"rationale": ""}, whole])
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        prediction = dspy.Predict(DraftAnswer)(question="Where?", passages=["In Rome."])
+    assert (prediction.toDict(), len(lm.history)) == (whole, 2)
