@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.graph.candidates import by_preference, majority
+from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.graph.garbage import collector_paused
 from kraq_dspy.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings
 from kraq_dspy.graph.resolve import Resolution, entity_id_of
@@ -121,7 +122,7 @@ class ResolvedMentions:
         key_of = np.array([keys[resolution.key_of(name)] for name in mentions.spellings], dtype=np.int64)
         claims, texts = mentions.rows("claims"), list(mentions.texts)
         object_of = np.full(len(texts) + 1, -1, dtype=np.int64)
-        for text in np.unique(claims[claims[:, 1] >= 0, 1]).tolist():
+        for text in distinct(claims[claims[:, 1] >= 0, 1]).tolist():
             object_of[text] = keys.get(resolution.key_of(texts[text]), -1)
         return cls(mentions, list(keys), key_of, object_of[claims[:, 1]], resolution.merges)
 
@@ -179,7 +180,7 @@ class ResolvedMentions:
         mentioned, described = rows_of("mentioned"), rows_of("described")
         kinds = majorities(rows_of("types"), self._texts)
         size = max(1, len(mentions.chunk_ids))
-        in_chunk = np.unique(mentioned[:, 0] * size + mentioned[:, 2])
+        in_chunk = distinct(mentioned[:, 0] * size + mentioned[:, 2])
         chunks = _split(in_chunk // size, in_chunk % size, len(keys))
         described = described[np.argsort(described[:, 0], kind="stable")]
         statements = _split(described[:, 0], described, len(keys))
@@ -189,7 +190,7 @@ class ResolvedMentions:
         stand_ins = self._first_statements(keys[sorted(unlisted)], links)
         ends = np.concatenate([links[:, :2], links[:, 1::-1]])
         ends = ends[place[ends[:, 0]] >= 0]
-        neighbours = np.unique(place[ends[:, 0]] * len(self.keys) + ends[:, 1])
+        neighbours = distinct(place[ends[:, 0]] * len(self.keys) + ends[:, 1])
         degrees = np.bincount(neighbours // max(1, len(self.keys)), minlength=len(keys)).tolist()
         entities = []
         for number, key in enumerate(keys.tolist()):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kraq_dspy.graph.build import Bools, Ints, ResolvedMentions, relationship_id_of
+from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.graph.mentions import Rows
 from kraq_dspy.graph.resolve import entity_id_of
 from kraq_dspy.records import Claim, Entity, Relationship
@@ -87,7 +88,7 @@ class _Side:
         """Of entities that are mentioned in chunks that the other side has not, or have names that meant another."""
         rows = self.own.mentions.rows("mentioned")
         touched = self._changed(rows, 0)
-        return {self.own.keys[key] for key in np.unique(self.own.key_of[rows[touched, 0]]).tolist()}
+        return {self.own.keys[key] for key in distinct(self.own.key_of[rows[touched, 0]]).tolist()}
 
     def changed_groups(self) -> set[tuple[str, str, str]]:
         """The keys of both ends, and the predicate as it is compared, of relationships with a link that the other side
@@ -125,10 +126,10 @@ def _changed_claims(old: _Side, new: _Side) -> tuple[dict[str, tuple[Claim, ...]
     chosen = changed[rows[:, 3]]
     gone = np.flatnonzero(old.changed_chunk).tolist()
     claims: dict[str, list[Claim]] = {before.mentions.chunk_ids[chunk]: [] for chunk in gone}
-    claims.update((after.mentions.chunk_ids[chunk], []) for chunk in np.unique(rows[chosen, 3]).tolist())
+    claims.update((after.mentions.chunk_ids[chunk], []) for chunk in distinct(rows[chosen, 3]).tolist())
     for claim in after.claims(chosen):
         claims[claim.chunk_id].append(claim)
-    about = {after.keys[key] for key in np.unique(after.key_of[rows[chosen, 0]]).tolist()}
+    about = {after.keys[key] for key in distinct(after.key_of[rows[chosen, 0]]).tolist()}
     return {id: tuple(of_chunk) for id, of_chunk in claims.items()}, about
 
 

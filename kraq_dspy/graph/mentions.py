@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.graph.candidates import NameCount
+from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.graph.garbage import collector_paused
 from kraq_dspy.graph.names import introduced_acronyms
 from kraq_dspy.records import Extraction
@@ -216,9 +217,9 @@ def majorities(rows: Ints | Rows, texts: Sequence[str]) -> dict[int, str]:
         return {}
     pairs, counts = np.unique(rows[:, 0].astype(np.int64) * len(texts) + rows[:, 1], return_counts=True)
     owners, chosen = pairs // len(texts), pairs % len(texts)
-    distinct = np.unique(chosen).tolist()
+    used = distinct(chosen).tolist()
     alphabetical = np.empty(len(texts), dtype=np.int64)
-    alphabetical[sorted(distinct, key=lambda text: texts[text])] = np.arange(len(distinct))
+    alphabetical[sorted(used, key=lambda text: texts[text])] = np.arange(len(used))
     order = np.lexsort((alphabetical[chosen], -counts, owners))
     owners, first = np.unique(owners[order], return_index=True)
     return dict(zip(owners.tolist(), (texts[text] for text in chosen[order[first]].tolist()), strict=True))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.files import replaced
+from kraq_dspy.graph.distinct import distinct
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
 _LARGE = 250_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
@@ -105,7 +106,7 @@ class PassageGraph(SharedByCopies):
             reached = self.neighbours[edges]
             out = damping * leaving / np.sqrt(np.maximum(self.degrees[active], _FAINT))
             np.add.at(here, reached, np.repeat(out, counts) * self.weights[edges] * np.sqrt(self.degrees[reached]))
-            reached = np.unique(reached)
+            reached = distinct(reached)
             active = reached[here[reached] > _FAINT * self.degrees[reached]]
         return shares + (1 - damping) * here
 
@@ -199,9 +200,10 @@ def of_edges(
     summed[one < len(ids)] = 1  # mentions, however often they are given
     degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
     divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
+    del keys, summed  # each a hundred megabytes among a million passages
     after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
     bounds = np.concatenate([[0], np.cumsum(after + before)])
-    neighbours, weights_of = np.empty(2 * len(keys), np.int32), np.empty(2 * len(keys), np.float32)
+    neighbours, weights_of = np.empty(2 * len(one), np.int32), np.empty(2 * len(one), np.float32)
     places = bounds[one] + _ranks(after)
     neighbours[places], weights_of[places] = other, divided
     order = np.argsort(other * n_vertices + one)

@@ -9,16 +9,16 @@ summarised and asked about. What follows is what `Finishing` makes of the whole.
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from kraq_dspy.errors import IndexStateError, UnknownRecordError
 from kraq_dspy.graph.build import Graph, ResolvedMentions
 from kraq_dspy.graph.change import GraphChange, keeps_order
 from kraq_dspy.graph.communities import drift, find_communities
+from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.indexing.finishing import DRIFT, LOST, Finishing, settle_finished
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Merge, Question, Relationship, Summary
@@ -45,6 +45,11 @@ class Following(Finishing):
 
     async def follow(self) -> bool:
         """Whether the change could be followed; else everything is to be made from the extractions."""
+        with ThreadPoolExecutor(1) as beside:
+            return await self._follow(beside)
+
+    async def _follow(self, beside: ThreadPoolExecutor) -> bool:
+        """The graph of passages, work for numpy alone, is made `beside`."""
         index = self._index
         self._progress.start("graph", None)
         before = open_mentions(index)
@@ -58,6 +63,7 @@ class Following(Finishing):
         del before, known  # hundreds of megabytes among a million chunks
         changed = {entity.id for entity in change.entities}
         self._former = self._rows.families(changed | change.gone_entities)
+        kept = beside.submit(keep_passage_graph, index, after)
         self._keep_graph(change, after)
         former_members = {entity_id for community in self._former for entity_id in community.entity_ids}
         members = (former_members | changed) - change.gone_entities
@@ -74,6 +80,7 @@ class Following(Finishing):
         self._progress.finish("graph")
         self._kept = self._untouched(communities, changed)
         await self._keep_asked(await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept))
+        kept.result()
         settle_finished(self._builder)
         return True
 
@@ -107,12 +114,11 @@ class Following(Finishing):
         self._rows.change(Claim, gone, claims, self._claims_before(change, after).get)
         if list(index.all(Merge)) != list(after.merges):
             index.replace(Merge, after.merges)
-        keep_passage_graph(index, after)
 
     def _claims_before(self, change: GraphChange, after: ResolvedMentions) -> dict[str, str]:
         """By the id of a changed claim, that of the one before it; none for the first of all."""
         chunk_ids = after.mentions.chunk_ids
-        numbers = np.unique(after.mentions.rows("claims")[:, 3])
+        numbers = distinct(after.mentions.rows("claims")[:, 3])
         previous = {chunk_ids[now]: chunk_ids[before] for before, now in pairwise(numbers.tolist())}
         before: dict[str, str] = {}
         for chunk_id, claims in change.claims.items():

@@ -10,6 +10,7 @@ from typing import Any
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 from kraq_dspy.stores import manifest as manifests
 from kraq_dspy.stores import states
+from kraq_dspy.stores.copying import copy_file
 from kraq_dspy.stores.database import translated_errors
 from kraq_dspy.stores.lock import FileLock
 from kraq_dspy.stores.vectors import LocalVectorStore
@@ -71,7 +72,7 @@ def _to_states(root: Path) -> None:
         for shard in sorted((root / states.VECTORS).glob("*/edge_config.json")):
             _take_over(shard.parent, draft / states.VECTORS / shard.parent.name, fields["encoder_dimension"])
         for file in root.glob("raptor.json"):
-            states.copy_file(file, draft / file.name)
+            copy_file(file, draft / file.name)
         fields = {**fields, "schema_version": 2, "state": ""}
         manifests.write_fields(draft, fields)
         if fields["complete"]:

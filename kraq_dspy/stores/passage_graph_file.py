@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kraq_dspy.graph.build import ResolvedMentions
+from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.graph.passage_graph import PassageGraph, of_edges, passage_graph
 from kraq_dspy.records import Chunk, Entity, Relationship
 from kraq_dspy.stores.states import writing_to
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from kraq_dspy.stores.index import Index
 
 FILE = "passages.graph"
+_Ints = NDArray[np.int64]
 
 
 def open_passage_graph(index: "Index") -> PassageGraph:
@@ -56,11 +59,18 @@ def _graph_of_mentions(chunk_ids: Iterable[str], resolved: ResolvedMentions) -> 
     ids = [resolved.id_of(key) for key in range(len(resolved.keys))]
     vertex = np.empty(len(ids), dtype=np.int64)
     vertex[sorted(range(len(ids)), key=ids.__getitem__)] = len(passages) + np.arange(len(ids))
-    n_vertices = len(passages) + len(ids)
     chunks = np.array([place[chunk_id] for chunk_id in resolved.mentions.chunk_ids], dtype=np.int64)
-    vertex_of_name = vertex[resolved.key_of]
+    n_vertices = len(passages) + len(ids)
+    names = vertex[resolved.key_of]
+    return of_edges(np.array(passages, "S"), n_vertices, _edge_keys(resolved, chunks, names, n_vertices))
+
+
+def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_name: _Ints, n_vertices: int) -> _Ints:
+    """As `of_edges` takes them; made in place, since there are tens of millions among a million chunks."""
     mentioned, links = resolved.mentions.rows("mentioned"), resolved.mentions.rows("links")
-    mentions = np.unique(chunks[mentioned[:, 2]] * n_vertices + vertex_of_name[mentioned[:, 0]])  # many are there twice
+    mentions = vertex_of_chunk[mentioned[:, 2]]
+    mentions *= n_vertices
+    mentions += vertex_of_name[mentioned[:, 0]]
     one, other = vertex_of_name[links[:, 0]], vertex_of_name[links[:, 1]]
-    edges = (np.minimum(one, other) * n_vertices + np.maximum(one, other))[one != other]
-    return of_edges(np.array(passages, "S"), n_vertices, np.concatenate([mentions, edges]))
+    edges = np.minimum(one, other) * n_vertices + np.maximum(one, other)
+    return np.concatenate([distinct(mentions), edges[one != other]])  # many mentions are there twice

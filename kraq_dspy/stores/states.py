@@ -27,6 +27,7 @@ from typing import IO, Any
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced, try_lock
 from kraq_dspy.stores import manifest as manifests
+from kraq_dspy.stores.copying import copy_file
 
 logger = logging.getLogger(__name__)
 
@@ -286,21 +287,6 @@ def _link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # no links on this file system
         copy_file(source, target)
-
-
-def copy_file(source: Path, target: Path) -> None:
-    """In the kernel, where it can: file systems that share blocks between files then copy nothing."""
-    left = source.stat().st_size
-    try:
-        with source.open("rb") as old, target.open("wb") as new:
-            while left and (n_bytes := os.copy_file_range(old.fileno(), new.fileno(), left)):
-                left -= n_bytes
-    except (OSError, AttributeError) as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        left = -1
-    if left:
-        shutil.copyfile(source, target)
 
 
 def _remove(folder: Path) -> None:
