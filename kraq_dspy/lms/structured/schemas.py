@@ -38,6 +38,11 @@ def choices(annotation: Any) -> tuple[Any, ...]:
     return ()
 
 
+def is_one_word(annotation: Any) -> bool:
+    """Whether a value is a label, a number or a truth value."""
+    return annotation in (bool, int, float) or bool(choices(annotation))
+
+
 def requirement(annotation: Any) -> str:
     """What the value must look like; empty where the one-word kind says enough."""
     if annotation in (str, dspy.Reasoning):
