@@ -197,6 +197,26 @@ def test_a_change_behind_one_that_was_broken_off_goes_the_full_way(
         assert changed[kind] == made_anew[kind]
 
 
+def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next_one_makes_it(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, new = tmp_path / "i.kraq", tmp_path / "new.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    before = contents(path)
+
+    def full(*_: Any) -> None:
+        raise IndexStateError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "keep_passage_graph", full)  # which is made beside the records
+        with pytest.raises(IndexStateError, match="disk is full"):
+            add_documents(path, [document(8)], embedder=embedder)
+    assert contents(path) == before
+    add_documents(path, [document(9)], embedder=embedder)
+    build_index([document(n) for n in range(10)], new, settings=SETTINGS, embedder=embedder)
+    assert contents(path)["walks"] == contents(new)["walks"]
+
+
 def test_a_lost_entity_is_made_again_by_the_full_way(
     tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
 ) -> None:
