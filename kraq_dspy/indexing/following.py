@@ -63,7 +63,7 @@ class Following(Finishing):
         del before, known  # hundreds of megabytes among a million chunks
         changed = {entity.id for entity in change.entities}
         self._former = self._rows.families(changed | change.gone_entities)
-        kept = beside.submit(keep_passage_graph, index, after)
+        of_passages = beside.submit(keep_passage_graph, index, after)
         self._keep_graph(change, after)
         former_members = {entity_id for community in self._former for entity_id in community.entity_ids}
         members = (former_members | changed) - change.gone_entities
@@ -80,7 +80,7 @@ class Following(Finishing):
         self._progress.finish("graph")
         self._kept = self._untouched(communities, changed)
         asked = await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept)
-        kept.result()  # before the index is called complete
+        of_passages.result()  # before the index is called complete
         await self._keep_asked(asked)
         settle_finished(self._builder)
         return True
