@@ -79,9 +79,9 @@ class Following(Finishing):
         self._look_for_drift(least, change.weight)
         self._progress.finish("graph")
         self._kept = self._untouched(communities, changed)
-        asked = await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept)
+        questions = await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept)
         of_passages.result()  # before the index is called complete
-        await self._keep_asked(asked)
+        await self._keep_asked(questions)
         settle_finished(self._builder)
         return True
 

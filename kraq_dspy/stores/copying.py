@@ -16,7 +16,6 @@ _LARGE = 1 << 28  # bytes from which on a copy goes past the page cache
 _BLOCK = 1 << 24  # bytes written at once; a whole number of pages
 _PAGE = mmap.PAGESIZE
 _CLONE = 0x40049409  # FICLONE of linux/fs.h
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -27,8 +26,8 @@ def copy_file(source: Path, target: Path) -> None:
     takes twice as long. Raises OSError.
     """
     with source.open("rb", buffering=0) as old, target.open("wb", buffering=0) as new:
-        size = os.fstat(old.fileno()).st_size
-        if _shares_blocks(old, new) or (size >= _LARGE and _written_directly(old, new)) or _copied(old, new, size):
+        is_large = os.fstat(old.fileno()).st_size >= _LARGE
+        if _shares_blocks(old, new) or (is_large and _written_directly(old, new)):
             return
     shutil.copyfile(source, target)
 
@@ -56,7 +55,7 @@ def _written_directly(old: IO[bytes], new: IO[bytes]) -> bool:
                 fcntl.fcntl(new, fcntl.F_SETFL, flags)
                 _write(new, block[pages:n_bytes])
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         return False
     finally:
@@ -75,21 +74,3 @@ def _filled(file: IO[bytes], view: memoryview) -> int:
 def _write(file: IO[bytes], view: memoryview) -> None:
     while view:
         view = view[file.write(view) :]
-
-
-def _copied(old: IO[bytes], new: IO[bytes], size: int) -> bool:
-    """Whether the system has a call for it, as for files on one server."""
-    if sys.platform != "linux":
-        return False
-    try:
-        for file in (old, new):
-            file.seek(0)
-        new.truncate()
-        left = size
-        while left and (n_bytes := os.copy_file_range(old.fileno(), new.fileno(), left)):
-            left -= n_bytes
-    except OSError as error:
-        if error.errno in _FULL:
-            raise
-        return False
-    return not left

@@ -13,7 +13,7 @@ from kraq_dspy.graph.distinct import distinct
 @pytest.mark.parametrize("numbers", [[], [3], [3, 3], [5, -1, 5, 0, -1, 7], [2, 1]])
 def test_each_once_and_in_order(numbers: list[int], kind: type) -> None:
     given: NDArray[Any] = np.array(numbers, kind)
-    made = distinct(given)
-    assert made.tolist() == sorted(set(numbers))
-    assert made.dtype == kind
+    each_once = distinct(given)
+    assert each_once.tolist() == sorted(set(numbers))
+    assert each_once.dtype == kind
     assert given.tolist() == numbers  # which stay as they were
