@@ -189,12 +189,15 @@ def _is_broken(letter: str) -> bool:
 
 
 def _within(text: str, span: Span | None, value: str) -> Span | None:
-    """The span cut to the value that it begins with, in any case of letters: an end-of-turn token, which is not in the
-    text, may follow, or words that an adapter dropped."""
+    """The span cut to the value that it begins with, or that stands in it once ("(Yes)"), in any case of letters: an
+    end-of-turn token, which is not in the text, may follow, or words that an adapter dropped."""
     if span is not None and value:
-        start = span[0]
-        if text[start : min(start + len(value), span[1])].casefold() == value.casefold():
+        start, end = span
+        if text[start : min(start + len(value), end)].casefold() == value.casefold():
             return start, start + len(value)
+        places = list(re.compile(rf"(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE).finditer(text, start, end))
+        if len(places) == 1:
+            return places[0].span()
     return span
 
 
