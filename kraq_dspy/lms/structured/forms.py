@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from kraq_dspy.lms.structured.schemas import is_one_word, kind, requirement, shape
+from kraq_dspy.lms.structured.schemas import is_label, kind, requirement, shape
 
 REQUEST = "Respond with the corresponding output fields"
 _FIRST = ", beginning with [[ ## {} ## ]]"
@@ -41,10 +41,11 @@ class Sections:
 
     def request(self, outputs: Mapping[str, Any]) -> str:
         """With the markers of all texts: without the first Qwen2.5-Coder-0.5B wrote that field's name and no more to
-        every second question, with it alone no second text, and in place of a label the layout's note
-        (docs/results/real-models.md). Typed fields are mostly held to a schema."""
+        every second question, with it alone no second text, and in place of a label the layout's note. What a number
+        must be is not said: the 1.5B wrote that in its place (docs/results/real-models.md). Typed fields are mostly
+        held to a schema."""
         first, *others = [next(iter(outputs))] if is_typed(outputs) else outputs
-        needs = f" ({requirement(outputs[first])})" if is_one_word(outputs[first]) else ""
+        needs = f" ({requirement(outputs[first])})" if is_label(outputs[first]) else ""
         return f"{REQUEST}{_FIRST.format(first)}{needs}{''.join(map(_NEXT.format, others))}."
 
 

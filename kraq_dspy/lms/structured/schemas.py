@@ -38,9 +38,9 @@ def choices(annotation: Any) -> tuple[Any, ...]:
     return ()
 
 
-def is_one_word(annotation: Any) -> bool:
-    """Whether a value is a label, a number or a truth value."""
-    return annotation in (bool, int, float) or bool(choices(annotation))
+def is_label(annotation: Any) -> bool:
+    """Whether a value is one of a few that can be named; a truth value is."""
+    return annotation is bool or bool(choices(annotation))
 
 
 def requirement(annotation: Any) -> str:

@@ -271,12 +271,12 @@ def test_the_last_line_names_the_markers_of_all_texts() -> None:
         (Literal["Yes", "No"], " (must be one of: Yes; No)."),
         (Mood, " (must be one of: glad; sad)."),
         (bool, " (must be True or False)."),
-        (float, " (must be a single float value)."),
+        (float, "."),
         (list[Leaf], "."),
         (str, "."),
     ],
 )
-def test_the_last_line_says_what_a_label_or_a_number_must_be(annotation: Any, needs: str) -> None:
+def test_the_last_line_says_what_a_label_must_be_and_not_what_a_number(annotation: Any, needs: str) -> None:
     request = SECTIONS.request({"verdict": annotation})
     assert request == f"{REQUEST}, beginning with [[ ## verdict ## ]]{needs}"
 
