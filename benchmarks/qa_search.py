@@ -1,7 +1,7 @@
 """QA search: how often the right prepared answer is found, how often a wrong one, and at what price.
 
     python benchmarks/qa_search.py [--data ../shared/data] [--sets NAME ...] [--asked 100] [--lm MODEL --api-base URL]
-        [--markdown FILE] [--json]
+        [--smallest] [--markdown FILE] [--json]
     python benchmarks/qa_search.py --large 100000
 
 Catalogues are made of real questions; what is asked are other phrasings of them, and questions that are not there:
@@ -14,7 +14,8 @@ Catalogues are made of real questions; what is asked are other phrasings of them
 - squad asked in German and in Chinese (xquad's translations).
 
 The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
-weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL. `--large` times what a search asks of a catalogue of
+weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL; with `--smallest` it is asked about the smallest
+catalogue of each set alone, by the narrow scan in blocks of 100. `--large` times what a search asks of a catalogue of
 that size, without a model and with random vectors.
 """
 
@@ -52,6 +53,8 @@ from kraq_dspy.stores.vectors import LocalVectorStore
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BLOCKS = (30, 100, 300)
+Setting = tuple[str, int, str]
+"""Scan, block and check of a search."""
 SIZES = (300, 1_000, 3_000, 10_000)
 HAN_FUNCTION = re.compile(r"[的了是吗呢在有和与？。，]")
 
@@ -216,15 +219,25 @@ SETS: dict[str, Callable[[Path, int, random.Random], Iterator[Case]]] = {
 }
 
 
-def measure(case: Case, folder: Path, lm: dspy.LM, embedder: Embedder, advance: Callable[[], None]) -> list[Figures]:
+def all_settings() -> list[Setting]:
+    settings = [("narrow", block, "model") for block in BLOCKS]
+    settings += [("full", block, "model") for block in BLOCKS]
+    return [*settings, ("narrow", 100, "rules"), ("narrow", 100, "none")]
+
+
+def measure(
+    case: Case,
+    settings: Sequence[Setting],
+    folder: Path,
+    lm: dspy.LM,
+    embedder: Embedder,
+    advance: Callable[[], None],
+) -> list[Figures]:
     catalogue = Catalogue(folder / "catalogue.db")
     store = LocalVectorStore(folder / "vectors", embedder.dimension)
     try:
         catalogue.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
         answers = ServedAnswers(catalogue, store, embedder)
-        settings = [("narrow", block, "model") for block in BLOCKS]
-        settings += [("full", block, "model") for block in BLOCKS]
-        settings += [("narrow", 100, "rules"), ("narrow", 100, "none")]
         measured = []
         for scan, block, check in settings:
             search = QASearch(Nothing(), answers, block=block, scan=scan, check=check, collect=False)
@@ -327,6 +340,7 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=100, help="questions that are there, and as many that are not")
     parser.add_argument("--lm", default="embedded", help="the model that matches")
     parser.add_argument("--api-base", help="where it is served")
+    parser.add_argument("--smallest", action="store_true", help="each set's smallest catalogue, and one setting")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--large", type=int, metavar="N", help="time a catalogue of N entries instead")
@@ -342,11 +356,13 @@ def main() -> None:
     rows: list[Figures] = []
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as progress:
-        cases = [case for name in options.sets for case in SETS[name](options.data, options.asked, random.Random(0))]
-        bar = progress.add_task("settings", total=len(cases) * (2 * len(BLOCKS) + 2))
+        by_set = [list(SETS[name](options.data, options.asked, random.Random(0))) for name in options.sets]
+        cases = [case for some in by_set for case in (some[:1] if options.smallest else some)]
+        settings = [("narrow", 100, "model")] if options.smallest else all_settings()
+        bar = progress.add_task("settings", total=len(cases) * len(settings))
         for case in cases:
             with tempfile.TemporaryDirectory() as folder:
-                rows += measure(case, Path(folder), lm, embedder, lambda: progress.advance(bar))
+                rows += measure(case, settings, Path(folder), lm, embedder, lambda: progress.advance(bar))
             if options.markdown:
                 options.markdown.write_text(markdown(rows), "utf-8")
     if options.json:

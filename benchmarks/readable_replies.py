@@ -184,10 +184,16 @@ def print_table(rows: Sequence[Row], *, each: bool) -> None:
 
 
 def record(rows: Sequence[Row], folder: Path, keep: int) -> None:
-    """The shortest replies of every signature, model, form and way, with what was read of them."""
+    """The shortest replies of every signature, model, form and way, with what was read of them; what was said at a
+    second call is of a form of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     groups: dict[str, dict[tuple[str, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
+    second = [
+        {**row, "form": f"{row['form']}, again", "reply": row["second_reply"], "readable": row["second_readable"]}
+        for row in rows
+        if "second_reply" in row
+    ]
+    for row in (*rows, *second):
         if row["reply"]:
             groups[row["signature"]][row["model"], row["form"], row["readable"]].append(row)
     for name, kinds in sorted(groups.items()):

@@ -74,10 +74,10 @@ class KraqAdapter(dspy.ChatAdapter):
     - A reply is repaired before another is paid for (`kraq_dspy.lms.structured.repair`).
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
       and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
-      without one, and chatter where one text is wanted under one. Where one text is wanted and the reply is its marker
-      alone, it is asked for without markers; if that is empty too, it is taken for what the model has to say. Stock
-      DSPy makes its second call with JSONAdapter's prompt. What was streamed is not asked for again: chatter is then
-      taken as it stands.
+      without one, and chatter where one text is wanted under one. Typed fields that cannot be read under their markers
+      are asked for as a JSON object, as by stock DSPy. Where one text is wanted and the reply is its marker alone, it
+      is asked for without markers; if that is empty too, it is taken for what the model has to say. What was streamed
+      is not asked for again: chatter is then taken as it stands.
     """
 
     def __init__(
@@ -139,7 +139,9 @@ class KraqAdapter(dspy.ChatAdapter):
         if self._form is self._held:
             logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
             return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
-        if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm) and not is_typed(_outputs(signature)):
+        if is_typed(_outputs(signature)):
+            return self._with(self._held), dict(lm_kwargs)
+        if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm):
             held = _held(lm, lm_kwargs, signature)
             if held is not None:
                 return self._with(self._held), held

@@ -1,12 +1,12 @@
 """Reads what models really write, so that a second call is not paid for a slip of form.
 
 Understood beside the form asked for: text before and after the fields, reasoning in `<think>` tags, code fences, bold
-markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, prose
-where one text is all that is wanted, a field's name before its value, "TRUE" and "yes." for a truth value, `0.7 (high)`
-for a number, labels in another case or with words around them, Python literals, a reply that was cut off (complete
-items are kept), one object for a list of them, items without a description, and a bare name for a record that needs
-nothing else. Dropped are repeated texts and records, and objects that lack more or hold the prompt's placeholders or
-schema.
+markers, one JSON object instead of the fields, also inside another one, lines that begin with the fields' names, also
+behind a field that has its marker, prose where one text is all that is wanted, a field's name before its value, "TRUE"
+and "yes." for a truth value, `0.7 (high)` for a number, labels in another case or with words around them, Python
+literals, a reply that was cut off (complete items are kept), one object for a list of them, items without a
+description, and a bare name for a record that needs nothing else. Dropped are repeated texts and records, and objects
+that lack more or hold the prompt's placeholders or schema.
 """
 
 import ast
@@ -24,7 +24,7 @@ from kraq_dspy.dspy_internals import parse_value
 from kraq_dspy.lms.structured.forms import without_marker
 from kraq_dspy.lms.structured.schemas import choices, record_fields
 from kraq_dspy.lms.structured.torn_json import end_of_value, without_torn_end, without_torn_text
-from kraq_dspy.lms.structured.unmarked import unmarked
+from kraq_dspy.lms.structured.unmarked import unmarked, with_named_texts
 from kraq_dspy.validation import type_adapter
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?", re.MULTILINE)  # a line of its own forgives much
@@ -109,7 +109,7 @@ def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         end = headers[number + 1].start() if number + 1 < len(headers) else len(reply)
         sections.setdefault(names[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
     if any(name in sections for name in fields):
-        return sections
+        return with_named_texts(sections, fields)
     return _from_object(reply, names) or _from_bare_value(reply, fields) or unmarked(reply, fields)
 
 

@@ -10,6 +10,7 @@ response: Rome
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 _FENCE = re.compile(r"\s*```(\w+)[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
@@ -52,6 +53,25 @@ def repeats_itself(reply: str) -> bool:
     return len(last) == _REPEATED and reply.count(last) > 2
 
 
+def with_named_texts(sections: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, str]:
+    """The sections, where a text without a marker stands inside the one before it, behind its name and a colon, parted.
+
+    [[ ## answer ## ]]
+    Rome
+
+    Explanation: The passage says where she was born.
+    """
+    parted = dict(sections)
+    for before, name in pairwise(fields):
+        if name in parted or before not in parted or fields[name] is not str:
+            continue
+        line = _begins_with([name]).search(parted[before])
+        texts = (parted[before][: line.start()].strip(), parted[before][line.end() :].strip()) if line else ()
+        if texts and all(texts):
+            parted[before], parted[name] = texts
+    return parted
+
+
 def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     """Text by field name; empty unless the reply begins with the first field and has every one, once and in order.
 
@@ -59,12 +79,7 @@ def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     and type as the prompt lists them; anything less is prose.
     """
     names = list(names)
-    pattern = "|".join(map(re.escape, names))
-    begin = r"^[ \t>*_`\"#-]*(?:\d+\.[ \t*_`\"]*)?"
-    line = re.compile(
-        rf"{begin}({pattern})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?:[:=]|$)[*_`]*", re.MULTILINE | re.IGNORECASE
-    )
-    places = list(line.finditer(reply))
+    places = list(_begins_with(names).finditer(reply))
     if [place[1].casefold() for place in places] != [name.casefold() for name in names]:
         return {}
     if reply[: places[0].start()].strip():
@@ -72,6 +87,14 @@ def named_lines(reply: str, names: Iterable[str]) -> dict[str, str]:
     ends = [*(place.start() for place in places[1:]), len(reply)]
     texts = [_unquoted(reply[place.end() : end].strip()) for place, end in zip(places, ends, strict=True)]
     return dict(zip(names, texts, strict=True)) if all(texts) else {}
+
+
+def _begins_with(names: Iterable[str]) -> re.Pattern[str]:
+    """The beginning of a line with one of the names before a colon or an equals sign, or alone."""
+    begin, named = r"^[ \t>*_`\"#-]*(?:\d+\.[ \t*_`\"]*)?", "|".join(map(re.escape, names))
+    return re.compile(
+        rf"{begin}({named})[*_`\"]*(?:[ \t]*\(\w+\))?[ \t]*(?:[:=]|$)[*_`]*", re.MULTILINE | re.IGNORECASE
+    )
 
 
 def _unquoted(text: str) -> str:

@@ -16,6 +16,18 @@ _ABOUT_TEXT = re.compile(
     r"|\bthe passages?\b(?! of)",
     re.IGNORECASE,
 )
+_KINDS = """actor actress album area artist author band battle book building character city club college company county
+country director episode film game group man movie novel person place player ship show singer song school series station
+story team town university village war woman"""
+_BEFORE = "of|in|by|for|from|to|with|at|on|about|is|was|are|were|did|does|do|has|had"
+_TELLS_WHICH = "that|which|who|whose|where|of|in|by|at|on|from|with|for|named|called|known"
+_ONE_OF_ITS_KIND = re.compile(
+    rf"\b(?:{_BEFORE}) (?:the|this|that) (?:{'|'.join(_KINDS.split())})\b(?! (?:{_TELLS_WHICH})\b)"
+    r"|\b(?:is|was|are|were) (?:this|that|it|these|those)\?$",
+    re.IGNORECASE,
+)
+"""A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?"."""
+_NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
 _BEGINNING = 5
 """Letters by which words are compared: "Kenya" is in "Kenyan"."""
 _WORDS_OF_ANY = """a about all an and any are as at be been by can could did do does for from had has have he her his
@@ -35,11 +47,13 @@ def question_in(reply: str) -> str:
 
 def stands_alone(question: str, text: str, instructions: str) -> bool:
     """Whether it has a question mark, where its script has one, names something of the text, and neither speaks of "the
-    summary" nor repeats its instructions."""
+    summary" nor repeats its instructions. One of "the film" has a name or a number too."""
     is_latin = _LATIN.search(question) is not None
     if not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
         return False
     if repeats(instructions, question) or _ABOUT_TEXT.search(question):
+        return False
+    if _ONE_OF_ITS_KIND.search(question) and not _NAMED.search(question):
         return False
     return not is_latin or _LATIN.search(text) is None or names_something_of(text, question)
 

@@ -172,6 +172,24 @@ def test_a_reply_that_a_schema_did_not_help_is_asked_for_without_one(
     assert "response_format" not in second
 
 
+@pytest.mark.parametrize("config", [{}, {"logprobs": True}], ids=["alone", "with log-probabilities"])
+def test_a_label_that_cannot_be_read_under_its_marker_is_asked_for_as_json(
+    scripted: ScriptedServer, reply: type[Reply], quick: Backoff, config: dict[str, Any]
+) -> None:
+    note = "[[ ## same ## ]]  # note: the value you produce must be True or False"  # Qwen2.5-Coder-0.5B's reply
+    role = RoleSettings(model="hosted_vllm/m", api_base=scripted.url, structured="none")
+    scripted.replies = [reply(note), reply('```json\n{"same": false}\n```')]
+    assert confirm(make_lm(role, backoff=quick), **config) is False
+
+    first, second = scripted.requests
+    assert "response_format" not in second
+    assert "[[ ## same ## ]]" in str(first["messages"])
+    assert "[[ ## same ## ]]" not in str(second["messages"])
+    assert [message["role"] for message in second["messages"]] == ["system", "user"]
+    assert second["messages"][-1]["content"].endswith("as one JSON object.")
+    assert {**first, "messages": []} == {**second, "messages": []}
+
+
 def test_chatter_where_one_text_is_wanted_is_asked_for_again_under_a_schema(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:

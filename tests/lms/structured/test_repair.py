@@ -172,6 +172,35 @@ def test_labels_and_numbers_may_be_the_same_and_texts_count_once(kind: Any, text
     assert read_reply(f"[[ ## those ## ]]\n{text}", {"those": list[kind]})[0] == {"those": values}
 
 
+@pytest.mark.parametrize("name", ["Explanation:", "\nExplanation:\n", "**Explanation:** ", "explanation = "])
+def test_a_text_behind_its_name_is_none_of_the_one_with_the_marker_before(name: str) -> None:
+    reply = f"[[ ## answer ## ]]\nParis\n{name}The explanation: it says so.\n\n[[ ## completed ## ]]"
+    expected = {"answer": "Paris", "explanation": "The explanation: it says so."}
+    assert read_reply(reply, {"answer": str, "explanation": str}) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "fields"),
+    [
+        ("[[ ## answer ## ]]\nThe explanation: Paris", {"answer": str, "explanation": str}),
+        ("[[ ## answer ## ]]\nExplanation: it says so.", {"answer": str, "explanation": str}),
+        ("[[ ## answer ## ]]\nParis\nExplanation:", {"answer": str, "explanation": str}),
+        ("[[ ## answer ## ]]\nParis\nIs_right: true", {"answer": str, "is_right": bool}),
+        ("[[ ## answer ## ]]\nParis\nSource: page 3", {"answer": str, "reason": str, "source": str}),
+    ],
+)
+def test_a_name_within_a_text_parts_it_only_where_both_have_words(reply: str, fields: dict[str, Any]) -> None:
+    values, trouble = read_reply(reply, fields)
+    assert values == {"answer": reply.removeprefix("[[ ## answer ## ]]").strip()}
+    assert trouble == [f"{name}: missing" for name in fields if name != "answer"]
+
+
+def test_a_text_that_has_its_marker_keeps_the_names_of_others() -> None:
+    reply = "[[ ## answer ## ]]\nParis\nExplanation: no\n[[ ## explanation ## ]]\nIt says so."
+    values, _ = read_reply(reply, {"answer": str, "explanation": str})
+    assert values == {"answer": "Paris\nExplanation: no", "explanation": "It says so."}
+
+
 def test_one_bracket_without_a_hash_is_text() -> None:
     reply = "[[ ## answer ## ]]\nParis\n[answer] is what was asked for"
     assert read_reply(reply, {"answer": str})[0] == {"answer": "Paris\n[answer] is what was asked for"}
