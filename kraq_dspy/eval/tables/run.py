@@ -215,8 +215,9 @@ class Run:
         """A row for each question that has none yet. Raises ModelError where nothing but failures come."""
         chosen = self.questions.examples if examples is None else examples
         todo = [example for example in chosen if (name, example.id) not in writer.done]
-        self.progress.start(name, len(chosen))
-        self.progress.advance(name, len(chosen) - len(todo))
+        stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
+        self.progress.start(stage, len(chosen))
+        self.progress.advance(stage, len(chosen) - len(todo))
         failures = StageFailures(
             name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
         )
@@ -224,12 +225,12 @@ class Run:
             failures.succeed()
         for row in as_done(work, todo, limit=at_once):
             writer.write(row)
-            self.progress.advance(name)
+            self.progress.advance(stage)
             if row.failure is None:
                 failures.succeed()
             else:
                 failures.add(row.question_id, row.failure)
-        self.progress.finish(name)
+        self.progress.finish(stage)
 
 
 def forget_failed(folder: Path) -> int:

@@ -15,6 +15,7 @@ from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.tables.run import RunOptions, run_table
 from kraq_dspy.eval.tables.table import Table, read_table
 from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "hotpotqa-mini"
@@ -39,6 +40,7 @@ class Toy:
         out: Path | None = None,
         data: Path = EXAMPLE,
         settings: Settings | None = None,
+        progress: Progress | None = None,
         **options: Any,
     ) -> Path:
         self.runs += 1
@@ -48,7 +50,7 @@ class Toy:
             indexes=self.folder / "indexes",
             **{"tokens": TOKENS, "bertscore": BertScorer.packaged, **options},
         )
-        [folder] = run_table(table, [data.name], settings or Settings(), chosen)
+        [folder] = run_table(table, [data.name], settings or Settings(), chosen, progress)
         return folder
 
     def index_of(self, run: Path) -> Path:

@@ -12,6 +12,7 @@ from kraq_dspy.eval.datasets import Dataset, Example, save_local
 from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_rows, read_run
 from kraq_dspy.eval.tables.run import forget_failed
 from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
 from tests.eval.tables.conftest import Scripted, Toy
 
@@ -59,6 +60,29 @@ def test_what_a_table_looks_up_is_made_first(toy: Toy) -> None:
     assert calls.pop("type1 over raptor") >= 2  # summaries' own pairs are made when they are found
     assert calls == {"v over dense": 1, "type2 over dense": 3, "graph": 1, "search": 3}
     assert {row.system for row in rows if "accepted" in row.metrics} == {"type2 over dense", "search"}
+
+
+class Counted(SilentProgress):
+    """What was begun and what was done, by stage."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, int | None] = {}
+        self.done: Counter[str] = Counter()
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.totals.setdefault(stage, total)
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self.done[stage] += done
+
+
+def test_the_progress_of_a_system_is_its_own_though_what_it_looks_up_has_its_name(toy: Toy) -> None:
+    table, progress = answers_table(metrics=("recall",)), Counted()
+    toy.run(
+        dataclasses.replace(table, systems=(System("k2rag", "k2rag", {"k": 2}),), baseline="k2rag"), progress=progress
+    )
+    assert progress.done["k2rag"] == progress.totals["k2rag"] == 30  # passages
+    assert progress.done["ask k2rag"] == progress.totals["ask k2rag"] == 3
 
 
 def test_the_header_says_what_made_the_rows(toy: Toy) -> None:
