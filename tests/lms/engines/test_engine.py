@@ -33,6 +33,9 @@ from kraq_dspy.steps.bounded import CallSlots
 from tests.lms.conftest import MemoryJournal, Reply, ScriptedServer
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
+ASKED = dspy.Signature(
+    "question -> answer"
+)  # read once: CPython 3.11 may raise SystemError where threads parse at once
 
 
 def model(url: str, quick: Backoff, meter: Meter | None = None, **settings: Any) -> KraqLM:
@@ -41,7 +44,7 @@ def model(url: str, quick: Backoff, meter: Meter | None = None, **settings: Any)
 
 def ask(lm: KraqLM, question: str = "Where?") -> str:
     with dspy.context(lm=lm, adapter=KraqAdapter()):
-        return str(dspy.Predict("question -> answer")(question=question).answer)
+        return str(dspy.Predict(ASKED)(question=question).answer)
 
 
 async def ask_async(lm: KraqLM, question: str = "Where?") -> str:
