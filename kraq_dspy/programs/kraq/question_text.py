@@ -47,7 +47,7 @@ def question_in(reply: str) -> str:
 
 def stands_alone(question: str, text: str, instructions: str) -> bool:
     """Whether it has a question mark, where its script has one, names something of the text, and neither speaks of "the
-    summary" nor repeats its instructions. One of "the film" has a name or a number too."""
+    summary" nor repeats its instructions. A question about "the film" must have a name or a number that says which."""
     is_latin = _LATIN.search(question) is not None
     if not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
         return False

@@ -1,5 +1,6 @@
 """Faulty replies of models are read as far as they hold what was asked for."""
 
+import ast
 import enum
 from typing import Any, Literal
 
@@ -199,6 +200,14 @@ def test_a_text_that_has_its_marker_keeps_the_names_of_others() -> None:
     reply = "[[ ## answer ## ]]\nParis\nExplanation: no\n[[ ## explanation ## ]]\nIt says so."
     values, _ = read_reply(reply, {"answer": str, "explanation": str})
     assert values == {"answer": "Paris\nExplanation: no", "explanation": "It says so."}
+
+
+def test_literals_are_read_where_cpython_fails_over_threads_that_parse_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parsed_elsewhere(text: str) -> object:
+        raise SystemError("AST constructor recursion depth mismatch (before=60, after=59)")
+
+    monkeypatch.setattr(ast, "literal_eval", parsed_elsewhere)
+    assert coerced("['Ada', 'Charles']", list[str]) == ["Ada", "Charles"]
 
 
 def test_one_bracket_without_a_hash_is_text() -> None:

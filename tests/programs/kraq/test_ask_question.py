@@ -54,6 +54,9 @@ def asked(replies: list[str]) -> tuple[str, int]:
         "What theme do the passages share with Ada?",
         "What were their differences?",
         "Who is the subject?",
+        "Who is the main character of the film?",  # SmolLM2's with the packaged adapter, as the next two
+        "Who is the band's own label?",
+        "What band is this?",
         "Who met in the city?",
         "Who was the man who met the woman of the show?",
         "Who met in this city?",
