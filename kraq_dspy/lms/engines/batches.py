@@ -4,10 +4,12 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+Waiting: TypeAlias = queue.SimpleQueue[tuple[Job, Future[Result]] | None]
 
 
 class Batches(Generic[Job, Result]):
@@ -15,7 +17,7 @@ class Batches(Generic[Job, Result]):
 
     The thread waits `gather_s` after the last job for another one, so that callers in many threads meet in one batch.
     `cancelled[i]()` tells whether nobody waits for job i any more. An exception of `work` is raised to every caller of
-    the batch; a result that is an exception, to its own.
+    the batch; a result that is an exception, to its own. Whoever shares it may close it at any time.
     """
 
     def __init__(
@@ -28,34 +30,39 @@ class Batches(Generic[Job, Result]):
         self._work = work
         self._size = size
         self._gather_s = gather_s
-        self._waiting: queue.SimpleQueue[tuple[Job, Future[Result]] | None] = queue.SimpleQueue()
         self._starting = threading.Lock()
+        self._waiting: Waiting[Job, Result] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._former: threading.Thread | None = None  # it was closed, and may still be at work
 
     def submit(self, job: Job) -> "Future[Result]":
         """Cancel the future, and its job is dropped before its batch begins; `work` is told if it has begun."""
         future: Future[Result] = Future()
         with self._starting:
-            if self._closed:
-                raise RuntimeError("The model was closed.")
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="kraq-batches", daemon=True)
+                self._waiting = queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._waiting, self._former), name="kraq-batches", daemon=True
+                )
                 self._thread.start()
             self._waiting.put((job, future))
         return future
 
     def close(self) -> None:
-        """Waits for the batch at work; jobs behind it are cancelled."""
+        """End the thread once it has done what was submitted, and wait for that. The next job starts another one."""
         with self._starting:
-            self._closed = True
             thread = self._thread
+            if thread is None:
+                return
+            self._former, self._thread = thread, None
             self._waiting.put(None)
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not threading.current_thread():
             thread.join()
 
-    def _run(self) -> None:
-        while batch := self._next():
+    def _run(self, waiting: "Waiting[Job, Result]", former: threading.Thread | None) -> None:
+        if former is not None:
+            former.join()  # `work` is for one thread
+        while batch := self._next(waiting):
             jobs, futures = zip(*batch, strict=True)
             try:
                 results = self._work(jobs, [future.cancelled for future in futures])
@@ -63,20 +70,16 @@ class Batches(Generic[Job, Result]):
                 results = [error] * len(jobs)
             for future, result in zip(futures, results, strict=True):
                 _settle(future, result)
-        while not self._waiting.empty():
-            left = self._waiting.get()
-            if left is not None:
-                left[1].cancel()
 
-    def _next(self) -> list[tuple[Job, "Future[Result]"]]:
+    def _next(self, waiting: "Waiting[Job, Result]") -> list[tuple[Job, "Future[Result]"]]:
         batch: list[tuple[Job, Future[Result]]] = []
         while len(batch) < self._size:
             try:
-                item = self._waiting.get(timeout=self._gather_s if batch else None)
+                item = waiting.get(timeout=self._gather_s if batch else None)
             except queue.Empty:
                 break
             if item is None:
-                self._waiting.put(None)  # for the next round, which ends the thread
+                waiting.put(None)  # for the next round, which ends the thread
                 break
             if not item[1].cancelled():
                 batch.append(item)

@@ -14,7 +14,7 @@ import dspy
 import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, UnsupportedModelError
 
-from kraq_dspy.config import RoleSettings
+from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ModelError
 from kraq_dspy.lms.engines.batches import Batches
 from kraq_dspy.lms.engines.detokenise import pieces_of
@@ -26,7 +26,7 @@ from kraq_dspy.lms.engines.transformers_engine import (
     shared_engine,
 )
 from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.lms.roles import LanguageModels, make_lm
 from tests.conftest import TinyModels
 
 torch = pytest.importorskip("torch")
@@ -297,8 +297,35 @@ def test_a_batch_that_fails_is_an_error_to_all_its_callers_and_the_next_one_work
     assert good.result() == "GOOD"
     assert isinstance(odd.exception(), KeyError)
     batches.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        batches.submit("late")
+
+
+def test_closing_batches_ends_their_thread_and_loses_no_job_of_another_caller() -> None:
+    busy, at_work, most = threading.Event(), [0], [0]
+
+    def work(jobs: Sequence[str], cancelled: Sequence[Callable[[], bool]]) -> list[Any]:
+        at_work[0] += 1
+        most[0] = max(most[0], at_work[0])
+        busy.wait()
+        at_work[0] -= 1
+        return [f"{job} by {threading.get_ident()}" for job in jobs]
+
+    batches: Batches[str, str] = Batches(work, size=1, gather_s=0.01)
+    others = [batches.submit(job) for job in ("first", "second")]
+    closing = threading.Thread(target=batches.close)
+    closing.start()
+    closing.join(timeout=0.1)
+    assert closing.is_alive()  # it waits for the jobs of the others
+    late = batches.submit("late")
+    busy.set()
+    closing.join()
+    replies = [future.result(timeout=10) for future in (*others, late)]
+    assert [reply.split()[0] for reply in replies] == ["first", "second", "late"]
+    assert most == [1]  # the model is never in two threads at once
+    batches.close()
+    assert not {int(reply.split()[-1]) for reply in replies} & {thread.ident for thread in threading.enumerate()}
+    batches.close()
+    assert batches.submit("again").result(timeout=10).startswith("again")
+    batches.close()
 
 
 def test_jobs_cancelled_while_they_wait_are_not_done() -> None:
@@ -335,6 +362,23 @@ def test_a_role_may_name_a_model_of_this_process_and_an_adapter(
     assert base.engine.inner is tuned.engine.inner  # the weights are in memory once
     assert "Loading" not in capfd.readouterr().err
     base.engine.inner.close()
+    shared_engine.cache_clear()
+
+
+def test_a_model_whose_user_is_done_answers_its_next_user(model: str) -> None:
+    role = RoleSettings(model=f"transformers/{model}", max_tokens=4, precision="fp32")
+    first, second = (LanguageModels(Settings(roles={"default": role})) for _ in range(2))
+
+    async def asked(models: LanguageModels) -> Any:
+        try:
+            return await models["judge"].acall("which city?")
+        finally:
+            await models.aclose()
+
+    said_first = asyncio.run(asked(first))
+    assert asyncio.run(asked(second)) == said_first
+    assert first["answerer"]("which city?") == said_first
+    first.close()
     shared_engine.cache_clear()
 
 
