@@ -23,11 +23,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question and the facts that it rests on, as the articles state them."""
+    """A question, the facts that it rests on as the articles state them, and its answers, any of which is right."""
 
     id: str
     text: str
     facts: tuple[str, ...]
+    answers: tuple[str, ...] = ()
 
 
 def read_pieces(data: Path) -> list[Piece]:
@@ -48,7 +49,10 @@ def read_questions(data: Path, pieces: Sequence[Piece], most: int, seed: int = 0
     present = {fact for piece in pieces for fact in piece.fact_ids}
     rows = answerable(_rows(data / "multihop_rag" / "questions.jsonl.gz"), present)
     drawn = random.Random(seed).sample(rows, min(most, len(rows)))
-    return [Asked(row["id"], row["question"], tuple(facts[fact] for fact in row["supporting_ids"])) for row in drawn]
+    return [
+        Asked(row["id"], row["question"], tuple(facts[fact] for fact in row["supporting_ids"]), tuple(row["answers"]))
+        for row in drawn
+    ]
 
 
 def answerable(questions: Sequence[dict[str, Any]], present: Collection[str]) -> list[dict[str, Any]]:

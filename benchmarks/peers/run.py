@@ -83,10 +83,19 @@ class Bench:
         return _read(kept)
 
     def retrieve(self, system: System, mode: str, questions: Sequence[Asked], servers: "Servers") -> dict[str, Any]:
-        """What is in the passages that the system retrieves; it is asked the questions unless they are kept."""
+        """What is in the passages that the system retrieves."""
+        retrieved, calls = self.passages(system, mode, questions, servers)
+        return {"title": f"{system.title}: {mode}", "calls": calls, **measure(retrieved, questions)}
+
+    def passages(
+        self, system: System, mode: str, questions: Sequence[Asked], servers: "Servers"
+    ) -> tuple[list[dict[str, Any]], float]:
+        """What the system retrieves for each question (see `inside/job.py`), and the calls of a question. It is indexed
+        and asked the questions unless that is kept."""
         folder = self.out / "indexes" / f"{system.name}-minilm"
         kept = self.out / "figures" / f"{system.name}-{mode}-{len(questions)}.json"
         if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
             complete = folder / "complete"
             job = self.job(system, folder, servers.chat.url, servers.embeddings, keep=complete.exists())
             if not complete.exists():
@@ -98,8 +107,8 @@ class Bench:
             servers.chat.reset()
             self.run(system, "retrieve", job, folder / f"{mode}.log")
             _write(kept, {"calls": servers.chat.stats()["requests"] / len(questions)})
-        retrieved = [json.loads(line) for line in kept.with_suffix(".jsonl").read_text("utf-8").splitlines()]
-        return {"title": f"{system.title}: {mode}", **_read(kept), **measure(retrieved, questions)}
+        lines = kept.with_suffix(".jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines], _read(kept)["calls"]
 
     def job(self, system: System, folder: Path, chat: str, embeddings: str, keep: bool = False) -> Path:
         """The file that says what is to be done, in a folder that is empty unless it is kept."""
@@ -153,6 +162,15 @@ class Servers:
     embeddings: str
 
 
+def bench_of(articles: Sequence[str], out: Path) -> Bench:
+    """In the folder `out`, where the articles are written."""
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "articles.jsonl"
+    rows = [{"id": f"article-{number:02}", "text": text} for number, text in enumerate(articles)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return Bench(out, path)
+
+
 def compare_indexing(bench: Bench, systems: Sequence[System], rounds: int, corpus_tokens: int) -> str:
     measured: dict[str, list[dict[str, Any]]] = {}
     with stand_in(latency_ms=LATENCY_S * 1000) as server:
@@ -202,13 +220,8 @@ def main() -> None:
     systems = [BY_NAME[name] for name in options.peers]
     pieces = read_pieces(options.data)
     articles = as_articles(pieces)
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "articles.jsonl"
-    rows = [{"id": f"article-{number:02}", "text": text} for number, text in enumerate(articles)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    bench = bench_of(articles, options.out.resolve())
     corpus_tokens = sum(map(count_tokens, articles))
-    bench = Bench(out, path)
     print(f"{len(articles)} articles, {corpus_tokens:,} tokens")
     print(compare_indexing(bench, systems, options.rounds, corpus_tokens))
     if options.retrieval:

@@ -30,7 +30,8 @@ from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQue
 
 logger = logging.getLogger(__name__)
 
-SCANS = ("narrow", "full")
+SCANS = ("narrow", "nearest", "full", "exhaustive")
+BY_EMBEDDING = ("narrow", "nearest")
 CHECKS = ("model", "rules", "none")
 LEARNING = ("no", "review", "serve")
 NO_MATCH = -1
@@ -48,8 +49,9 @@ class PreparedAnswers(Protocol):
     def entries(self) -> Sequence[CatalogueEntry]:
         """All, by number."""
 
-    def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
-        """Up to `k`, of the most similar questions, best first."""
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+        """Up to `k`, of the most similar questions, best first: those whose cosine similarity is at least so much,
+        where it is above 0."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
@@ -60,7 +62,7 @@ class PreparedAnswers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An entry that the model named and the second look did not let pass."""
+    """An entry that was found and that the second look did not let pass."""
 
     entry: CatalogueEntry
     reason: str
@@ -90,13 +92,16 @@ class QASearch(SavableModule):
     """Looks the question up in a catalogue, and asks `program` where it is not there.
 
     A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
-    which one means the same, or -1. `scan` "full" shows it the whole catalogue, `block` questions at a time and until
-    one is found, as the paper does; "narrow" shows it the `block` nearest by embedding alone, one call however long the
-    catalogue is. Without `stop_early` every block is asked about, and the first that named an entry counts (the paper's
-    way with models whose replies are not a number alone). What it names is looked at again (`check`), since an answer
-    to the opposite question is worse than none: by "rules" that see contradictions (a negation, another number, name
-    or time), by the rules and the "model", or not ("none"). What does not pass is taken out, and the rest of its block
-    asked once more.
+    which one means the same, or -1. `scan` says which lines: "full" shows it the whole catalogue, `block` questions at
+    a time and until one is found, as the paper does; "exhaustive" goes on to the last block, and the first that named
+    an entry counts (the paper's way with models whose replies are not a number alone); "narrow" shows it the `block`
+    nearest by embedding alone, one call however long the catalogue is. "nearest" shows it nothing: the one nearest
+    entry is what was found, for models that lose their way in a list. With "narrow" and "nearest" entries whose cosine
+    `similarity` to the question is lower than so much are left out (0: none).
+
+    What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
+    that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
+    What does not pass is taken out, and the rest of its block asked once more.
 
     With `learn` "review" or "serve", an answer of the program that a validator finds right by the passages it saw comes
     into the catalogue (one call more; none where the program judged it itself): to be approved by a person, or given
@@ -108,8 +113,8 @@ class QASearch(SavableModule):
     The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
     `entry` (None for a miss) and `search` (a `CatalogueSearch`).
 
-    Raises ConfigError for an unknown `scan` or `check`, and for programs that wrap each other in a circle or search one
-    catalogue twice; ValueError for a block below 1.
+    Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and programs that
+    wrap each other in a circle or search one catalogue twice; ValueError for a block below 1.
     """
 
     def __init__(
@@ -120,8 +125,8 @@ class QASearch(SavableModule):
         scan: str = "narrow",
         check: str = "model",
         collect: bool = True,
-        stop_early: bool = True,
         learn: str = "no",
+        similarity: float = 0.0,
     ) -> None:
         super().__init__()
         if block < 1:
@@ -129,6 +134,11 @@ class QASearch(SavableModule):
         for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check"), (learn, LEARNING, "learn")):
             if value not in known:
                 raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
+        if similarity > 0 and scan not in BY_EMBEDDING:
+            raise ConfigError(
+                f"QA search with the scan {scan!r} embeds nothing, so it knows no similarity: leave it out, or choose "
+                f"the scan {' or '.join(map(repr, BY_EMBEDDING))}."
+            )
         for _, inner in program.named_sub_modules(QASearch):
             if inner.answers is answers:
                 raise ConfigError("The program searches this catalogue already: wrap it once.")
@@ -138,7 +148,7 @@ class QASearch(SavableModule):
         self.scan = scan
         self.check = check
         self.collect = collect
-        self.stop_early = stop_early
+        self.similarity = similarity
         self.find = dspy.Predict(FindSameQuestion)
         self.confirm = dspy.Predict(ConfirmSameQuestion)
         self.learn = learn
@@ -184,6 +194,8 @@ class QASearch(SavableModule):
         if search.exact:
             entry: CatalogueEntry = blocks[0][0]
             return entry
+        if self.scan == "nearest":
+            return await self._passed(question, blocks[0][0], search) if blocks else None
         first: CatalogueEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
@@ -199,20 +211,27 @@ class QASearch(SavableModule):
                 continue
             named = _named(reply, block, search)
             if named is not None:
-                objection = await self._objection(question, named, search)
-                if objection is None and self.stop_early:
+                passed = await self._passed(question, named, search)
+                if passed is not None and self.scan != "exhaustive":
                     return named
-                if objection is None:
+                if passed is not None:
                     first = first or named
                     again = False
                     continue
-                search.rejected.append(Rejected(named, objection))
-                logger.info("Entry %d is no match: %s", named.number, objection)
             left = [other for other in block if other is not named]
             again = named is not None and not again and bool(left)
             if again:
                 blocks.insert(0, left)
         return first
+
+    async def _passed(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> CatalogueEntry | None:
+        """The entry if its answer would do."""
+        objection = await self._objection(question, entry, search)
+        if objection is None:
+            return entry
+        search.rejected.append(Rejected(entry, objection))
+        logger.info("Entry %d is no match: %s", entry.number, objection)
+        return None
 
     def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
         """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""
@@ -222,8 +241,9 @@ class QASearch(SavableModule):
         if exact is not None:
             search.exact = True
             return [[exact]]
-        if self.scan == "narrow":
-            nearest = self.answers.nearest(question, self.block)
+        if self.scan in BY_EMBEDDING:
+            count = self.block if self.scan == "narrow" else 1
+            nearest = self.answers.nearest(question, count, self.similarity)
             return [nearest] if nearest else []
         entries = self.answers.entries()
         return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]

@@ -48,7 +48,7 @@ class ServedAnswers(SharedByCopies):
             self._refresh()
             return [self._entries[number] for number in sorted(self._entries)]
 
-    def nearest(self, question: str, k: int) -> Sequence[CatalogueEntry]:
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
         with self._lock:
             self._refresh()
             if not self._entries:
@@ -60,7 +60,8 @@ class ServedAnswers(SharedByCopies):
                 texts = {str(number): entry.question for number, entry in self._entries.items()}
                 self._vectors = TextVectors(self._store, self._embedder, texts)
                 self._vectors.sync(STAGE)
-            return [self._entries[int(number)] for number, _ in self._vectors(question, k, vector=vector)]
+            found = self._vectors(question, k, vector=vector)
+            return [self._entries[int(number)] for number, cosine in found if similarity <= 0 or cosine >= similarity]
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         self.catalogue.collect(question, answer, evidence, failure)

@@ -176,13 +176,19 @@ def _naive_graph(space: "Workspace", part: None, options: NaiveGraphOptions) -> 
 class QASearchOptions:
     over: str = option("combined", "The program that answers where nothing is prepared.")
     block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
-    scan: Literal["narrow", "full"] = option("narrow", "narrow (the nearest questions) or full (block by block).")
+    scan: Literal["narrow", "nearest", "full", "exhaustive"] = option(
+        "narrow",
+        "narrow (a block of the nearest questions), nearest (the one nearest, unasked), full (block by block up to a "
+        "match) or exhaustive (all blocks).",
+    )
+    similarity: float = option(
+        0.0, "Cosine similarity that a question needs to be looked at (narrow, nearest).", least=0, most=1
+    )
     check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
     collect: bool = option(True, "Note what cannot be answered, for review.")
     learn: Literal["no", "review", "serve"] = option(
         "no", "Take over answers that a validator finds right: for review, or served from then on."
     )
-    stop_early: bool = option(True, "Stop at the first block with a match; else ask about all of them.")
 
 
 def _qa_search(space: "Workspace", program: "dspy.Module", options: QASearchOptions) -> "dspy.Module":

@@ -15,7 +15,7 @@ import networkx
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.config import EncoderSettings
+from kraq_dspy.config import EncoderSettings, Settings
 from kraq_dspy.embedders import load_embedder
 
 Modules = Callable[[str], ModuleType]
@@ -78,6 +78,29 @@ def test_every_question_is_measured_and_one_not_asked_is_an_error(peers: Modules
     assert row["tokens"] == 4
     with pytest.raises(KeyError):
         peers("retrieval").measure(rows[:1], questions)
+
+
+def test_answers_from_what_was_retrieved_are_kept_and_not_asked_for_again(peers: Modules, tmp_path: Path) -> None:
+    answers, asked = peers("answers"), peers("corpus").Asked
+    given = [
+        (asked("q1", "Who painted the ceiling?", (), ("Ada Vel",)), ["Ada Vel painted the ceiling in 1512."]),
+        (asked("q2", "Who wrote the opera?", (), ("Ben Orr",)), ["Ben Orr wrote the opera in 1790."]),
+    ]
+    kept = tmp_path / "answers.json"
+    kept.write_text(json.dumps({"q2": "as it was kept"}))
+    said = answers.read_answers("kraq/dense", given, Settings(), kept)
+    assert "Ada Vel" in said["q1"]
+    assert said["q2"] == "as it was kept"
+    assert json.loads(kept.read_text()) == said
+
+
+def test_answers_are_compared_with_those_of_the_first_way_of_asking(peers: Modules) -> None:
+    scores = {"ours": {"match": [1.0, 0.0, 1.0, 0.0]}, "other": {"match": [1.0, 1.0, 1.0, 1.0]}}
+    rows = cells(peers("answers").compared(scores, {"ours": 2, "other": 0}))
+    assert rows["ours"][0].startswith("0.500 [")
+    assert rows["ours"][1:] == ["", "2"]
+    assert rows["other"][1].startswith("+0.500 [")
+    assert rows["other"][2] == "0"
 
 
 def test_the_table_has_medians_ratios_to_ours_and_the_limit_that_the_model_sets(peers: Modules) -> None:

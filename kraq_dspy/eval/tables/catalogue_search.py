@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 APPROACHES = ("catalogue", "program", "first of two")
 
-_OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "stop_early"}
+_OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "similarity"}
 _OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
 
 
@@ -208,7 +208,7 @@ class _WordingLookup:
     models: LanguageModels
 
     def __call__(self, example: Example) -> Row:
-        options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "stop_early": True}
+        options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "similarity": 0.0}
         chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
         search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
         search.set_lm(self.models["answerer"])

@@ -1,0 +1,150 @@
+"""Has one small real model answer from what each system retrieved, and compares the answers.
+
+    python benchmarks/peers/answers.py --lm transformers/FOLDER [--questions 60] [--tokens 1000]
+        [--systems kraq/adaptive lightrag/mix ...] [--data ../shared/data] [--out runs/peers]
+
+The articles, questions and ways of asking are those of `run.py --retrieval`, whose indexes it makes where they are not
+kept under --out. The reader is the same for all, with this library's prompt: what differs is what it is given, the
+first --tokens of the passages in their order. Answers are kept under --out too, so a second run goes on.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
+
+from peers.corpus import Asked, as_articles, read_pieces, read_questions
+from peers.process import served
+from peers.retrieval import first_tokens, recall_within
+from peers.run import Bench, Servers, bench_of
+from peers.systems import BY_NAME
+from peers.table import as_markdown
+from stand_in import machine, stand_in
+
+from kraq_dspy.catalogue.ask_all import AskReport, ask_all
+from kraq_dspy.config import RoleSettings, RunSettings, Settings
+from kraq_dspy.eval.metrics.answers import exact_match, token_f1
+from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
+from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.ports import SilentProgress
+from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.steps.direct import Item
+
+WAYS = (
+    "kraq/adaptive", "kraq/dense", "kraq/combined", "lightrag/mix", "nano-graphrag/local", "graphrag-unbraked/local",
+    "fast-graphrag/pagerank",
+)  # fmt: skip
+DECLINED = "do not know"
+
+
+def read_answers(
+    way: str, given: Iterable[tuple[Asked, Sequence[str]]], settings: Settings, kept: Path
+) -> dict[str, str]:
+    """The reader's answer to each question from the passages beside it; those of `kept` are not asked for again."""
+    known: dict[str, str] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    items = [
+        Item(question.id, {"passages": list(passages), "question": question.text})
+        for question, passages in given
+        if question.id not in known
+    ]
+
+    def keep(question: str, prediction: dspy.Prediction) -> bool:
+        known[question] = prediction.answer
+        kept.write_text(json.dumps(known, indent=1), "utf-8")
+        return True
+
+    if items:
+        models = LanguageModels(settings)
+        step = dspy.Predict(AnswerQuestion)
+        step.lm = models["answerer"]
+        progress = SilentProgress()
+        ask_all(way, step, items, keep, total=len(items), models=models, progress=progress, report=AskReport)
+    return known
+
+
+def compared(scores: dict[str, dict[str, list[float]]], declined: dict[str, int]) -> str:
+    """`scores` by way of asking and metric; the first way is what the others are compared with."""
+    first = next(iter(scores.values()))
+    rows = []
+    for way, by_metric in scores.items():
+        cells = [way]
+        for metric, values in by_metric.items():
+            mean = bootstrap_mean(values)
+            cells.append(f"{mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}]")
+            if by_metric is first:
+                cells.append("")
+            else:
+                change = bootstrap_difference(values, first[metric])
+                cells.append(f"{change.estimate:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
+        rows.append([*cells, str(declined[way])])
+    names = [column for metric in first for column in (metric, "to the first")]
+    return as_markdown(["", *names, "declined"], rows)
+
+
+def scored(way: str, bench: Bench, questions: Sequence[Asked], servers: Servers, options: Any) -> dict[str, Any]:
+    """Facts found, match and token F1 of each question. A question without an answer (the call failed) counts 0."""
+    name, mode = way.split("/")
+    retrieved, _ = bench.passages(BY_NAME[name], mode, questions, servers)
+    passages = {row["question"]: list(first_tokens(row["passages"], options.tokens)) for row in retrieved}
+    given = [(question, passages[question.id]) for question in questions]
+    settings = Settings(
+        run=RunSettings(concurrency=options.concurrency),
+        roles={"answerer": RoleSettings(model=options.lm, max_tokens=60)},
+    )
+    reader = options.lm.rpartition("/")[2]
+    kept = bench.out / "figures" / f"{name}-{mode}-{len(questions)}-{options.tokens}-{reader}.json"
+    answers = read_answers(way, given, settings, kept)
+    texts = [answers.get(question.id, "") for question in questions]
+    pairs = list(zip(questions, texts, strict=True))
+    return {
+        "facts": [recall_within(passages[question.id], question.facts, None) for question in questions],
+        "match": [exact_match(question.answers, text) for question, text in pairs],
+        "token F1": [token_f1(question.answers, text) for question, text in pairs],
+        "declined": sum(DECLINED in text.lower() for text in texts),
+        "failed": sum(question.id not in answers for question in questions),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    known = [f"{name}/{mode}" for name, system in BY_NAME.items() for mode in system.modes]
+    parser.add_argument("--lm", required=True, help="the model that reads, as kraq's settings name one")
+    parser.add_argument(
+        "--systems", nargs="+", choices=known, default=WAYS, metavar="SYSTEM/WAY", help=", ".join(known)
+    )
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--tokens", type=int, default=1000, help="of passages that the reader is given")
+    parser.add_argument("--concurrency", type=int, default=8)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--out", type=Path, default=Path("runs/peers"))
+    options = parser.parse_args()
+    pieces = read_pieces(options.data)
+    bench = bench_of(as_articles(pieces), options.out.resolve())
+    questions = read_questions(options.data, pieces, options.questions)
+    scores: dict[str, dict[str, list[float]]] = {}
+    declined: dict[str, int] = {}
+    with stand_in() as chat, served(Path(__file__).with_name("encoder_server.py")) as embeddings:
+        for way in options.systems:
+            try:
+                figures = scored(way, bench, questions, Servers(chat, embeddings), options)
+            except RuntimeError as error:  # a peer that failed
+                print(error, file=sys.stderr, flush=True)
+                continue
+            declined[way] = figures.pop("declined")
+            failed = figures.pop("failed")
+            scores[way] = figures
+            means = ", ".join(f"{metric} {statistics.mean(values):.3f}" for metric, values in figures.items())
+            print(f"{way}: {means}, {failed} failed", file=sys.stderr, flush=True)
+    print(f"{machine()}, {len(questions)} questions, {options.tokens} tokens of passages, read by {options.lm}\n")
+    print(compared(scores, declined))
+
+
+if __name__ == "__main__":
+    main()
