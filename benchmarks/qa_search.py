@@ -1,7 +1,7 @@
 """QA search: how often the right prepared answer is found, how often a wrong one, and at what price.
 
     python benchmarks/qa_search.py [--data ../shared/data] [--sets NAME ...] [--asked 100] [--lm MODEL --api-base URL]
-        [--smallest] [--markdown FILE] [--json]
+        [--smallest] [--scans NAME ...] [--markdown FILE] [--json]
     python benchmarks/qa_search.py --large 100000
 
 Catalogues are made of real questions; what is asked are other phrasings of them, and questions that are not there:
@@ -15,7 +15,7 @@ Catalogues are made of real questions; what is asked are other phrasings of them
 
 The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
 weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL; with `--smallest` it is asked about the smallest
-catalogue of each set alone, by the narrow scan in blocks of 100. `--large` times what a search asks of a catalogue of
+catalogue of each set alone, in a few settings. `--large` times what a search asks of a catalogue of
 that size, without a model and with random vectors.
 """
 
@@ -41,7 +41,7 @@ from rich.progress import Progress
 from scipy.stats import binomtest
 
 from kraq_dspy.catalogue.near_miss import FUNCTION
-from kraq_dspy.catalogue.search import QASearch
+from kraq_dspy.catalogue.search import SCANS, QASearch
 from kraq_dspy.catalogue.served import ServedAnswers
 from kraq_dspy.catalogue.store import Catalogue, NewEntry
 from kraq_dspy.config import RoleSettings, Settings
@@ -53,7 +53,8 @@ from kraq_dspy.stores.vectors import LocalVectorStore
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BLOCKS = (30, 100, 300)
-Setting = tuple[str, int, str]
+SIMILARITIES = (0.7, 0.8, 0.9)
+Setting = tuple[str, int, str, float]  # scan, block, check, similarity
 """Scan, block and check of a search."""
 SIZES = (300, 1_000, 3_000, 10_000)
 HAN_FUNCTION = re.compile(r"[的了是吗呢在有和与？。，]")
@@ -81,6 +82,7 @@ class Figures:
     scan: str
     block: int
     check: str
+    similarity: float
     precision: tuple[float, float, float] | None
     recall: tuple[float, float, float] | None
     false_hits: tuple[float, float, float] | None
@@ -220,9 +222,18 @@ SETS: dict[str, Callable[[Path, int, random.Random], Iterator[Case]]] = {
 
 
 def all_settings() -> list[Setting]:
-    settings = [("narrow", block, "model") for block in BLOCKS]
-    settings += [("full", block, "model") for block in BLOCKS]
-    return [*settings, ("narrow", 100, "rules"), ("narrow", 100, "none")]
+    settings = [("narrow", block, "model", 0.0) for block in BLOCKS]
+    settings += [("full", block, "model", 0.0) for block in BLOCKS]
+    settings += [("narrow", 100, "rules", 0.0), ("narrow", 100, "none", 0.0), ("nearest", 1, "model", 0.0)]
+    return [*settings, *[("nearest", 1, "rules", similarity) for similarity in (0.0, *SIMILARITIES)]]
+
+
+SMALLEST: tuple[Setting, ...] = (
+    ("nearest", 1, "rules", 0.0),
+    *[("nearest", 1, "rules", similarity) for similarity in SIMILARITIES],
+    ("nearest", 1, "model", 0.0),
+    ("narrow", 100, "model", 0.0),
+)
 
 
 def measure(
@@ -231,20 +242,18 @@ def measure(
     folder: Path,
     lm: dspy.LM,
     embedder: Embedder,
-    advance: Callable[[], None],
-) -> list[Figures]:
+) -> Iterator[Figures]:
     catalogue = Catalogue(folder / "catalogue.db")
     store = LocalVectorStore(folder / "vectors", embedder.dimension)
     try:
         catalogue.add_all([NewEntry(question, answer) for question, answer in case.entries], by="benchmark")
         answers = ServedAnswers(catalogue, store, embedder)
-        measured = []
-        for scan, block, check in settings:
-            search = QASearch(Nothing(), answers, block=block, scan=scan, check=check, collect=False)
+        for scan, block, check, similarity in settings:
+            search = QASearch(
+                Nothing(), answers, block=block, scan=scan, check=check, collect=False, similarity=similarity
+            )
             search.set_lm(lm)
-            measured.append(figures(case, len(answers.entries()), search))
-            advance()
-        return measured
+            yield figures(case, len(answers.entries()), search)
     finally:
         store.close()
         catalogue.close()
@@ -271,6 +280,7 @@ def figures(case: Case, entries: int, search: QASearch) -> Figures:
         search.scan,
         search.block,
         search.check,
+        search.similarity,
         share(right, hits),
         share(right, there),
         share(false_hits, absent),
@@ -318,8 +328,9 @@ def share(count: int, total: int) -> tuple[float, float, float] | None:
 
 def markdown(rows: Sequence[Figures]) -> str:
     lines = [
-        "| set | entries | scan | block | check | precision | recall | false hits | calls | ms, median | p95 |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| set | entries | scan | block | check | similarity | precision | recall | false hits | calls "
+        "| ms, median | p95 |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         shares = " | ".join(
@@ -327,8 +338,8 @@ def markdown(rows: Sequence[Figures]) -> str:
             for part in (row.precision, row.recall, row.false_hits)
         )
         lines.append(
-            f"| {row.case} | {row.entries:,} | {row.scan} | {row.block} | {row.check} | {shares} | {row.calls:.1f} "
-            f"| {row.median_ms:.0f} | {row.p95_ms:.0f} |"
+            f"| {row.case} | {row.entries:,} | {row.scan} | {row.block} | {row.check} | {row.similarity:g} | {shares} "
+            f"| {row.calls:.1f} | {row.median_ms:.0f} | {row.p95_ms:.0f} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -340,7 +351,8 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=100, help="questions that are there, and as many that are not")
     parser.add_argument("--lm", default="embedded", help="the model that matches")
     parser.add_argument("--api-base", help="where it is served")
-    parser.add_argument("--smallest", action="store_true", help="each set's smallest catalogue, and one setting")
+    parser.add_argument("--smallest", action="store_true", help="each set's smallest catalogue, in a few settings")
+    parser.add_argument("--scans", nargs="+", choices=SCANS, default=list(SCANS), help="settings with these alone")
     parser.add_argument("--markdown", type=Path, help="write the table to this file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--large", type=int, metavar="N", help="time a catalogue of N entries instead")
@@ -358,13 +370,15 @@ def main() -> None:
     with Progress(console=console, disable=not console.is_terminal) as progress:
         by_set = [list(SETS[name](options.data, options.asked, random.Random(0))) for name in options.sets]
         cases = [case for some in by_set for case in (some[:1] if options.smallest else some)]
-        settings = [("narrow", 100, "model")] if options.smallest else all_settings()
+        settings = [each for each in (SMALLEST if options.smallest else all_settings()) if each[0] in options.scans]
         bar = progress.add_task("settings", total=len(cases) * len(settings))
         for case in cases:
             with tempfile.TemporaryDirectory() as folder:
-                rows += measure(case, settings, Path(folder), lm, embedder, lambda: progress.advance(bar))
-            if options.markdown:
-                options.markdown.write_text(markdown(rows), "utf-8")
+                for row in measure(case, settings, Path(folder), lm, embedder):
+                    rows.append(row)
+                    progress.advance(bar)
+                    if options.markdown:
+                        options.markdown.write_text(markdown(rows), "utf-8")
     if options.json:
         json.dump([dataclasses.asdict(row) for row in rows], sys.stdout, indent=2)
     elif not options.markdown:

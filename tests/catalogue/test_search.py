@@ -132,6 +132,33 @@ def test_the_full_scan_goes_block_by_block_and_stops_at_the_first_match(answers:
     assert (missed.source, missed.search.blocks) == ("program", 3)
 
 
+def test_the_exhaustive_scan_asks_about_every_block_and_takes_the_first_that_was_found(answers: ServedAnswers) -> None:
+    search = QASearch(Program(), answers, block=2, scan="exhaustive", check="none")
+    prediction, prompts = ask(search, "What of my card and loan?", [named(OPEN), NONE, named(FEE)])
+    assert (prediction.entry.number, prediction.search.blocks, len(prompts)) == (OPEN, 3, 3)
+
+
+def test_the_nearest_scan_names_an_entry_without_a_call_and_has_it_looked_at_again(answers: ServedAnswers) -> None:
+    search = QASearch(Program(), answers, scan="nearest")
+    found, [prompt] = ask(search, "Tell me how to open an account", [SAME])
+    assert (found.entry.number, found.search.calls, found.search.blocks) == (OPEN, 1, 0)
+    assert "How do I open an account?" in prompt
+    turned_down, _ = ask(search, "Where did my card go?", [OTHER])
+    assert (turned_down.source, turned_down.search.calls) == ("program", 1)
+    assert [rejected.entry.number for rejected in turned_down.search.rejected] == [CARD]
+    unasked, prompts = ask(QASearch(Program(), answers, scan="nearest", check="rules"), "Where did my card go?", [])
+    assert (unasked.entry.number, prompts) == (CARD, [])
+
+
+@pytest.mark.parametrize("scan", ["narrow", "nearest"])
+def test_what_is_less_similar_than_asked_for_is_not_looked_at(answers: ServedAnswers, scan: str) -> None:
+    search = QASearch(Program(), answers, scan=scan, check="rules", similarity=0.9)
+    missed, prompts = ask(search, "Is a fee due for my card, my loan and its rate?", [])  # no entry has more than one
+    assert (missed.source, missed.search.blocks, prompts) == ("program", 0, [])
+    found, _ = ask(search, "Where did my card go?", [named(CARD)] if scan == "narrow" else [])
+    assert found.entry.number == CARD
+
+
 @pytest.mark.parametrize(("reply", "invalid"), [("17", 1), ("none of them", 1), ("The match is number 3.", 0)])
 def test_a_reply_that_names_no_entry_is_a_counted_miss_and_prose_around_a_number_is_not(
     answers: ServedAnswers, reply: str, invalid: int
@@ -307,6 +334,8 @@ def test_wrong_settings_and_circles_are_refused(answers: ServedAnswers) -> None:
         QASearch(Program(), answers, scan="wide")
     with pytest.raises(ConfigError, match="no check 'twice'"):
         QASearch(Program(), answers, check="twice")
+    with pytest.raises(ConfigError, match="'full' embeds nothing"):
+        QASearch(Program(), answers, scan="full", similarity=0.8)
     with pytest.raises(ValueError, match="block is 0"):
         QASearch(Program(), answers, block=0)
     with pytest.raises(ConfigError, match="wrap it once"):
