@@ -256,7 +256,7 @@ class QASearch(SavableModule):
         if difference is not None or self.check == "rules":
             return difference
         search.calls += 1
-        reply = await _reply(self.confirm, asked=question, stored=entry.question)
+        reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
         if isinstance(reply, Exception):
             search.failed += 1
             return "the second look failed"

@@ -37,7 +37,6 @@ _BRIDGE = (
 )
 INPUTS: dict[str, tuple[Any, Any]] = {
     "answer": ("Marie Curie", "in 1890"),
-    "asked": ("Who won the Nobel Prize in 1903?", "Who designed the Forth Bridge?"),
     "audience": ("readers of science history", "engineers"),
     "catalogue": (
         ["1. Who got the Nobel Prize in Physics in 1903?", "2. Where is Warsaw?"],
@@ -49,6 +48,7 @@ INPUTS: dict[str, tuple[Any, Any]] = {
         ["A railway bridge in Scotland.", "It opened in 1890."],
     ),
     "first": ("Marie Curie: a physicist in Paris", "Forth Bridge: a railway bridge"),
+    "first_question": ("Who won the Nobel Prize in 1903?", "Who designed the Forth Bridge?"),
     "found": ("Marie Curie > Paris", "Forth Bridge > Scotland"),
     "most_characters": (30, 0),
     "name": ("Marie Curie", "Forth Bridge"),
@@ -59,7 +59,7 @@ INPUTS: dict[str, tuple[Any, Any]] = {
     "relationships": (["Marie Curie, married to, Pierre Curie"], ["Forth Bridge, stands in, Scotland"]),
     "response": ("Marie Curie", "in 1890"),
     "second": ("Maria Sklodowska-Curie: a physicist", "Forth Road Bridge: a suspension bridge for cars"),
-    "stored": ("Who got the Nobel Prize in Physics in 1903?", "When was the Forth Bridge opened?"),
+    "second_question": ("Who got the Nobel Prize in Physics in 1903?", "When was the Forth Bridge opened?"),
     "sub_questions": (["Who was her husband?"], ["Where is the bridge?"]),
     "words": (20, 15),
 }

@@ -263,7 +263,7 @@ def _matching() -> Target:
 
 def _confirmation() -> Target:
     def example(row: Row) -> dspy.Example:
-        inputs = {name: _text(row, name) for name in ("asked", "stored")}
+        inputs = {"first_question": _text(row, "asked"), "second_question": _text(row, "stored")}
         return _example(row, inputs, {"same": _truth(row, "same")})
 
     return _deciding(

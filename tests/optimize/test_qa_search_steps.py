@@ -42,7 +42,7 @@ def test_pairs_teach_the_second_look(tmp_path: Path) -> None:
     rows += [{"asked": f"Can I {verb} it?", "stored": f"Why does it {verb}?", "same": False} for verb in verbs]
     split = split_rows(rows, make_target("confirmation").rows)
     assert {example.same for example in split.train} == {True, False}
-    assert dict(split.train[0].inputs()).keys() == {"asked", "stored"}
+    assert dict(split.train[0].inputs()).keys() == {"first_question", "second_question"}
 
 
 @pytest.mark.parametrize("number", [0, 3, "1", True, None])

@@ -155,7 +155,7 @@ class NoAnswers:
     def entries(self) -> list[Any]:
         return []
 
-    def nearest(self, question: str, k: int) -> list[Any]:
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> list[Any]:
         return []
 
     def collect(self, question: str, answer: str, evidence: Sequence[Any], failure: str = "") -> None:

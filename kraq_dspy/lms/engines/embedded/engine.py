@@ -106,7 +106,7 @@ _tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
 
 
 def _telling_input(task: Task) -> str:
-    known = ("asked", "found", "summary", "passages", "response", "pairs", "points")
+    known = ("second_question", "found", "summary", "passages", "response", "pairs", "points")
     return next((name for name in known if name in task.inputs), "")
 
 
@@ -183,7 +183,9 @@ STEPS: dict[str, Step] = {
         task.text("passage"), task.text("found")
     ),
     "same": lambda task, similar: same_thing(task.text("first"), task.text("second")),
-    "same < asked": lambda task, similar: is_same_question(task.text("asked"), task.text("stored"), similar),
+    "same < second_question": lambda task, similar: is_same_question(
+        task.text("first_question"), task.text("second_question"), similar
+    ),
     "number": lambda task, similar: matching_number(task.text("question"), task.texts("catalogue"), similar),
     "description": lambda task, similar: merged_description(task.text("name"), task.texts("descriptions")),
     "findings summary title": lambda task, similar: community_summary(task.texts("elements")),
