@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,9 @@ def read_answers(
     way: str, given: Iterable[tuple[Asked, Sequence[str]]], settings: Settings, kept: Path
 ) -> dict[str, str]:
     """The reader's answer to each question from the passages beside it; those of `kept` are not asked for again."""
-    known: dict[str, str] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    rows = map(json.loads, kept.read_text("utf-8").splitlines() if kept.exists() else [])
+    known: dict[str, str] = {row["question"]: row["answer"] for row in rows}
+    writing = threading.Lock()
     items = [
         Item(question.id, {"passages": list(passages), "question": question.text})
         for question, passages in given
@@ -56,8 +59,9 @@ def read_answers(
     ]
 
     def keep(question: str, prediction: dspy.Prediction) -> bool:
-        known[question] = prediction.answer
-        kept.write_text(json.dumps(known, indent=1), "utf-8")
+        with writing, kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"question": question, "answer": prediction.answer}) + "\n")
+            known[question] = prediction.answer
         return True
 
     if items:
@@ -99,7 +103,7 @@ def scored(way: str, bench: Bench, questions: Sequence[Asked], servers: Servers,
         roles={"answerer": RoleSettings(model=options.lm, max_tokens=60)},
     )
     reader = options.lm.rpartition("/")[2]
-    kept = bench.out / "figures" / f"{name}-{mode}-{len(questions)}-{options.tokens}-{reader}.json"
+    kept = bench.out / "figures" / f"{name}-{mode}-{len(questions)}-{options.tokens}-{reader}.answers"
     answers = read_answers(way, given, settings, kept)
     texts = [answers.get(question.id, "") for question in questions]
     pairs = list(zip(questions, texts, strict=True))

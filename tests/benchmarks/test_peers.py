@@ -86,12 +86,13 @@ def test_answers_from_what_was_retrieved_are_kept_and_not_asked_for_again(peers:
         (asked("q1", "Who painted the ceiling?", (), ("Ada Vel",)), ["Ada Vel painted the ceiling in 1512."]),
         (asked("q2", "Who wrote the opera?", (), ("Ben Orr",)), ["Ben Orr wrote the opera in 1790."]),
     ]
-    kept = tmp_path / "answers.json"
-    kept.write_text(json.dumps({"q2": "as it was kept"}))
+    kept = tmp_path / "kept.answers"
+    kept.write_text(json.dumps({"question": "q2", "answer": "as it was kept"}) + "\n")
     said = answers.read_answers("kraq/dense", given, Settings(), kept)
     assert "Ada Vel" in said["q1"]
     assert said["q2"] == "as it was kept"
-    assert json.loads(kept.read_text()) == said
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    assert {row["question"]: row["answer"] for row in rows} == said
 
 
 def test_answers_are_compared_with_those_of_the_first_way_of_asking(peers: Modules) -> None:
