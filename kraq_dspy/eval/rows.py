@@ -18,7 +18,7 @@ from kraq_dspy.files import append_line, drop_torn_line, replaced
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
-_SHORT = 40  # characters
+_SHORT = 160  # characters: two titles
 
 
 @dataclass(frozen=True, slots=True)
