@@ -22,7 +22,7 @@ from kraq_dspy.lms.engines.embedded.summarize import community_summary, merged_d
 from kraq_dspy.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.signatures import AnswerQuestion, VerifyDraft
+from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, VerifyDraft
 from tests.conftest import KeywordEmbedder
 
 FILM = (
@@ -293,6 +293,19 @@ def test_a_question_without_a_common_word_is_not_answered() -> None:
 )
 def test_a_question_with_another_word_in_it_is_another_question(stored: str, same: bool) -> None:
     assert is_same_question("Who sells the red boat?", stored, lambda _, texts: [1.0] * len(texts)) is same
+
+
+def test_a_question_is_confirmed_by_its_likeness_and_not_by_its_words_alone(
+    keyword_embedder: type[KeywordEmbedder],
+) -> None:
+    asked, stored = "Who sells the red boat?", "Who is it that sells the red boat?"
+    assert is_same_question(asked, stored, lambda _, texts: [0.75])
+    assert not is_same_question(asked, stored, lambda _, texts: [0.65])  # a likeness of .72
+    lm = make_lm(RoleSettings(), embedder=keyword_embedder("boat", "automobile"))
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        confirm = dspy.Predict(ConfirmSameQuestion)
+        assert confirm(first_question=asked, second_question=stored).same
+        assert not confirm(first_question=asked, second_question="Which automobile was sold to Anna last year?").same
 
 
 def test_the_encoder_breaks_the_tie(keyword_embedder: type[KeywordEmbedder]) -> None:
