@@ -95,7 +95,7 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
     [
         (["-p", "combined", "--scan", "full"], "--scan is no option of the program 'combined'"),
         (["-p", "combined", "--over", "k2rag"], "--over is no option"),
-        (["-p", "qa-search", "--scan", "wide"], "'scan' is wide; expected one of narrow, full"),
+        (["-p", "qa-search", "--scan", "wide"], "'scan' is wide; expected one of narrow, nearest, full, exhaustive"),
         (["-p", "qa-search", "--check", "twice"], "expected one of model, rules, none"),
         (["-p", "qa-search", "--over", "qa-search"], "not of itself"),
         (["-p", "qa-search", "--over", "magic"], "no program 'magic'"),
