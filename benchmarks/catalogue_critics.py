@@ -17,6 +17,7 @@ import argparse
 import gzip
 import json
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -147,7 +148,10 @@ def main() -> None:
         *grounded_cases(options.data, options.asked, chance),
         *alone_cases(options.data, options.asked, chance),
     ]
-    rated = [rate(case, settings) for case in cases]
+    rated = []
+    for case in cases:
+        rated.append(rate(case, settings))
+        print(", ".join(cells(rated[-1])), file=sys.stderr, flush=True)
     if options.json:
         print(json.dumps([vars(one) for one in rated], indent=2))
     elif options.markdown:

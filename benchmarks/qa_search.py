@@ -15,8 +15,8 @@ Catalogues are made of real questions; what is asked are other phrasings of them
 
 The default model is the embedded one, which compares sentence embeddings and words: it shows what the search makes of a
 weak matcher. A real one: --lm hosted_vllm/NAME --api-base URL; with `--smallest` it is asked about the smallest
-catalogue of each set alone, in a few settings. `--large` times what a search asks of a catalogue of
-that size, without a model and with random vectors.
+catalogue of each set alone, in a few settings. `--large` times what a search asks of a catalogue of that size, without
+a model and with random vectors.
 """
 
 import argparse
@@ -54,8 +54,8 @@ from kraq_dspy.stores.vectors import LocalVectorStore
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BLOCKS = (30, 100, 300)
 SIMILARITIES = (0.7, 0.8, 0.9)
-Setting = tuple[str, int, str, float]  # scan, block, check, similarity
-"""Scan, block and check of a search."""
+Setting = tuple[str, int, str, float]
+"""Scan, block, check and least similarity of a search."""
 SIZES = (300, 1_000, 3_000, 10_000)
 HAN_FUNCTION = re.compile(r"[的了是吗呢在有和与？。，]")
 
@@ -221,19 +221,15 @@ SETS: dict[str, Callable[[Path, int, random.Random], Iterator[Case]]] = {
 }
 
 
-def all_settings() -> list[Setting]:
-    settings = [("narrow", block, "model", 0.0) for block in BLOCKS]
-    settings += [("full", block, "model", 0.0) for block in BLOCKS]
-    settings += [("narrow", 100, "rules", 0.0), ("narrow", 100, "none", 0.0), ("nearest", 1, "model", 0.0)]
-    return [*settings, *[("nearest", 1, "rules", similarity) for similarity in (0.0, *SIMILARITIES)]]
-
-
-SMALLEST: tuple[Setting, ...] = (
-    ("nearest", 1, "rules", 0.0),
-    *[("nearest", 1, "rules", similarity) for similarity in SIMILARITIES],
+UNASKED: list[Setting] = [("nearest", 1, "rules", similarity) for similarity in (0.0, *SIMILARITIES)]
+FEW_SETTINGS: list[Setting] = [*UNASKED, ("nearest", 1, "model", 0.0), ("narrow", 100, "model", 0.0)]
+ALL_SETTINGS: list[Setting] = [
+    *[(scan, block, "model", 0.0) for scan in ("narrow", "full") for block in BLOCKS],
+    ("narrow", 100, "rules", 0.0),
+    ("narrow", 100, "none", 0.0),
     ("nearest", 1, "model", 0.0),
-    ("narrow", 100, "model", 0.0),
-)
+    *UNASKED,
+]
 
 
 def measure(
@@ -370,7 +366,7 @@ def main() -> None:
     with Progress(console=console, disable=not console.is_terminal) as progress:
         by_set = [list(SETS[name](options.data, options.asked, random.Random(0))) for name in options.sets]
         cases = [case for some in by_set for case in (some[:1] if options.smallest else some)]
-        settings = [each for each in (SMALLEST if options.smallest else all_settings()) if each[0] in options.scans]
+        settings = [each for each in (FEW_SETTINGS if options.smallest else ALL_SETTINGS) if each[0] in options.scans]
         bar = progress.add_task("settings", total=len(cases) * len(settings))
         for case in cases:
             with tempfile.TemporaryDirectory() as folder:

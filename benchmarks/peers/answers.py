@@ -14,8 +14,8 @@ import statistics
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import dspy
 
@@ -46,7 +46,7 @@ DECLINED = "do not know"
 
 
 def read_answers(
-    way: str, given: Iterable[tuple[Asked, Sequence[str]]], settings: Settings, kept: Path
+    way: str, readings: Iterable[tuple[Asked, Sequence[str]]], settings: Settings, kept: Path
 ) -> dict[str, str]:
     """The reader's answer to each question from the passages beside it; those of `kept` are not asked for again."""
     rows = map(json.loads, kept.read_text("utf-8").splitlines() if kept.exists() else [])
@@ -54,7 +54,7 @@ def read_answers(
     writing = threading.Lock()
     items = [
         Item(question.id, {"passages": list(passages), "question": question.text})
-        for question, passages in given
+        for question, passages in readings
         if question.id not in known
     ]
 
@@ -73,47 +73,58 @@ def read_answers(
     return known
 
 
-def compared(scores: dict[str, dict[str, list[float]]], declined: dict[str, int]) -> str:
-    """`scores` by way of asking and metric; the first way is what the others are compared with."""
-    first = next(iter(scores.values()))
+@dataclass(frozen=True)
+class Answered:
+    """How one way of asking did: scores of each question by metric. A question whose call failed scores 0."""
+
+    scores: dict[str, list[float]]
+    declined: int
+    failed: int
+
+
+def compared(by_way: dict[str, Answered]) -> str:
+    """A table in which the first way of asking is what the others are compared with."""
+    first = next(iter(by_way.values())).scores
     rows = []
-    for way, by_metric in scores.items():
+    for way, answered in by_way.items():
         cells = [way]
-        for metric, values in by_metric.items():
+        for metric, values in answered.scores.items():
             mean = bootstrap_mean(values)
             cells.append(f"{mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}]")
-            if by_metric is first:
+            if answered.scores is first:
                 cells.append("")
             else:
                 change = bootstrap_difference(values, first[metric])
                 cells.append(f"{change.estimate:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
-        rows.append([*cells, str(declined[way])])
+        rows.append([*cells, str(answered.declined), str(answered.failed)])
     names = [column for metric in first for column in (metric, "to the first")]
-    return as_markdown(["", *names, "declined"], rows)
+    return as_markdown(["", *names, "declined", "failed"], rows)
 
 
-def scored(way: str, bench: Bench, questions: Sequence[Asked], servers: Servers, options: Any) -> dict[str, Any]:
-    """Facts found, match and token F1 of each question. A question without an answer (the call failed) counts 0."""
+def measured(
+    way: str, bench: Bench, questions: Sequence[Asked], servers: Servers, options: argparse.Namespace
+) -> Answered:
+    """The facts that are at hand, match and token F1. Raises RuntimeError where a peer fails."""
     name, mode = way.split("/")
     retrieved, _ = bench.passages(BY_NAME[name], mode, questions, servers)
     passages = {row["question"]: list(first_tokens(row["passages"], options.tokens)) for row in retrieved}
-    given = [(question, passages[question.id]) for question in questions]
     settings = Settings(
         run=RunSettings(concurrency=options.concurrency),
         roles={"answerer": RoleSettings(model=options.lm, max_tokens=60)},
     )
     reader = options.lm.rpartition("/")[2]
     kept = bench.out / "figures" / f"{name}-{mode}-{len(questions)}-{options.tokens}-{reader}.answers"
-    answers = read_answers(way, given, settings, kept)
+    readings = [(question, passages[question.id]) for question in questions]
+    answers = read_answers(way, readings, settings, kept)
     texts = [answers.get(question.id, "") for question in questions]
     pairs = list(zip(questions, texts, strict=True))
-    return {
+    scores = {
         "facts": [recall_within(passages[question.id], question.facts, None) for question in questions],
         "match": [exact_match(question.answers, text) for question, text in pairs],
         "token F1": [token_f1(question.answers, text) for question, text in pairs],
-        "declined": sum(DECLINED in text.lower() for text in texts),
-        "failed": sum(question.id not in answers for question in questions),
     }
+    declined = sum(DECLINED in text.lower() for text in texts)
+    return Answered(scores, declined, failed=sum(question.id not in answers for question in questions))
 
 
 def main() -> None:
@@ -132,22 +143,18 @@ def main() -> None:
     pieces = read_pieces(options.data)
     bench = bench_of(as_articles(pieces), options.out.resolve())
     questions = read_questions(options.data, pieces, options.questions)
-    scores: dict[str, dict[str, list[float]]] = {}
-    declined: dict[str, int] = {}
+    by_way: dict[str, Answered] = {}
     with stand_in() as chat, served(Path(__file__).with_name("encoder_server.py")) as embeddings:
         for way in options.systems:
             try:
-                figures = scored(way, bench, questions, Servers(chat, embeddings), options)
+                by_way[way] = measured(way, bench, questions, Servers(chat, embeddings), options)
             except RuntimeError as error:  # a peer that failed
                 print(error, file=sys.stderr, flush=True)
                 continue
-            declined[way] = figures.pop("declined")
-            failed = figures.pop("failed")
-            scores[way] = figures
-            means = ", ".join(f"{metric} {statistics.mean(values):.3f}" for metric, values in figures.items())
-            print(f"{way}: {means}, {failed} failed", file=sys.stderr, flush=True)
+            means = ", ".join(f"{metric} {statistics.mean(each):.3f}" for metric, each in by_way[way].scores.items())
+            print(f"{way}: {means}", file=sys.stderr, flush=True)
     print(f"{machine()}, {len(questions)} questions, {options.tokens} tokens of passages, read by {options.lm}\n")
-    print(compared(scores, declined))
+    print(compared(by_way))
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ class PreparedAnswers(Protocol):
         """All, by number."""
 
     def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
-        """Up to `k`, of the most similar questions, best first: those whose cosine similarity is at least so much,
-        where it is above 0."""
+        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
+        is at least that."""
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
@@ -96,8 +96,8 @@ class QASearch(SavableModule):
     a time and until one is found, as the paper does; "exhaustive" goes on to the last block, and the first that named
     an entry counts (the paper's way with models whose replies are not a number alone); "narrow" shows it the `block`
     nearest by embedding alone, one call however long the catalogue is. "nearest" shows it nothing: the one nearest
-    entry is what was found, for models that lose their way in a list. With "narrow" and "nearest" entries whose cosine
-    `similarity` to the question is lower than so much are left out (0: none).
+    entry is what was found, for models that lose their way in a list. "narrow" and "nearest" leave out entries whose
+    cosine similarity to the question is below `similarity`, in [0, 1]; 0 leaves out none.
 
     What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
     that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
@@ -195,7 +195,8 @@ class QASearch(SavableModule):
             entry: CatalogueEntry = blocks[0][0]
             return entry
         if self.scan == "nearest":
-            return await self._passed(question, blocks[0][0], search) if blocks else None
+            nearest = blocks[0][0] if blocks else None
+            return nearest if nearest and await self._passes(question, nearest, search) else None
         first: CatalogueEntry | None = None
         again = False  # whether the next block is what was left of one after a rejection
         while blocks:
@@ -210,28 +211,25 @@ class QASearch(SavableModule):
                 search.blocks -= not again
                 continue
             named = _named(reply, block, search)
-            if named is not None:
-                passed = await self._passed(question, named, search)
-                if passed is not None and self.scan != "exhaustive":
+            if named is not None and await self._passes(question, named, search):
+                if self.scan != "exhaustive":
                     return named
-                if passed is not None:
-                    first = first or named
-                    again = False
-                    continue
+                first = first or named
+                again = False
+                continue
             left = [other for other in block if other is not named]
             again = named is not None and not again and bool(left)
             if again:
                 blocks.insert(0, left)
         return first
 
-    async def _passed(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> CatalogueEntry | None:
-        """The entry if its answer would do."""
+    async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
+        """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
         objection = await self._objection(question, entry, search)
-        if objection is None:
-            return entry
-        search.rejected.append(Rejected(entry, objection))
-        logger.info("Entry %d is no match: %s", entry.number, objection)
-        return None
+        if objection is not None:
+            search.rejected.append(Rejected(entry, objection))
+            logger.info("Entry %d is no match: %s", entry.number, objection)
+        return objection is None
 
     def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
         """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""
@@ -260,7 +258,7 @@ class QASearch(SavableModule):
         if isinstance(reply, Exception):
             search.failed += 1
             return "the second look failed"
-        return None if reply.same is True else "the model says that its answer would be another"
+        return None if reply.same is True else "the model says that they ask for different things"
 
     async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
         """Whether the answer was found right, and taken over."""

@@ -60,8 +60,8 @@ class ServedAnswers(SharedByCopies):
                 texts = {str(number): entry.question for number, entry in self._entries.items()}
                 self._vectors = TextVectors(self._store, self._embedder, texts)
                 self._vectors.sync(STAGE)
-            found = self._vectors(question, k, vector=vector)
-            return [self._entries[int(number)] for number, cosine in found if similarity <= 0 or cosine >= similarity]
+            scored = self._vectors(question, k, vector=vector)
+            return [self._entries[int(number)] for number, cosine in scored if similarity <= 0 or cosine >= similarity]
 
     def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
         self.catalogue.collect(question, answer, evidence, failure)

@@ -148,15 +148,15 @@ async def _build(
     settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
     report = await abuild_index(
         _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
-        kraq=GraphOnly(settings, embedder), progress=(within := _Within(progress)), replace=True,
+        kraq=GraphOnly(settings, embedder), progress=(own_stages := _OwnStages(progress)), replace=True,
     )  # fmt: skip
     with Index.open(path, write=True) as summarised:
         passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
         entities = summarised.count(Entity)
         if entities:
-            await asyncio.to_thread(entity_vectors, summarised, embedder, within)
+            await asyncio.to_thread(entity_vectors, summarised, embedder, own_stages)
         if summarised.count(Summary):
-            await asyncio.to_thread(report_vectors, summarised, embedder, within)
+            await asyncio.to_thread(report_vectors, summarised, embedder, own_stages)
     report_made = SummarisedReport(
         documents=index.count(Document),
         tokens_before=(tokens := _tokens(index, {})),
@@ -207,8 +207,8 @@ def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -
     return len(chunks)
 
 
-class _Within:
-    """Progress of the summarised corpus's own stages, which the index beside it has too, under names of their own."""
+class _OwnStages:
+    """Progress of the summarised corpus's stages under names of their own: the index beside it has the same stages."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -375,9 +375,9 @@ def test_a_model_whose_user_is_done_answers_its_next_user(model: str) -> None:
         finally:
             await models.aclose()
 
-    said_first = asyncio.run(asked(first))
-    assert asyncio.run(asked(second)) == said_first
-    assert first["answerer"]("which city?") == said_first
+    reply = asyncio.run(asked(first))
+    assert asyncio.run(asked(second)) == reply
+    assert first["answerer"]("which city?") == reply
     first.close()
     shared_engine.cache_clear()
 

@@ -9,9 +9,8 @@ from kraq_dspy.lms.engines.embedded.text import content_words, words
 NUMBERED = re.compile(r"^(\d+): ")
 NO_MATCH = -1
 FOUND, SURE = 0.6, 0.76
-"""Least likeness of a question that is named, and of one that is confirmed. At .74 and .78 pass 98 % of SQuAD's
-paraphrases, and 6 and 5 % of what is not there; of doctors' pairs 46 and 35 %, and 8 and 2 %. At .7 passed 15 % of
-these (docs/results/qa-search.md)."""
+"""Least likeness of a question that is named, and of one that is confirmed, chosen by what passes of right and of wrong
+pairs (docs/results/qa-search.md)."""
 
 
 def matching_number(question: str, catalogue: Sequence[str], similar: Similar) -> int:
