@@ -4,13 +4,19 @@
     python benchmarks/optimizer_gain.py --data ../shared/data --lm gguf/smollm2-135m --rows 80 --out runs/gain.jsonl
 
 Answering: questions of HotpotQA with their supporting paragraphs, word F1. Judging: gold answers and gold answers of
-other questions, agreement with what they are. Learned from one half of the rows, measured on the other. A real model
-is its own teacher, and reflects for GEPA; a finished optimizer is a line of `--out`, which the same command leaves out.
+other questions, agreement with what they are. With `--lm` also: question generation from paragraphs of SQuAD of at most
+150 words, relevance to the questions that people asked about each; and extraction from passages of MuSiQue, of which
+models below two billion parameters list names and links alone, F1 of the links against those of gpt-3.5-turbo-1106.
+Learned from one half of the rows, measured on the other. A real model is its own teacher, and reflects for GEPA; a
+finished optimizer is a line of `--out`, which the same command leaves out.
 """
 
 import argparse
 import gzip
 import json
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +24,7 @@ import dspy
 from learner import Learner, learner_model
 from stand_in import machine
 
-from kraq_dspy.config import EncoderSettings, RoleSettings
+from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.judge_calibration import made_from
@@ -27,15 +33,19 @@ from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_pro
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.ports import Embedder
 
+MOST_WORDS = 150
+"""Of a paragraph that is asked about: that of a community's summary."""
+
+
+def lines(file: Path) -> list[Any]:
+    with gzip.open(file, "rt", encoding="utf-8") as rows:
+        return [json.loads(row) for row in rows]
+
 
 def answering(data: Path, count: int) -> list[Row]:
-    def lines(name: str) -> list[Any]:
-        with gzip.open(data / "hotpotqa" / name, "rt", encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
-
-    texts = {document["id"]: document["text"] for document in lines("corpus.jsonl.gz")}
+    texts = {document["id"]: document["text"] for document in lines(data / "hotpotqa/corpus.jsonl.gz")}
     rows: list[Row] = []
-    for question in lines("questions.jsonl.gz"):
+    for question in lines(data / "hotpotqa/questions.jsonl.gz"):
         passages = [texts[id] for id in dict.fromkeys(question["supporting_ids"]) if id in texts]
         if passages and question["answers"] and question["answers"][0] not in ("yes", "no") and len(rows) < count:
             rows.append({"question": question["question"], "answers": question["answers"], "passages": passages})
@@ -58,9 +68,45 @@ def judging(data: Path, count: int) -> list[Row]:
     return rows[:count]
 
 
+def question_generation(data: Path, count: int) -> list[Row]:
+    """One paragraph of each article as far as that goes: what people asked about it."""
+    asked: dict[str, list[str]] = defaultdict(list)
+    for question in lines(data / "squad/questions.jsonl.gz"):
+        for id in question["supporting_ids"]:
+            asked[id].append(question["question"])
+    by_article: dict[str, list[Row]] = defaultdict(list)
+    for document in lines(data / "squad/corpus.jsonl.gz"):
+        if document["id"] in asked and len(document["text"].split()) <= MOST_WORDS:
+            by_article[document["title"]].append({"summary": document["text"], "questions": asked[document["id"]]})
+    in_turn = zip_longest(*by_article.values())
+    return [row for turn in in_turn for row in turn if row is not None][:count]
+
+
+def extraction(data: Path, count: int) -> list[Row]:
+    """Passages of all lengths, each with the triples of three parts that were found in it."""
+    found = {row["passage_id"]: row["triples"] for row in lines(data / "musique/triples.jsonl.gz")}
+    rows: list[Row] = []
+    for document in lines(data / "musique/corpus.jsonl.gz"):
+        triples = [[*map(str, triple)] for triple in found.get(document["id"], []) if len(triple) == 3]
+        triples = [triple for triple in triples if all(part.strip() for part in triple)]
+        if triples and len(rows) < count:
+            rows.append({"passage": document["text"], "triples": triples})
+    return rows
+
+
+TASKS: dict[str, tuple[Callable[[Path, int], list[Row]], str]] = {
+    "answering": (answering, "token_f1"),
+    "judging": (judging, "agreement"),
+    "question-generation": (question_generation, "relevance"),
+    "extraction": (extraction, "link_f1"),
+}
+"""By name of a step: its rows, and the metric."""
+OF_THE_STAND_IN = ("answering", "judging")
+
+
 def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM, embedder: Embedder) -> dict[str, Any]:
     """One optimizer on one task: scores before and after on rows that it did not see, calls, seconds."""
-    rows, metric = {"answering": (answering, "token_f1"), "judging": (judging, "agreement")}[task]
+    rows, metric = TASKS[task]
     compiled = compile_program(
         task,
         rows(options.data, options.rows),
@@ -70,7 +116,11 @@ def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM
                 demos=options.demos, candidates=options.candidates, rounds=options.rounds, threads=options.concurrency
             ),
         ),
-        resources=Resources(models={"default": lm}, embedder=embedder),
+        resources=Resources(
+            settings=Settings(roles={"default": RoleSettings(model=options.lm)}) if options.lm else None,
+            models={"default": lm},
+            embedder=embedder,
+        ),
         metric=metric,
         force=True,
     )
@@ -93,7 +143,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=120)
     parser.add_argument("--only", choices=list(OPTIMIZERS), nargs="+", default=list(OPTIMIZERS))
-    parser.add_argument("--tasks", choices=["answering", "judging"], nargs="+", default=["answering", "judging"])
+    parser.add_argument("--tasks", choices=list(TASKS), nargs="+")
     parser.add_argument("--lm", help="a model string in place of the stand-in that learns")
     parser.add_argument("--max-tokens", type=int, default=300, help="of a reply of --lm")
     parser.add_argument("--demos", type=int, default=4)
@@ -102,6 +152,8 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a line of JSON for every optimizer that is done")
     options = parser.parse_args()
+    if not options.lm and not set(options.tasks or ()) <= set(OF_THE_STAND_IN):
+        parser.error(f"without --lm a stand-in learns {' and '.join(OF_THE_STAND_IN)} alone")
     embedder = load_embedder(EncoderSettings())
     real = (
         make_lm(RoleSettings(model=options.lm, temperature=0.0, max_tokens=options.max_tokens)) if options.lm else None
@@ -111,7 +163,7 @@ def main() -> None:
     print(f"{machine()}; {options.lm or 'learner.py'}; {options.rows} rows, half of them to learn from; 95 %; seed 0")
     print("| step | optimizer | before | after | difference | p | calls | estimate | s |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for task in options.tasks:
+    for task in options.tasks or (TASKS if options.lm else OF_THE_STAND_IN):
         for optimizer in options.only:
             row = done.get((task, optimizer))
             if row is None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.model_folder import packaged_folder
+from kraq_dspy.embedders.model_folder import packaged_folder, quiet_transformers
 from kraq_dspy.errors import EvaluationError, ModelError, needs
 
 _log = logging.getLogger(__name__)
@@ -101,7 +101,8 @@ class BertScorer(SharedByCopies):
             with needs("bert-score", "eval", "BERTScore"):
                 from bert_score import BERTScorer
             try:
-                scorer = BERTScorer(model_type=self._model, num_layers=layer)
+                with quiet_transformers():
+                    scorer = BERTScorer(model_type=self._model, num_layers=layer)
             except OSError as error:
                 raise ModelError(
                     f"The BERTScore model {self.name!r} is neither here nor on a hub that can be reached. Use "

@@ -31,6 +31,11 @@ def test_the_model_and_its_layer_are_part_of_the_result_without_a_path(scorer: B
     assert (scores.model, scores.layer) == ("all-MiniLM-L6-v2", 6)
 
 
+def test_loading_the_model_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    BertScorer.packaged().score(["Who?"], ["Who?"])
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_blank_candidate_scores_zero_and_leaves_the_others_in_place(scorer: BertScorer) -> None:
     scores = scorer.score(["Who?", "Who?", "Who?"], ["", "Who?", " \n"])
     assert scores.f1[[0, 2]].tolist() == [0.0, 0.0]
