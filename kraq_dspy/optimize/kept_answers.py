@@ -10,7 +10,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from kraq_dspy.dspy_internals import request_to_dict, response_from_dict, respon
 from kraq_dspy.errors import BudgetExceededError, IndexLockedError, KraqError
 from kraq_dspy.files import append_line, drop_torn_line, try_lock
 from kraq_dspy.lms.adopted import adopted
+from kraq_dspy.lms.engines.engine import Engine
 from kraq_dspy.lms.meter import Call, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
@@ -169,17 +170,21 @@ class KeptEngine(SharedByCopies):
     """A model's engine that gives an answer which is kept, else asks the one that it wraps and keeps that.
 
     Equal requests have one answer where the model's own temperature is unset or 0, as with DSPy's cache; a request at
-    another temperature is a resample, and its n-th answer is found again as the n-th.
+    another temperature is a resample, and its n-th answer is found again as the n-th. `ledger` and `inner` are the
+    wrapped engine's, by which the adapter knows whether replies can be held to a schema: what is learned in one form
+    and asked in another is learned for nothing.
     """
 
     supports_function_calling = False
     supports_reasoning = False
     supports_response_schema = False
 
-    def __init__(self, engine: Any, address: str, answers: KeptAnswers, spending: Spending) -> None:
+    def __init__(self, engine: Engine, answers: KeptAnswers, spending: Spending) -> None:
         self.engine = engine
+        self.ledger = engine.ledger
+        self.inner = engine.inner
         self.supported_params = engine.supported_params
-        self._address = address.encode()
+        self._address = (engine.ledger.settings.api_base or "").encode()
         self._answers = answers
         self._spending = spending
         self._turns: Counter[str] = Counter()
@@ -210,10 +215,6 @@ class KeptEngine(SharedByCopies):
 def kept_model(lm: dspy.BaseLM, answers: KeptAnswers, spending: Spending) -> dspy.LM:
     """The model with its answers kept."""
     lm = adopted(lm, Meter())
-    engine = lm.engine
-    if isinstance(engine, KeptEngine):
+    if isinstance(lm.engine, KeptEngine):
         return lm
-    address = ""
-    with suppress(AttributeError):
-        address = engine.ledger.settings.api_base or ""
-    return lm.copy(engine=KeptEngine(engine, address, answers, spending), cache=False, num_retries=0)
+    return lm.copy(engine=KeptEngine(lm.engine, answers, spending), cache=False, num_retries=0)

@@ -14,9 +14,10 @@ import learner
 import pytest
 
 from kraq_dspy.errors import IndexLockedError
+from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.signatures import AnswerQuestion, JudgeAnswer
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"question": "When was it opened?", "passages": ["It was opened in 1889 by a queen."]}
@@ -114,6 +115,23 @@ def test_models_and_addresses_do_not_share_answers(progress: SilentProgress) -> 
         with dspy.context(lm=kept_model(learner.learner_model(engine, name), kept, Spending(None, progress))):
             dspy.Predict(AnswerQuestion)(**INPUTS)
     assert engine.calls == 2
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_kept_model_is_held_to_schemas_as_the_model_itself(progress: SilentProgress, holds: bool) -> None:
+    class Asked(learner.Learner):
+        supports_response_schema = holds
+        supported_params = frozenset({"response_format", "temperature", "max_tokens"})
+
+        def complete(self, request: Any) -> Any:
+            forms.append(request.config.response_format)
+            return super().complete(request)
+
+    forms: list[Any] = []
+    lm = kept_model(learner.learner_model(Asked()), KeptAnswers(), Spending(None, progress))
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        dspy.Predict(JudgeAnswer)(question="Who wrote Hamlet?", reference_answers=["Shakespeare"], answer="He did")
+    assert (forms[0] is not None) is holds
 
 
 def test_a_line_that_was_cut_off_is_dropped_and_the_rest_is_kept(
