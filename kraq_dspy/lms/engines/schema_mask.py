@@ -47,7 +47,7 @@ class SchemaMask:
 
     def __init__(self, torch: Any, matchers: Sequence[Any | None], ends: Sequence[int], n_prompt: int) -> None:
         self.torch = torch
-        self.matchers = matchers
+        self.matchers = list(matchers)
         self.ends = list(ends)
         self.n_prompt = n_prompt
 
@@ -55,8 +55,10 @@ class SchemaMask:
         for row, matcher in enumerate(self.matchers):
             if matcher is None:
                 continue
-            if input_ids.shape[1] > self.n_prompt and not matcher.is_stopped():
-                matcher.consume_token(int(input_ids[row, -1]))
+            written = input_ids.shape[1] > self.n_prompt and not matcher.is_stopped()
+            if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
+                self.matchers[row] = None  # padding: the row was left before its schema ended
+                continue
             allowed = self._allowed(matcher, scores.shape[1])
             scores[row, ~self.torch.from_numpy(allowed).to(scores.device)] = -self.torch.inf
         return scores

@@ -68,6 +68,21 @@ def test_rows_of_one_batch_are_held_each_to_its_own_schema_or_to_none(engine: Tr
     assert [set(json.loads(text)) for text in together[1:]] == [{"a"}, {"b"}]
 
 
+def test_a_row_that_is_cut_inside_its_schema_disturbs_nobody(
+    engine: TransformersEngine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    held_to = {"response_format": held({"a": bool, "b": bool, "c": bool})}
+    options: list[dict[str, Any]] = [held_to, {**held_to, "max_tokens": 3}]
+    alone = [reply(engine, "a dog ran", **option) for option in options]
+
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda option: reply(engine, "a dog ran", **option), options))
+
+    assert together == alone
+    assert len(together[1]) < len(together[0])
+    assert "Parser Error" not in capfd.readouterr().err  # llguidance's own, of padding that no schema allows
+
+
 def test_a_list_that_repeats_itself_is_left_and_its_neighbours_in_the_batch_go_on(engine: TransformersEngine) -> None:
     options: list[dict[str, Any]] = [{"max_tokens": 900}, {"response_format": endless_list(30), "max_tokens": 900}]
     alone = reply(engine, "a dog ran", **options[0])
