@@ -15,6 +15,7 @@ from kraq_dspy.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.eval.statistics import Comparison, compare
+from kraq_dspy.lms.structured.enforcement import known_enforcement
 from kraq_dspy.optimize.compile_run import CompileRun
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Optimizer, Sizes, find_optimizer
@@ -103,6 +104,7 @@ def compile_program(
         answers = stack.enter_context(KeptAnswers(calls_file, about))
         run = CompileRun(chosen, scored, split, method, resources.by_role(space, encoder), answers, spending, encoder)
         estimate = estimate_calls(optimizer, chosen, split, method.sizes)
+        estimate += known_enforcement(run.lm) is None  # it may be asked first whether it keeps to schemas
         if spending.budget is not None and estimate > spending.budget + len(answers):
             raise BudgetExceededError(
                 f"{optimizer.name} on {chosen.name} may take up to {estimate} model calls ({len(split.train)} rows to "
