@@ -183,7 +183,7 @@ def musique(folder: Path, passages: Sequence[Row], replies: Replies, embedder: E
         for extraction in extractions:
             reference = gold[extraction["passage_id"]]
             links = [triple_of(link) for link in extraction["links"] if link[2]]
-            triples = [triple_of(link) for link in reference["triples"] if len(link) == 3 and all(map(str.strip, link))]
+            triples = whole_triples(reference["triples"])
             if reference["entities"]:
                 matches = name_matches(reference["entities"], extraction.get("entities", []))
                 scores["names: precision"].append(matches[0])
@@ -200,6 +200,11 @@ def musique(folder: Path, passages: Sequence[Row], replies: Replies, embedder: E
 def triple_of(link: Sequence[Any]) -> Triple:
     subject, predicate, obj = map(str, link)
     return subject, predicate, obj
+
+
+def whole_triples(links: Iterable[Sequence[Any]]) -> list[Triple]:
+    """Those of three parts, none of them blank."""
+    return [triple_of(link) for link in links if len(link) == 3 and all(str(part).strip() for part in link)]
 
 
 def own_rows(name: str, system: str, passages: Sequence[Row], replies: Replies) -> list[Row]:

@@ -12,7 +12,6 @@ finished optimizer is a line of `--out`, which the same command leaves out.
 """
 
 import argparse
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from extraction_quality import whole_triples
 from learner import Learner, learner_model
 from stand_in import machine
 
@@ -30,22 +30,16 @@ from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.judge_calibration import made_from
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.optimize import OPTIMIZERS, Method, Resources, Sizes, compile_program
-from kraq_dspy.optimize.rows import Row
+from kraq_dspy.optimize.rows import Row, read_rows
 from kraq_dspy.ports import Embedder
 
-MOST_WORDS = 150
-"""Of a paragraph that is asked about: that of a community's summary."""
-
-
-def lines(file: Path) -> list[Any]:
-    with gzip.open(file, "rt", encoding="utf-8") as rows:
-        return [json.loads(row) for row in rows]
+MOST_WORDS = 150  # of a paragraph that stands in for a community's summary
 
 
 def answering(data: Path, count: int) -> list[Row]:
-    texts = {document["id"]: document["text"] for document in lines(data / "hotpotqa/corpus.jsonl.gz")}
+    texts = {document["id"]: document["text"] for document in read_rows(data / "hotpotqa/corpus.jsonl.gz")}
     rows: list[Row] = []
-    for question in lines(data / "hotpotqa/questions.jsonl.gz"):
+    for question in read_rows(data / "hotpotqa/questions.jsonl.gz"):
         passages = [texts[id] for id in dict.fromkeys(question["supporting_ids"]) if id in texts]
         if passages and question["answers"] and question["answers"][0] not in ("yes", "no") and len(rows) < count:
             rows.append({"question": question["question"], "answers": question["answers"], "passages": passages})
@@ -69,13 +63,13 @@ def judging(data: Path, count: int) -> list[Row]:
 
 
 def question_generation(data: Path, count: int) -> list[Row]:
-    """One paragraph of each article as far as that goes: what people asked about it."""
+    """Paragraphs with what people asked about each, from as many articles as possible."""
     asked: dict[str, list[str]] = defaultdict(list)
-    for question in lines(data / "squad/questions.jsonl.gz"):
+    for question in read_rows(data / "squad/questions.jsonl.gz"):
         for id in question["supporting_ids"]:
             asked[id].append(question["question"])
     by_article: dict[str, list[Row]] = defaultdict(list)
-    for document in lines(data / "squad/corpus.jsonl.gz"):
+    for document in read_rows(data / "squad/corpus.jsonl.gz"):
         if document["id"] in asked and len(document["text"].split()) <= MOST_WORDS:
             by_article[document["title"]].append({"summary": document["text"], "questions": asked[document["id"]]})
     in_turn = zip_longest(*by_article.values())
@@ -83,14 +77,13 @@ def question_generation(data: Path, count: int) -> list[Row]:
 
 
 def extraction(data: Path, count: int) -> list[Row]:
-    """Passages of all lengths, each with the triples of three parts that were found in it."""
-    found = {row["passage_id"]: row["triples"] for row in lines(data / "musique/triples.jsonl.gz")}
+    """Passages with their triples; those without one are left out."""
+    passages = {document["id"]: document["text"] for document in read_rows(data / "musique/corpus.jsonl.gz")}
     rows: list[Row] = []
-    for document in lines(data / "musique/corpus.jsonl.gz"):
-        triples = [[*map(str, triple)] for triple in found.get(document["id"], []) if len(triple) == 3]
-        triples = [triple for triple in triples if all(part.strip() for part in triple)]
+    for passage in read_rows(data / "musique/triples.jsonl.gz"):
+        triples = whole_triples(passage["triples"])
         if triples and len(rows) < count:
-            rows.append({"passage": document["text"], "triples": triples})
+            rows.append({"passage": passages[passage["passage_id"]], "triples": triples})
     return rows
 
 
@@ -145,6 +138,7 @@ def main() -> None:
     parser.add_argument("--only", choices=list(OPTIMIZERS), nargs="+", default=list(OPTIMIZERS))
     parser.add_argument("--tasks", choices=list(TASKS), nargs="+")
     parser.add_argument("--lm", help="a model string in place of the stand-in that learns")
+    parser.add_argument("--free", action="store_true", help="hold no reply of --lm to a schema")
     parser.add_argument("--max-tokens", type=int, default=300, help="of a reply of --lm")
     parser.add_argument("--demos", type=int, default=4)
     parser.add_argument("--candidates", type=int, default=6)
@@ -155,9 +149,10 @@ def main() -> None:
     if not options.lm and not set(options.tasks or ()) <= set(OF_THE_STAND_IN):
         parser.error(f"without --lm a stand-in learns {' and '.join(OF_THE_STAND_IN)} alone")
     embedder = load_embedder(EncoderSettings())
-    real = (
-        make_lm(RoleSettings(model=options.lm, temperature=0.0, max_tokens=options.max_tokens)) if options.lm else None
-    )
+    real = None
+    if options.lm:
+        form = "none" if options.free else "auto"
+        real = make_lm(RoleSettings(options.lm, temperature=0.0, max_tokens=options.max_tokens, structured=form))
     before = options.out.read_text("utf-8").splitlines() if options.out and options.out.exists() else []
     done = {(row["task"], row["optimizer"]): row for row in map(json.loads, before)}
     print(f"{machine()}; {options.lm or 'learner.py'}; {options.rows} rows, half of them to learn from; 95 %; seed 0")
