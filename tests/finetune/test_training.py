@@ -129,7 +129,7 @@ def test_what_cannot_be_trained_is_refused_before_the_weights_are_loaded(
         train_adapter(chats, base, tmp_path, TrainSettings(max_tokens=20), drop_long=True)
     with pytest.raises(TrainingError, match="same prompt"):
         train_adapter([chats[0]] * 8, base, tmp_path)
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match=r"There is no folder .*nowhere"):
         train_adapter(chats, str(tmp_path / "nowhere"), tmp_path)
     monkeypatch.setattr(training, "free_memory", lambda torch: 1_000_000)
     with pytest.raises(TrainingError, match=r"takes about .* GB .*and 0\.0 GB are free\. What helps: --batch-size 1"):

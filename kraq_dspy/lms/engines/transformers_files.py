@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.embedders.model_folder import weights_place
+from kraq_dspy.embedders.model_folder import local_folder, weights_place
 from kraq_dspy.lms.engines.gguf_file import read_gguf
 
 
@@ -23,8 +23,11 @@ def pad_token(tokenizer: Any) -> int:
 
 
 def checked_weights(name: str) -> tuple[str, dict[str, Any]]:
-    """`weights_place`, after a look into a GGUF file. Raises ModelError for a file that is none."""
+    """`weights_place`, after a look at what is there. Raises ModelError for a GGUF file that is none, and a path with
+    no folder."""
     place = weights_place(name)
     if place[1]:
         read_gguf(Path(name).expanduser())
+    else:
+        local_folder(name, "model")
     return place

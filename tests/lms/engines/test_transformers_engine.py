@@ -270,6 +270,8 @@ def test_copies_of_a_program_share_the_weights_and_its_state_holds_no_weights(
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be loaded"):
         TransformersEngine(str(tmp_path))
+    with pytest.raises(ModelError, match=r"There is no folder .*away' to load a model from"):
+        TransformersEngine(str(tmp_path / "away"))
 
 
 def test_pieces_of_tokens_join_to_the_text_also_where_tokens_split_characters(model: str) -> None:
