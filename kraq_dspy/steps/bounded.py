@@ -63,14 +63,31 @@ async def bounded_map(
         await asyncio.gather(*left, return_exceptions=True)
 
 
+class Turns:
+    """Tasks go on one by one, in the order in which they came, with whatever else the loop has to do between them.
+
+    Replies come in waves, and what is made of one takes some milliseconds: without turns the next request would wait
+    for all of the wave, and the server with it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def turn(self) -> None:
+        async with self._lock:
+            await asyncio.sleep(0)
+
+
 class CallSlots:
     """Bounds the calls in flight, over all stages that run at the same time.
 
     A call holds a slot from the request to the reply. What comes before and after, and the wait before a server is
-    asked again, needs none, so that a server always has as many calls to answer as it may have.
+    asked again, needs none, so that a server always has as many calls to answer as it may have; what comes after is
+    done by `turns`.
     """
 
     def __init__(self, count: int) -> None:
+        self.turns = Turns()
         self._free = count
         self._arrivals = itertools.count()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -83,6 +100,7 @@ class CallSlots:
             yield
         finally:
             self._leave()
+        await self.turns.turn()
 
     async def _enter(self, rank: int) -> None:
         if self._free:

@@ -24,7 +24,7 @@ from kraq_dspy.lms.kraq_lm import KraqLM
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
-from kraq_dspy.steps.bounded import CallSlots, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, Turns, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 from kraq_dspy.validation import type_adapter
 
@@ -99,14 +99,17 @@ async def map_kept(
     *,
     concurrency: int,
     ended: Callable[[Item], None] = lambda item: None,
+    turns: Turns | None = None,
 ) -> AsyncIterator[Outcome | None]:
     """For every item, in any order, its outcome, found or made by `await work(item)` and kept; None where it failed.
 
-    At most `concurrency` items are under way; `ended` is told of each whose outcome was taken. Raises ModelError where
-    nothing but failures happens, and what KraqError `work` or `keeper` raises.
+    At most `concurrency` items are under way, and each begins in its turn; `ended` is told of each whose outcome was
+    taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
     """
+    turns = turns or Turns()
 
     async def outcome_of(item: Item) -> Outcome | None:
+        await turns.turn()
         outcome = keeper.find(item)
         if outcome is None:
             try:
@@ -170,7 +173,9 @@ class ProgramRunner:
 
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
         try:
-            async for done in map_kept(work, items, keeper, failures, concurrency=at_once, ended=ended):
+            async for done in map_kept(
+                work, items, keeper, failures, concurrency=at_once, ended=ended, turns=self._slots.turns
+            ):
                 self.progress.advance(stage)
                 if done is not None:
                     yield done

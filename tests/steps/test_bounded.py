@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.bounded import CallSlots, ItemStream, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, ItemStream, Turns, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -158,3 +158,43 @@ def test_a_slot_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
         return waiting[2].exception() is None
 
     assert asyncio.run(leave())
+
+
+def test_what_others_have_to_do_goes_between_two_turns() -> None:
+    async def order() -> list[str]:
+        turns, done = Turns(), list[str]()
+
+        async def after_a_reply(name: str) -> None:
+            await turns.turn()
+            done.append(name)
+            asyncio.get_running_loop().call_soon(done.append, f"request for {name}")
+
+        await asyncio.gather(*map(after_a_reply, "abc"))
+        await asyncio.sleep(0)
+        return done
+
+    assert asyncio.run(order()) == ["a", "request for a", "b", "request for b", "c", "request for c"]
+
+
+def test_a_wave_of_replies_does_not_hold_up_the_next_requests() -> None:
+    """Eight replies at once, each followed by work on the loop: the next eight requests begin among it, not behind."""
+
+    async def begun() -> list[str]:
+        slots, events = CallSlots(8), list[str]()
+        replies = asyncio.Event()
+
+        async def call(number: int) -> None:
+            async with slots.slot():
+                events.append("request")
+                await replies.wait()
+            events.append("work")
+
+        calls = [asyncio.ensure_future(call(number)) for number in range(16)]
+        await asyncio.sleep(0)
+        replies.set()
+        await asyncio.gather(*calls)
+        return events
+
+    events = asyncio.run(begun())
+    assert events[:17].count("request") == 16
+    assert events.count("work") == 16

@@ -1,8 +1,11 @@
 """Follows the brackets and quotes of a JSON value or Python literal that may break off in the middle."""
 
+import re
 from collections.abc import Iterator
 
 _TORN = "torn"
+_SIGN = re.compile(r"""["'\[\]{}:,]""")
+_END_OF_QUOTE = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*{quote}", re.DOTALL) for quote in ("'", '"')}
 
 
 def without_torn_end(body: str) -> str:
@@ -12,7 +15,7 @@ def without_torn_end(body: str) -> str:
     outermost object keeps what there is of it.
     """
     closers: list[str] = []
-    is_value, kept = False, ""
+    is_value, end, ending = False, 0, ""  # of the part that is complete: where it ends, and what closes it
     for place, sign in _signs(body):
         if sign in "[{":
             closers.append("]" if sign == "[" else "}")
@@ -26,11 +29,13 @@ def without_torn_end(body: str) -> str:
         elif sign == ":":
             is_value = True
         elif sign == _TORN:
-            return f"{body.rstrip(chr(92))}{body[place]}}}" if closers == ["}"] and is_value else kept or body
+            if closers == ["}"] and is_value:
+                return f"{body.rstrip(chr(92))}{body[place]}}}"
+            break
         if sign != ":" and ((closers == ["}"] and is_value) or closers[-1:] == ["]"]):
-            kept = body[: place + (sign != ",")] + "".join(reversed(closers))
+            end, ending = place + (sign != ","), "".join(reversed(closers))
         is_value = is_value and sign != ","
-    return kept or body
+    return body[:end] + ending if ending else body
 
 
 def without_torn_text(body: str) -> str:
@@ -51,16 +56,24 @@ def end_of_value(body: str) -> int | None:
 def _signs(body: str) -> Iterator[tuple[int, str]]:
     """Brackets, colons and commas outside quoted texts, and the last quote of each; _TORN at the first quote of a text
     that does not end."""
-    quote, opened, previous = "", 0, ""
-    for place, letter in enumerate(body):
-        if quote:
-            if letter == quote and previous != "\\":
-                quote = ""
-                yield place, letter
-        elif letter == '"' or (letter == "'" and previous in "[{,: \n"):
-            quote, opened = letter, place
-        elif letter in "[]{}:,":
-            yield place, letter
-        previous = "" if previous == "\\" else letter
-    if quote:
-        yield opened, _TORN
+    place = 0
+    while (found := _SIGN.search(body, place)) is not None:
+        place = found.end()
+        sign = found.group()
+        if sign not in _END_OF_QUOTE:
+            yield place - 1, sign
+        elif sign == '"' or _before(body, place - 1) in "[{,: \n":
+            end = _END_OF_QUOTE[sign].match(body, place)
+            if end is None:
+                yield place - 1, _TORN
+                return
+            place = end.end()
+            yield place - 1, sign
+
+
+def _before(body: str, place: int) -> str:
+    """The character before `place`; "" at the beginning, and for one behind a backslash."""
+    first = place - 1
+    while first > 0 and body[first - 1] == "\\":
+        first -= 1
+    return "" if place == 0 or (place - 1 - first) % 2 else body[place - 1]
