@@ -26,7 +26,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.validation import AboveZero, NotNegative, OneOf, Positive, Share, checked, fields_of, suggestion
+from kraq_dspy.validation import AboveZero, Joined, NotNegative, OneOf, Positive, Share, checked, fields_of, suggestion
 
 ROLES = (
     "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
@@ -240,8 +240,9 @@ class RoleSettings:
     model: str = EMBEDDED
     """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
     "hosted_vllm/NAME" or "openai/NAME"."""
-    api_base: str | None = None
-    """Where the model is served, as http://localhost:8000/v1."""
+    api_base: Annotated[str | None, Joined()] = None
+    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (a list, or commas
+    between) the least busy one is asked, and one that does not answer rests."""
     api_key_env: str | None = None
     """The environment variable that holds the key."""
     temperature: float | None = None
@@ -252,6 +253,9 @@ class RoleSettings:
     """Seconds before a call of a server is given up; a model in this process is waited for."""
     retries: int = 3
     """Times that a call is tried again."""
+    second_calls: bool = True
+    """Whether a server is asked a second time for what takes twice as long as nearly all of its answers, so that a run
+    does not wait for a request that hangs; what comes first counts. At most one call in twenty."""
     prompt_price: NotNegative | None = None
     """Money for a million tokens of a prompt, in a currency of your own: `kraq estimate` and `--max-cost` use it."""
     completion_price: NotNegative | None = None
@@ -271,6 +275,11 @@ class RoleSettings:
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
     """The number format of a "transformers/..." model: "bf16" takes half the memory and reads prompts about three times
     as fast on processors that have it; "auto" chooses it on those, and on a GPU."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Each address of `api_base`."""
+        return tuple(address.strip() for address in (self.api_base or "").split(",") if address.strip())
 
 
 @checked("run")

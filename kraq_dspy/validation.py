@@ -42,6 +42,18 @@ class OneOf:
         return core_schema.literal_schema(list(self.values))
 
 
+class Joined:
+    """Marks a text that may be given as a list of texts, which are joined with commas."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(_joined, handler(source))
+
+
+def _joined(value: Any) -> Any:
+    is_list = isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value)
+    return ",".join(value) if is_list else value
+
+
 _WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
 
@@ -127,6 +139,8 @@ def type_in_words(field: FieldInfo) -> str:
         if isinstance(mark, OneOf):
             *others, last = [f'"{value}"' for value in mark.values]
             return f"{', '.join(others)} or {last}"
+        if isinstance(mark, Joined):
+            return "text, or a list of texts"
     kinds = [each for each in _alternatives(field.annotation) if each is not NoneType]
     return " or ".join(_WORDS.get(kind, getattr(kind, "__name__", str(kind))) for kind in kinds)
 

@@ -126,6 +126,7 @@ def _without_credentials(value: Any) -> Any:
     return value
 
 
-def _bare_address(address: str) -> str:
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+def _bare_address(addresses: str) -> str:
+    """One address, or several with commas between."""
+    each = map(urlsplit, addresses.split(","))
+    return ",".join(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) for parts in each)

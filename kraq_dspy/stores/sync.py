@@ -10,7 +10,7 @@ from kraq_dspy.records import Chunk
 
 T = TypeVar("T")
 
-BATCH = 128  # texts embedded at once
+BATCH = 256  # texts embedded at once: a server's four batches of 64 at the same time
 
 
 @dataclass(frozen=True, slots=True)

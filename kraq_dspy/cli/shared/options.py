@@ -74,7 +74,11 @@ class Models(Config):
     ] = None
     api_base: Annotated[
         str | None,
-        typer.Option("--api-base", metavar="URL", help="Where the model is served, e.g. http://localhost:8000/v1"),
+        typer.Option(
+            "--api-base",
+            metavar="URL",
+            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
+        ),
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":

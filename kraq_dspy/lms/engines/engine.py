@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from dspy.lm15 import LM15Error, Request, Response, StreamAssemblyError, TransportError, response_to_events
@@ -28,8 +29,9 @@ from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS
 from kraq_dspy.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
 from kraq_dspy.lms.journal import Item, current_item
 from kraq_dspy.lms.meter import Call, Meter
+from kraq_dspy.lms.servers.late_answers import Pace, first_answer
 from kraq_dspy.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
-from kraq_dspy.lms.servers.transport import PooledAsync, route
+from kraq_dspy.lms.servers.transport import PooledAsync, route_of
 from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
 
@@ -48,11 +50,21 @@ class CallLedger:
     """What the sync and the async engine of one model share: its settings, its server's health, the meter, and whether
     a list that it wrote had no end, and its server answers at once where it is asked for a stream."""
 
-    def __init__(self, settings: RoleSettings, where: str, meter: Meter, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self,
+        settings: RoleSettings,
+        where: str,
+        meter: Meter,
+        backoff: Backoff | None = None,
+        *,
+        is_remote: bool = False,
+    ) -> None:
+        """A model in this process (not `is_remote`) is never asked a second time: its answers share one machine."""
         self.settings = settings
         self.where = where
         self.meter = meter
         self.backoff = backoff or Backoff(retries=settings.retries)
+        self.pace = Pace() if is_remote and settings.second_calls else None
         self.health = ServerHealth(where)
         self.has_looped = False
         self.cannot_stream = False
@@ -283,20 +295,29 @@ class AsyncEngine(_JournallingEngine):
             if streamed:
                 async for event in self.inner.stream(request):
                     yield event
-            elif self._reads_along(request):
-                reply = ReadAlong(request)
-                try:
-                    async with aclosing(self.inner.stream(request)) as events:
-                        async for event in events:
-                            if reply.push(_named(event, request)):
-                                break
-                except StreamAssemblyError as error:
-                    self._broke_off(reply, error)
-                    yield await self.inner.complete(request)
-                    return
-                yield reply.response(_estimated_tokens(request))
+            elif (pace := self.ledger.pace) is None:
+                yield await self._reply(request)
             else:
-                yield await self.inner.complete(request)
+                ask, again = partial(self._reply, request), self.ledger.meter.count_retry
+                yield await first_answer(ask, pace, place_for_call.get(), again)
+
+    async def _reply(self, request: Request) -> Response:
+        if not self._reads_along(request):
+            return await self._completed(request)
+        reply = ReadAlong(request)
+        try:
+            async with aclosing(self.inner.stream(request)) as events:
+                async for event in events:
+                    if reply.push(_named(event, request)):
+                        break
+        except StreamAssemblyError as error:
+            self._broke_off(reply, error)
+            return await self._completed(request)
+        return reply.response(_estimated_tokens(request))
+
+    async def _completed(self, request: Request) -> Response:
+        response: Response = await self.inner.complete(request)
+        return response
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -319,8 +340,8 @@ def engines(
     meter: Meter | None = None,
     backoff: Backoff | None = None,
 ) -> tuple[Engine, AsyncEngine]:
-    """The pair for a model. Raises ModelError (see `transport.route`)."""
-    where = "this process"
+    """The pair for a model. Raises ModelError (see `transport.route_of`)."""
+    where, is_remote = "this process", False
     inner: Any
     awaited: Any
     if settings.model == EMBEDDED:
@@ -338,9 +359,10 @@ def engines(
 
         inner, awaited = llama_engines(settings)
     else:
-        way = route(settings)
+        way = route_of(settings)
         where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
-    ledger = CallLedger(settings, where, meter or Meter(), backoff)
+        is_remote = True
+    ledger = CallLedger(settings, where, meter or Meter(), backoff, is_remote=is_remote)
     return Engine(inner, ledger), AsyncEngine(awaited, ledger)
 
 

@@ -18,7 +18,8 @@ _AT_ONCE = 16  # requests to tokenise
 
 
 def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
-    """The scorer of a role: vLLM ("hosted_vllm/NAME" or "openai/NAME" with `api_base`) or a model of this process.
+    """The scorer of a role: vLLM ("hosted_vllm/NAME" or "openai/NAME" with `api_base`) or a model of this process. Of
+    several servers the first one scores.
 
     Raises ModelError for a model that cannot score prompts, or whose key is not set.
     """
@@ -26,13 +27,13 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
     if settings.model.startswith(TRANSFORMERS):
         return _InProcess(settings)
     prefix, _, name = settings.model.partition("/")
-    if prefix not in ("hosted_vllm", "openai") or not settings.api_base or not name:
+    if prefix not in ("hosted_vllm", "openai") or not settings.addresses or not name:
         raise ModelError(
             f"{settings.model!r} cannot score prompts, which the scorer 'wang2024' needs. Serve the verifier with vLLM "
             '("hosted_vllm/NAME" with api_base), load it here ("transformers/FOLDER"), or choose the scorer \'kraq\'.'
         )
     key = key_of(settings.model, settings.api_key_env) if settings.api_key_env else None
-    return VLLMPromptScorer(settings.api_base, name, key=key, timeout_s=settings.timeout_s)
+    return VLLMPromptScorer(settings.addresses[0], name, key=key, timeout_s=settings.timeout_s)
 
 
 class VLLMPromptScorer(SharedByCopies):

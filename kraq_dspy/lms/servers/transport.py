@@ -4,6 +4,7 @@ Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
 """
 
 import asyncio
+import dataclasses
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,7 @@ from kraq_dspy.dspy_internals import (
     timeouts_for,
 )
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
+from kraq_dspy.lms.servers.several import AsyncSeveralServers, ServerChoice, SeveralServers
 
 NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
 """Provider prefixes worth naming in an error; lm15 decides which are native."""
@@ -36,8 +38,20 @@ class Route:
     asynchronous: Callable[[], Any]
 
 
+def route_of(settings: RoleSettings) -> Route:
+    """To the server of a role, or to all of them. Raises ModelError as `route` does."""
+    if len(settings.addresses) < 2:
+        return route(settings)
+    ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
+    return Route(
+        " and ".join(way.where for way in ways),
+        lambda: SeveralServers(ServerChoice([(way.where, way.sync()) for way in ways])),
+        lambda: AsyncSeveralServers(ServerChoice([(way.where, way.asynchronous()) for way in ways])),
+    )
+
+
 def route(settings: RoleSettings) -> Route:
-    """Raises ModelError for a provider that is unknown, or that lacks its key or address."""
+    """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
     _require_bare_address(settings)
     prefix, _, name = settings.model.partition("/")
     if prefix == "vllm":

@@ -81,19 +81,20 @@ def servers_of(settings: Settings) -> list[Server]:
         role = settings.roles.get(name)
         if role is None or not role.model.startswith(SERVED):
             continue
-        if not role.api_base:
+        if not role.addresses:
             raise ConfigError(f"[roles.{name}] has no api_base: say where it is served, as http://localhost:8000/v1")
         base = role.model.removeprefix(SERVED)
-        known = models.setdefault(role.api_base, (base, {}, [], role.api_key_env))
-        if known[0] != base:
-            raise ConfigError(
-                f"[roles.{name}] wants {base!r} at {role.api_base}, where [roles.{known[2][0]}] has {known[0]!r}: one "
-                "vLLM serves one base model. Give another api_base; or, if it is an adapter of that model, name the "
-                "base as `model` and its folder as `adapter`."
-            )
-        known[2].append(name)
-        if role.adapter:
-            known[1][served_name(role.adapter)] = role.adapter
+        for address in role.addresses:
+            known = models.setdefault(address, (base, {}, [], role.api_key_env))
+            if known[0] != base:
+                raise ConfigError(
+                    f"[roles.{name}] wants {base!r} at {address}, where [roles.{known[2][0]}] has {known[0]!r}: one "
+                    "vLLM serves one base model. Give another api_base; or, if it is an adapter of that model, name "
+                    "the base as `model` and its folder as `adapter`."
+                )
+            known[2].append(name)
+            if role.adapter:
+                known[1][served_name(role.adapter)] = role.adapter
     if not models:
         raise ConfigError(
             'No role is served by vLLM. Say in kraq.toml: [roles.generator] model = "hosted_vllm/FOLDER", '

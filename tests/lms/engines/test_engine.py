@@ -157,6 +157,26 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
     assert done == ["next", "put off"]
 
 
+def test_a_call_that_hangs_is_asked_a_second_time(scripted: ScriptedServer, reply: type[Reply], quick: Backoff) -> None:
+    meter = Meter()
+    lm = model(scripted.url, quick, meter)
+    for _ in range(20):
+        lm.engine.ledger.pace.took(0.001)
+    scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
+
+    async def hurried() -> str:
+        place_for_call.set(CallSlots(2).slot)
+        return await asyncio.wait_for(ask_async(lm), 15)
+
+    assert asyncio.run(hurried()) == "Paris"
+    assert (len(scripted.requests), meter.total().calls, meter.retries) == (2, 1, 1)
+
+
+def test_a_model_of_this_process_is_never_asked_a_second_time_nor_a_server_whose_role_says_so(quick: Backoff) -> None:
+    assert make_lm(RoleSettings(model="embedded")).engine.ledger.pace is None
+    assert model(DOWN, quick, second_calls=False).engine.ledger.pace is None
+
+
 def test_a_retry_after_beyond_patience_ends_the_call(
     scripted: ScriptedServer, reply: type[Reply], quick: Backoff
 ) -> None:
