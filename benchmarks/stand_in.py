@@ -19,9 +19,10 @@ BENCHMARKS = Path(__file__).parent
 
 @dataclass(frozen=True)
 class StandIn:
-    """`url` is what a client is given as `api_base`."""
+    """`url` is what a client is given as `api_base`. `process` is the server's, where this process started it."""
 
     root: str
+    process: subprocess.Popen[str] | None = None
 
     @property
     def url(self) -> str:
@@ -37,6 +38,12 @@ class StandIn:
     def configure(self, **knobs: float | int | str) -> None:
         """Change latency or faults while it runs; the names are those of the server's options."""
         self._ask("/config", knobs)
+
+    def kill(self) -> None:
+        """End it as a machine that fails ends it."""
+        if self.process is None:
+            raise RuntimeError(f"The server at {self.root} was not started here.")
+        self.process.kill()
 
     def _ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -60,7 +67,7 @@ def stand_in(**knobs: float | int | str) -> Iterator[StandIn]:
         started = process.stdout.readline()
         if "stand_in_server on" not in started:
             raise RuntimeError(f"The stand-in server did not start: {started!r}")
-        yield StandIn(f"http://127.0.0.1:{port}")
+        yield StandIn(f"http://127.0.0.1:{port}", process)
     finally:
         process.terminate()
         process.wait(timeout=10)

@@ -184,7 +184,8 @@ def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_
     program.extract.signature = program.extract.signature.with_instructions("Find ships only.")
     program.extract.demos = [dspy.Example(passage="p", entities=[], relationships=[], claims=[])]
     with stand_in() as server:
-        program.extract.lm = make_lm(RoleSettings(model="hosted_vllm/own", api_base=server.url))
+        own = RoleSettings(model="hosted_vllm/own", api_base=server.url, structured="json_schema")
+        program.extract.lm = make_lm(own)
         sent = cloudpickle.dumps(Actor.arguments("extract", RoleSettings(), program))
         actor = Actor(*(*cloudpickle.loads(sent), 4))
         block = pa.table({"item": [json.dumps(["a", "f", {"passage": "Ada Lovelace met Charles Babbage."}])]})
