@@ -16,12 +16,14 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_CALLS = 3  # for one answer, at most
 _KNOWN = 20  # answers from which on one can be called late
 _KEPT = 100
 _SHARE = 0.95  # of the answers came sooner than what is taken for the pace
 _TIMES = 2.0  # the pace: then an answer is late
 _LEAST_S = 0.5  # what comes sooner is never late
 _SECOND_CALLS = 0.05  # at most, of the answers
+_UNKNOWN_S = 1.0  # until somebody looks again whether an answer is late
 
 
 class Pace:
@@ -44,6 +46,11 @@ class Pace:
         pace = sorted(self._seconds)[int(_SHARE * (len(self._seconds) - 1))]
         return max(_LEAST_S, _TIMES * pace)
 
+    def left_s(self, waited_s: float) -> float:
+        """Seconds until an answer is late that was waited for so long; what is not known yet is soon asked again."""
+        late_s = self.late_after_s()
+        return _UNKNOWN_S if late_s is None else late_s - waited_s
+
     def count_second_call(self) -> None:
         self._second_calls += 1
 
@@ -54,9 +61,10 @@ async def first_answer(
     place: Callable[[], AbstractAsyncContextManager[None]],
     second_call: Callable[[], None] = lambda: None,
 ) -> T:
-    """Of `ask()`, or of a second one, which begins in a `place` of its own once the first is late; the other is left.
+    """Of `ask()`, or of a second and a third, each of which begins in a `place` of its own once the one before is late.
 
-    Raises what the first raises, unless the second, under way by then, is answered. `second_call` is told of one.
+    The others are left. Raises what the first raises where none that is under way by then is answered. `second_call` is
+    told of each but the first.
     """
 
     async def timed() -> T:
@@ -65,34 +73,32 @@ async def first_answer(
         pace.took(time.monotonic() - started)
         return answer
 
-    late_s = pace.late_after_s()
-    if late_s is None:
-        return await timed()
-
-    is_under_way = False
-
     async def again() -> T:
-        nonlocal is_under_way
         async with place():
-            is_under_way = True
-            pace.count_second_call()
+            under_way.add(asyncio.current_task())
             second_call()
-            logger.info("no answer after %.1f s, which others had long before: asked a second time", late_s)
+            logger.info("no answer after %.1f s, when most are there: asked once more", time.monotonic() - begun)
             return await timed()
 
-    first = asyncio.ensure_future(timed())
-    calls = [first]
+    begun = asked = time.monotonic()
+    calls = [asyncio.ensure_future(timed())]
+    under_way: set[asyncio.Future[T] | None] = {calls[0]}
     try:
-        await asyncio.wait(calls, timeout=late_s)
-        if not first.done():
-            second = asyncio.ensure_future(again())
-            calls.append(second)
-            await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
-            if second.done() and second.exception():
-                await asyncio.wait([first])
-            elif first.done() and first.exception() and is_under_way:
-                await asyncio.wait([second])
-        return next((call for call in calls if call.done() and not call.exception()), first).result()
+        while True:
+            left_s = pace.left_s(time.monotonic() - asked) if len(calls) < _CALLS else None
+            if left_s is not None and left_s <= 0:
+                pace.count_second_call()  # now: of many that are late together few may ask again
+                calls.append(asyncio.ensure_future(again()))
+                asked = time.monotonic()
+                continue
+            await asyncio.wait(
+                [call for call in calls if not call.done()], timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            for call in calls:
+                if call.done() and not call.exception():
+                    return call.result()
+            if all(call.done() for call in calls if call in under_way):
+                return calls[0].result()
     finally:
         for call in calls:
             call.cancel()

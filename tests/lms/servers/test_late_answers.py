@@ -82,6 +82,31 @@ def test_second_calls_are_one_in_twenty_at_most() -> None:
     assert pace.late_after_s() is None
 
 
+def test_a_call_of_the_first_ones_is_late_once_the_others_tell_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kraq_dspy.lms.servers.late_answers._UNKNOWN_S", 0.01)
+    monkeypatch.setattr("kraq_dspy.lms.servers.late_answers._LEAST_S", 0.05)
+    pace, hanging = Pace(), Calls((60.0, "first"), (0.0, "second"))
+
+    async def all_at_once() -> list[str]:
+        others = [first_answer(Calls((0.01, "quick")).ask, pace, free) for _ in range(30)]
+        return await asyncio.wait_for(asyncio.gather(first_answer(hanging.ask, pace, free), *others), 5)
+
+    assert asyncio.run(all_at_once()) == ["second", *["quick"] * 30]
+
+
+def test_where_all_are_late_together_one_in_twenty_is_asked_again() -> None:
+    """A server that pauses is not asked for everything twice."""
+    pace, calls = Pace(), [Calls((0.7, "first"), (60.0, "second")) for _ in range(30)]
+    for _ in range(100):
+        pace.took(0.01)
+
+    async def all_at_once() -> list[str]:
+        return await asyncio.gather(*(first_answer(each.ask, pace, free) for each in calls))
+
+    assert asyncio.run(all_at_once()) == ["first"] * 30
+    assert sum(each.begun for each in calls) == 30 + 5
+
+
 def test_an_answer_in_time_is_asked_for_once() -> None:
     calls = Calls((0.0, "first"))
     assert answer(calls) == "first"
@@ -94,23 +119,29 @@ def test_a_second_call_answers_for_one_that_hangs_and_that_is_left() -> None:
     assert (calls.begun, calls.cancelled) == (2, 1)
 
 
-def test_the_first_counts_where_it_comes_sooner_than_the_second() -> None:
-    calls = Calls((0.05, "first"), (60.0, "second"))
+def test_a_third_call_answers_where_the_second_hangs_too() -> None:
+    calls = Calls((60.0, "first"), (60.0, "second"), (0.0, "third"))
+    assert answer(calls) == "third"
+    assert (calls.begun, calls.cancelled) == (3, 2)
+
+
+def test_the_first_counts_where_it_comes_sooner_than_the_others_and_there_is_no_fourth() -> None:
+    calls = Calls((0.3, "first"), (60.0, "second"), (60.0, "third"))
     assert answer(calls) == "first"
-    assert (calls.begun, calls.cancelled) == (2, 1)
+    assert (calls.begun, calls.cancelled) == (3, 2)
 
 
 def test_a_second_call_that_fails_leaves_the_first_to_answer() -> None:
-    assert answer(Calls((0.05, "first"), (0.0, ValueError("busy")))) == "first"
+    assert answer(Calls((0.3, "first"), *[(0.0, ValueError("busy"))] * 2)) == "first"
 
 
 def test_a_first_call_that_fails_while_the_second_is_under_way_is_answered_by_that() -> None:
-    assert answer(Calls((0.03, ValueError("timed out")), (0.05, "second"))) == "second"
+    assert answer(Calls((0.3, ValueError("timed out")), (0.5, "second"), (60.0, "third"))) == "second"
 
 
 def test_where_both_fail_the_error_is_that_of_the_first() -> None:
     with pytest.raises(ValueError, match="timed out"):
-        answer(Calls((0.03, ValueError("timed out")), (0.05, ValueError("busy"))))
+        answer(Calls((0.3, ValueError("timed out")), *[(0.5, ValueError("busy"))] * 2))
 
 
 def test_a_first_call_that_fails_does_not_wait_for_a_place_for_the_second() -> None:
@@ -119,7 +150,7 @@ def test_a_first_call_that_fails_does_not_wait_for_a_place_for_the_second() -> N
         await asyncio.sleep(60)
         yield
 
-    calls = Calls((0.03, ValueError("timed out")), (0.0, "second"))
+    calls = Calls((0.3, ValueError("timed out")), (0.0, "second"))
     with pytest.raises(ValueError, match="timed out"):
         answer(calls, place=taken)
     assert calls.begun == 1
@@ -145,7 +176,7 @@ def test_a_second_call_takes_a_place_as_any_other_does() -> None:
 
 
 def test_a_caller_who_leaves_leaves_no_call_behind() -> None:
-    calls = Calls((60.0, "first"), (60.0, "second"))
+    calls = Calls((60.0, "first"), (60.0, "second"), (60.0, "third"))
 
     async def left() -> None:
         asking = asyncio.ensure_future(first_answer(calls.ask, Late(), free))
@@ -155,4 +186,4 @@ def test_a_caller_who_leaves_leaves_no_call_behind() -> None:
             await asking
 
     asyncio.run(left())
-    assert (calls.begun, calls.cancelled) == (2, 2)
+    assert calls.begun == calls.cancelled == 3
