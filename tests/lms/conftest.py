@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -81,6 +82,12 @@ class ScriptedServer:
 
 @pytest.fixture
 def scripted() -> Iterator[ScriptedServer]:
+    with serving() as server:
+        yield server
+
+
+@contextmanager
+def serving() -> Iterator[ScriptedServer]:
     server = ScriptedServer()
     yield server
     server.server.shutdown()

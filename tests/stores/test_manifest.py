@@ -20,7 +20,10 @@ def test_a_manifest_comes_back_with_its_settings(tmp_path: Path) -> None:
 def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
     settings = Settings(
         store=StoreSettings(url="https://ann:secret@qdrant.example:6333/x"),
-        roles={"default": RoleSettings(api_base="http://:secret@localhost:8000/v1")},
+        roles={
+            "default": RoleSettings(api_base="http://:secret@localhost:8000/v1"),
+            "judge": RoleSettings(api_base="http://a:8000/v1,http://ann:secret@b:8000/v1"),
+        },
     )
 
     write_fields(tmp_path, to_fields(new_manifest(settings, "minilm", 384)))
@@ -29,6 +32,7 @@ def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
     kept = parse(read_fields(tmp_path), tmp_path).settings
     assert kept.store.url == "https://qdrant.example:6333/x"
     assert kept.roles["default"].api_base == "http://localhost:8000/v1"
+    assert kept.roles["judge"].addresses == ("http://a:8000/v1", "http://b:8000/v1")
 
 
 def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:

@@ -302,20 +302,16 @@ class AsyncEngine(_JournallingEngine):
                 yield await first_answer(ask, pace, place_for_call.get(), again)
 
     async def _reply(self, request: Request) -> Response:
-        if not self._reads_along(request):
-            return await self._completed(request)
-        reply = ReadAlong(request)
-        try:
-            async with aclosing(self.inner.stream(request)) as events:
-                async for event in events:
-                    if reply.push(_named(event, request)):
-                        break
-        except StreamAssemblyError as error:
-            self._broke_off(reply, error)
-            return await self._completed(request)
-        return reply.response(_estimated_tokens(request))
-
-    async def _completed(self, request: Request) -> Response:
+        if self._reads_along(request):
+            reply = ReadAlong(request)
+            try:
+                async with aclosing(self.inner.stream(request)) as events:
+                    async for event in events:
+                        if reply.push(_named(event, request)):
+                            break
+                return reply.response(_estimated_tokens(request))
+            except StreamAssemblyError as error:
+                self._broke_off(reply, error)
         response: Response = await self.inner.complete(request)
         return response
 

@@ -1,4 +1,4 @@
-"""Asks a server a second time where an answer is late ("hedged requests", Dean and Barroso, The Tail at Scale, 2013).
+"""Asks a server again where an answer is late ("hedged requests", Dean and Barroso, The Tail at Scale, 2013).
 
 A request that hangs keeps its place until it is given up, after two minutes by default, and a stage ends with its last
 answer: all that follows would wait for it.

@@ -18,7 +18,7 @@ from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.servers.several import AsyncSeveralServers, ServerChoice, SeveralServers
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.steps.bounded import bounded_map
-from tests.lms.conftest import Reply, ScriptedServer
+from tests.lms.conftest import Reply, ScriptedServer, serving
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
 ASKED = dspy.Signature("question -> answer")
@@ -26,10 +26,8 @@ ASKED = dspy.Signature("question -> answer")
 
 @pytest.fixture
 def other() -> Iterator[ScriptedServer]:
-    server = ScriptedServer()
-    yield server
-    server.server.shutdown()
-    server.server.server_close()
+    with serving() as server:
+        yield server
 
 
 def model(*addresses: str, retries: int = 0) -> KraqLM:

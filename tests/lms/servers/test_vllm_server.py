@@ -53,6 +53,13 @@ def test_the_command_serves_the_base_once_with_the_adapters_of_its_roles(
     assert with_adapter(settings(folder).role("generator")).model == f"hosted_vllm/{name}"
 
 
+def test_a_role_with_several_addresses_has_a_command_for_each() -> None:
+    role = RoleSettings(model="hosted_vllm/base", api_base="http://localhost:8123/v1,http://localhost:8124/v1")
+    servers = servers_of(Settings(roles={"answerer": role, "judge": role}))
+    assert [server.command()[-1] for server in servers] == ["8123", "8124"]
+    assert [server.roles for server in servers] == [("answerer", "judge")] * 2
+
+
 def test_a_server_whose_adapters_may_change_has_room_for_one_more_of_a_larger_rank(folder: str) -> None:
     [server] = servers_of(settings(folder))
     command = " ".join(server.command(runtime=True, more=("--dtype", "float32")))
