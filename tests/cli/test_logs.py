@@ -60,3 +60,9 @@ def test_that_replies_were_cut_is_told_to_those_who_want_everything_and_not_in_t
     assert cut.isEnabledFor(logging.ERROR)
     set_up_logs(verbose=True, as_json=False)
     assert cut.isEnabledFor(logging.WARNING)
+
+
+def test_that_one_of_several_servers_is_gone_is_told_to_everybody() -> None:
+    set_up_logs(verbose=False, as_json=False)
+    assert logging.getLogger("kraq_dspy.lms.servers.several").isEnabledFor(logging.WARNING)
+    assert not logging.getLogger("kraq_dspy.lms.servers.late_answers").isEnabledFor(logging.WARNING)

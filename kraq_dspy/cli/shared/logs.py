@@ -66,6 +66,10 @@ def set_up_logs(*, verbose: bool, as_json: bool) -> None:
     logging.getLogger().setLevel(logging.INFO if verbose or as_json else logging.ERROR)
     for talkative in ("httpx", "httpcore", "urllib3"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
+    # Whoever has several servers wants to know that one is gone.
+    logging.getLogger("kraq_dspy.lms.servers.several").setLevel(
+        logging.NOTSET if verbose or as_json else logging.WARNING
+    )
     # A small model's list that runs to max_tokens is kept as far as it is complete: nothing to warn of in every call.
     logging.getLogger("dspy.clients.lm").setLevel(logging.NOTSET if verbose or as_json else logging.ERROR)
     errors.quiet = as_json

@@ -61,6 +61,8 @@ class ServerChoice:
                 server.in_flight -= 1
 
     def answered(self, server: Server) -> None:
+        if server.rest_s:
+            logger.warning("%s answers again.", server.where)
         server.rest_s = 0.0
 
     def failed(self, server: Server) -> None:
@@ -69,9 +71,10 @@ class ServerChoice:
             now = self._clock()
             if server.rest_s and now < server.rests_until:
                 return
+            level = logging.INFO if server.rest_s else logging.WARNING
             server.rest_s = min(2 * server.rest_s or _REST_S, _LONGEST_REST_S)
             server.rests_until = now + server.rest_s
-        logger.warning("%s does not answer; the others are asked for %.0f s", server.where, server.rest_s)
+        logger.log(level, "%s does not answer; the others go on, and it is tried again now and then.", server.where)
 
 
 class _Several:
