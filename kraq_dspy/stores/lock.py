@@ -31,7 +31,8 @@ class FileLock:
         return self._file is not None
 
     def acquire(self) -> None:
-        """Does nothing when it is held already. Raises IndexLockedError naming who keeps it for more than a moment."""
+        """Does nothing when it is held already. Raises IndexLockedError naming who keeps it for more than a moment, and
+        IndexStateError where the file system knows no locks."""
         if self._file is not None:
             return
         try:
@@ -41,9 +42,15 @@ class FileLock:
                 f"Cannot lock {str(self.path)!r}: {error.strerror}. The folder must exist and be writable."
             ) from error
         for _ in range(_ATTEMPTS):  # others hold it for a moment to look, or to keep a file
-            if locked := try_lock(file.fileno()):
+            if (locked := try_lock(file.fileno())) is not False:
                 break
             time.sleep(_PAUSE_S)
+        if locked is None:
+            file.close()
+            raise IndexStateError(
+                f"The file system of {str(self.path.parent)!r} knows no locks, so two processes could change the index "
+                "at once. It can be read there; change it on a local disk, or mount the folder with locks."
+            )
         if not locked:
             file.close()
             raise IndexLockedError(
@@ -68,7 +75,7 @@ def holder(path: Path) -> str | None:
     """Who holds the lock at this moment, in words; None where nobody does."""
     try:
         with path.open("rb") as file:
-            return None if try_lock(file.fileno()) else _holder(path)
+            return _holder(path) if try_lock(file.fileno()) is False else None
     except FileNotFoundError:
         return None
 
