@@ -30,6 +30,7 @@ from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.lms.meter import Limits, Meter
 from kraq_dspy.lms.roles import LanguageModels, make_lm
+from kraq_dspy.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
@@ -188,15 +189,18 @@ def test_a_program_travels_with_its_instructions_its_demonstrations_and_its_own_
         program.extract.lm = make_lm(own)
         sent = cloudpickle.dumps(Actor.arguments("extract", RoleSettings(), program))
         actor = Actor(*(*cloudpickle.loads(sent), 4))
-        block = pa.table({"item": [json.dumps(["a", "f", {"passage": "Ada Lovelace met Charles Babbage."}])]})
+        fingerprints = dict.fromkeys(possible_forms(program, None), "f")
+        item = ["a", fingerprints, {"passage": "Ada Lovelace met Charles Babbage."}]
+        block = pa.table({"item": [json.dumps(item)]})
 
         async def rows() -> list[Any]:
             return [json.loads(row) async for table in actor(block) for row in table["outcome"].to_pylist()]
 
         (row,) = asyncio.run(rows())
         assert server.stats()["models"] == {"own": 1}
-    assert row["reason"] == ""
-    assert set(row["output"]) == {"entities", "relationships", "claims"}
+    assert "reason" not in row
+    assert row["fingerprint"] == "f"
+    assert set(row["output"]) == {"entities", "relationships", "claims", "ungrounded"}
     assert [answer["model"] for answer in row["answers"]] == ["hosted_vllm/own"]
     arrived: Any = actor.program
     assert arrived.gleanings == 0
