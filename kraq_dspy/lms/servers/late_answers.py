@@ -80,16 +80,16 @@ async def first_answer(
             logger.info("no answer after %.1f s, when most are there: asked once more", time.monotonic() - begun)
             return await timed()
 
-    begun = asked = time.monotonic()
+    begun = last_call = time.monotonic()
     calls = [asyncio.ensure_future(timed())]
     under_way: set[asyncio.Future[T] | None] = {calls[0]}
     try:
         while True:
-            left_s = pace.left_s(time.monotonic() - asked) if len(calls) < _CALLS else None
+            left_s = pace.left_s(time.monotonic() - last_call) if len(calls) < _CALLS else None
             if left_s is not None and left_s <= 0:
                 pace.count_second_call()  # now: of many that are late together few may ask again
                 calls.append(asyncio.ensure_future(again()))
-                asked = time.monotonic()
+                last_call = time.monotonic()
                 continue
             await asyncio.wait(
                 [call for call in calls if not call.done()], timeout=left_s, return_when=asyncio.FIRST_COMPLETED

@@ -123,8 +123,8 @@ def test_a_server_rests_longer_each_time_and_is_then_asked_by_one_call_to_see(ca
         assert (trial.where, asked()) == ("a", "b")  # one at a time, though the other has more to do
         choice.answered(trial)
     assert asked() == "a"
-    told = [record.getMessage().split(";")[0] for record in caplog.records if record.levelname == "WARNING"]
-    assert told == ["a does not answer", "a answers again."]
+    warnings = [record.getMessage().split(";")[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["a does not answer", "a answers again."]
     choice.failed(first)
     clock.now += 1
     assert asked() == "a"  # after an answer a rest is short again
