@@ -43,7 +43,7 @@ from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.extractor import extractor
+from kraq_dspy.programs.kraq.by_size import extractor
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SETS = ("kg_mine", "musique")

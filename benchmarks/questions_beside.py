@@ -2,8 +2,8 @@
 
     python benchmarks/questions_beside.py demo.kraq --lm gguf/smollm2-135m --adapter kraq-questions [--questions 50]
 
-Every n-th summary of an index that `kraq demo` made, in their order, each asked about as a build asks: up to three
-tries, then the template, which is marked.
+Every n-th summary of an index that `kraq demo` made, in their order, each asked about as a build asks: the plainest of up
+to three questions, or the template, which is marked.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import dspy
 
-from kraq_dspy.config import EMBEDDED, RoleSettings
+from kraq_dspy.config import EMBEDDED, RoleSettings, Settings
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.pipeline import KRAQ
@@ -26,7 +26,8 @@ def questions_of(role: RoleSettings, communities: Sequence[Community], summaries
     """By community; one that the embedded model asks in another's place ends in a star."""
 
     async def asked() -> dict[str, str]:
-        questions = KRAQ().questions(communities, summaries, {}, DirectSteps(4), total=len(summaries))
+        settings = Settings(roles={"default": RoleSettings(), "generator": role})
+        questions = KRAQ(settings).questions(communities, summaries, {}, DirectSteps(4), total=len(summaries))
         return {
             str(each.community_id): each.text + (" *" if each.model == EMBEDDED != role.model else "")
             async for each in questions

@@ -1,28 +1,24 @@
-"""Makes the pairs of the shipped question generator, and compares it with other ways to ask on summaries it never saw.
+"""Compares the shipped question generator with other ways to ask, on summaries that it never saw.
 
-    python benchmarks/shipped_generator.py pairs --data ../shared/data --out runs/generator
-    kraq finetune generator --base gguf/smollm2-135m --pairs runs/generator/train.jsonl --out runs/generator/smollm2 \\
-        --rank 16 --alpha 32 --learning-rate 5e-4 --epochs 1 --target-modules all-linear
     python benchmarks/shipped_generator.py ask --out runs/generator --lm gguf/smollm2-135m --name instructed
     python benchmarks/shipped_generator.py ask --out runs/generator --lm embedded --name templates
     python benchmarks/shipped_generator.py ask --out runs/generator --lm gguf/smollm2-135m --name tuned \\
-        --adapter runs/generator/smollm2
+        --adapter kraq-questions --candidates 3
     python benchmarks/shipped_generator.py ask --out runs/generator --lm gguf/NAME --name quiz --instruction "Write ..."
     python benchmarks/shipped_generator.py table --out runs/generator
 
-A pair is a question that a person asked of a passage, and one to four sentences of the passages that hold its answer:
-the form of a community's summary. Left out: questions that do not stand alone, that name what those sentences do not,
-yes or no, longer than 20 words. `test.jsonl` holds documents that no pair of `train.jsonl` shares; documents of
-`examples/hotpotqa-mini`, which the demo indexes, are in neither.
+`test.jsonl` and the pairs of the training are made by generator_pairs.py. The training:
+
+    kraq finetune generator --base gguf/smollm2-135m --pairs runs/generator/train.jsonl --out runs/generator/smollm2 \\
+        --rank 8 --alpha 16 --dropout 0 --learning-rate 5e-4 --epochs 1 --batch-size 8 --accumulate 1 \\
+        --target-modules all-linear --held-out 0.03
+    python benchmarks/shipped_generator.py ship --out runs/generator --adapter runs/generator/smollm2
 """
 
 import argparse
 import json
-import random
-import re
 import statistics
 import time
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -31,113 +27,40 @@ from typing import Any
 import dspy
 import numpy as np
 from dspy.utils.exceptions import AdapterParseError
+from generator_pairs import ASKING, supported
 from rich.console import Console
 from rich.table import Table
+from safetensors.torch import load_file, save_file
 from stand_in import machine
 
 from kraq_dspy.config import EncoderSettings, RoleSettings
-from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.eval.statistics import bootstrap_mean
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
 from kraq_dspy.signatures import GenerateQuestion
 
-SETS = ("squad", "hotpotqa", "musique")  # CC BY-SA 4.0, CC BY-SA 4.0, CC BY 4.0
-MOST_WORDS = 20
-SUMMARY_WORDS = 90
-ALONE = re.compile(r"\b(he|she|it|they|his|her|its|their|this|these|that)\b", re.IGNORECASE)
-NAME = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'-]+|\b\d{3,}\b")
-WORD = re.compile(r"\w{4,}")
-ASKING = re.compile(r"\b(who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
+SHIPPED = Path(adapter_folder(QUESTIONS)[0])
+BASE = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["pairs", "ask", "table"])
+    parser.add_argument("step", choices=["ask", "table", "ship"])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--test-share", type=float, default=0.15, help="of the documents")
     parser.add_argument("--lm")
     parser.add_argument("--adapter", type=Path)
     parser.add_argument("--name", help="of the row in the table")
     parser.add_argument("--instruction", help="ask with this wording in place of the step's own")
+    parser.add_argument("--candidates", type=int, default=1, help="questions of which the plainest is taken")
     parser.add_argument("--most", type=int, default=100, help="summaries to ask about")
     parser.add_argument("--concurrency", type=int, default=4)
     parser.add_argument("--threads", type=int, help="of a model in this process")
     options = parser.parse_args()
-    {"pairs": make_pairs, "ask": ask, "table": print_table}[options.step](options)
-
-
-def make_pairs(options: Any) -> None:
-    shown = {row["title"] for row in rows_of(Path("examples/hotpotqa-mini/corpus.jsonl"))}
-    draw = random.Random(0)
-    pairs = [pair for name in SETS for pair in pairs_of(name, options.data, shown)]
-    documents = sorted({document for pair in pairs for document in pair.document_ids})
-    draw.shuffle(documents)
-    held_out = set(documents[: round(len(documents) * options.test_share)])
-    draw.shuffle(pairs)
-    options.out.mkdir(parents=True, exist_ok=True)
-    parts: dict[str, list[Pair]] = {"train": [], "test": []}
-    for pair in pairs:
-        inside = [document in held_out for document in pair.document_ids]
-        if all(inside) or not any(inside):
-            parts["test" if inside[0] else "train"].append(pair)
-    for part, some in parts.items():
-        lines = "".join(json.dumps(pair.row(), ensure_ascii=False) + "\n" for pair in some)
-        (options.out / f"{part}.jsonl").write_text(lines, encoding="utf-8")
-    print(f"{len(parts['train'])} pairs to train on, {len(parts['test'])} to ask about, {len(documents)} documents")
-
-
-def pairs_of(name: str, data: Path, shown: set[str]) -> Iterator[Pair]:
-    dataset = load_dataset(name, data)
-    texts = {document.id: document for document in dataset.documents}
-    known: set[str] = set()
-    for example in dataset.examples:
-        question = example.question.strip()
-        evidence = [texts[id] for id in example.supporting_ids if id in texts]
-        key = question.casefold()
-        if key in known or not evidence or not stands_alone(question) or any(text.title in shown for text in evidence):
-            continue
-        summary = said_about(question, [text.text for text in evidence])
-        if all(part.casefold() in summary.casefold() for part in NAME.findall(question)):
-            known.add(key)
-            yield Pair.generator(
-                summary, question, source=name, example_id=example.id, document_ids=tuple(text.id for text in evidence)
-            )
-
-
-def stands_alone(question: str) -> bool:
-    words = question.split()
-    return (
-        question.endswith("?")
-        and 4 <= len(words) <= MOST_WORDS
-        and bool(ASKING.search(question))
-        and not ALONE.search(question)
-        and bool(NAME.search(question))
-        and question[0].isupper()
-    )
-
-
-def said_about(question: str, texts: Sequence[str]) -> str:
-    """Of each text the sentence that shares most words with the question, and its neighbours while there is room."""
-    sought = set(WORD.findall(question.casefold()))
-    parts = []
-    for text in texts:
-        sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
-        place = max(range(len(sentences)), key=lambda at: len(sought & set(WORD.findall(sentences[at].casefold()))))
-        chosen = {place}
-        for near in (place - 1, place + 1, place - 2):
-            if 0 <= near < len(sentences):
-                words = sum(len(sentences[at].split()) for at in {*chosen, near})
-                if words <= SUMMARY_WORDS / len(texts):
-                    chosen.add(near)
-        parts.append(" ".join(sentences[at] for at in sorted(chosen)))
-    return " ".join(parts)
+    {"ask": ask, "table": print_table, "ship": ship}[options.step](options)
 
 
 def ask(options: Any) -> None:
@@ -154,7 +77,7 @@ def ask(options: Any) -> None:
             threads=options.threads,
         )
     )
-    program = AskQuestion()
+    program = AskQuestion(options.candidates)
     if options.instruction:
         program.generate.signature = GenerateQuestion.with_instructions(options.instruction)
 
@@ -224,16 +147,25 @@ def print_table(options: Any) -> None:
     Console(width=140).print(table)
 
 
+def ship(options: Any) -> None:
+    """Puts the adapter into the package: 16 bits a parameter, and no path of this machine."""
+    weights = {name: value.half() for name, value in load_file(options.adapter / "adapter_model.safetensors").items()}
+    save_file(weights, SHIPPED / "adapter_model.safetensors", metadata={"format": "pt"})
+    (SHIPPED / "loss.svg").write_text((options.adapter / "loss.svg").read_text("utf-8"), "utf-8")
+    settings = json.loads((options.adapter / "adapter_config.json").read_text("utf-8"))
+    settings |= {"base_model_name_or_path": BASE, "target_modules": sorted(settings["target_modules"])}
+    (SHIPPED / "adapter_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+    card = json.loads((options.adapter / "training.json").read_text("utf-8"))
+    digest = weights_hash(SHIPPED)
+    card |= {"base": "smollm2-135m", "weights_hash": digest, "model": f"{card['served']}#{QUESTIONS}@{digest[:8]}"}
+    (SHIPPED / "training.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
+
+
 def is_question(text: str) -> bool:
     """One short sentence that asks, and does not repeat itself."""
     words = text.casefold().split()
     repeats = any(first == second for first, second in pairwise(words))
     return text.endswith("?") and len(words) <= 30 and bool(ASKING.search(text)) and not repeats
-
-
-def supported(question: str, summary: str) -> bool:
-    """Every name and number of the question stands in the summary."""
-    return all(part.casefold() in summary.casefold() for part in NAME.findall(question))
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:

@@ -146,6 +146,9 @@ class SummarySettings:
 class QuestionSettings:
     """Representative questions."""
 
+    candidates: Positive | None = None
+    """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
+    tells most plainly. Unset, 3 where its name says that it has less than two billion parameters, else 1."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
     names: Annotated[int, Field(ge=0)] = 8

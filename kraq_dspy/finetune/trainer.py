@@ -1,11 +1,13 @@
 """Makes transformers' Trainer for rows of tokens, with checkpoints and both held-out losses."""
 
+import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.embedders.device import multiplies_in_bf16
 from kraq_dspy.finetune.lora_model import TrainPackages
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import IGNORED, HeldOut, TokenRow
@@ -47,13 +49,14 @@ def make_trainer(
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
         optim="paged_adamw_8bit" if four_bits else "adamw_torch",
-        bf16=cuda and torch.cuda.is_bf16_supported(),
+        bf16=torch.cuda.is_bf16_supported() if cuda else multiplies_in_bf16(),
         eval_strategy="steps",
         eval_steps=every,
         eval_on_start=True,
         logging_steps=every,
         save_steps=every,
         save_total_limit=2,
+        train_sampling_strategy="group_by_length",
         seed=settings.seed,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
@@ -65,17 +68,23 @@ def make_trainer(
     def features(some: Sequence[TokenRow], labels: str) -> list[dict[str, Any]]:
         return [{"input_ids": row.ids, "labels": getattr(row, labels)} for row in some]
 
+    cuts_logits = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
+
     def collate(batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
         width = max(len(row["input_ids"]) for row in batch)
 
         def padded(values: Sequence[Sequence[int]], filler: int) -> Any:
             return torch.tensor([[*row, *[filler] * (width - len(row))] for row in values])
 
-        return {
+        inputs = {
             "input_ids": padded([row["input_ids"] for row in batch], pad),
             "attention_mask": padded([[1] * len(row["input_ids"]) for row in batch], 0),
             "labels": padded([row["labels"] for row in batch], IGNORED),
         }
+        if cuts_logits:
+            needed = width - min(_before_first_label(row["labels"]) for row in batch)
+            inputs |= {"labels": inputs["labels"][:, -needed:], "logits_to_keep": needed}
+        return inputs
 
     callback: Any = transformers.TrainerCallback
 
@@ -96,3 +105,8 @@ def make_trainer(
     )
     inner.remove_callback(transformers.PrinterCallback)
     return LoRATrainer(inner, an_epoch * settings.epochs)
+
+
+def _before_first_label(labels: Sequence[int]) -> int:
+    """The place whose logits tell the first label; those before it have no part in the loss, and are not computed."""
+    return max(0, next((place for place, label in enumerate(labels) if label != IGNORED), len(labels)) - 1)

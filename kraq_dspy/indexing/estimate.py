@@ -27,7 +27,7 @@ from kraq_dspy.lms.meter import Meter, Price, prices_of
 from kraq_dspy.lms.roles import make_lm
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
-from kraq_dspy.programs.kraq.extractor import extractor
+from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Extraction, Usage, usage_by_stage
 from kraq_dspy.steps.direct import DirectSteps, Steps

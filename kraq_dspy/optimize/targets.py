@@ -17,10 +17,10 @@ from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
+from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
-from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary
 from kraq_dspy.signatures import (

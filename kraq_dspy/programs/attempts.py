@@ -7,8 +7,8 @@ AGAIN = 2
 """How often a model is asked once more."""
 
 
-def attempts() -> Iterator[dict[str, Any]]:
+def attempts(again: int = AGAIN) -> Iterator[dict[str, Any]]:
     """What a call takes beside its inputs, for the first one and for each further one."""
     yield {}
-    for number in range(1, 1 + AGAIN):
+    for number in range(1, 1 + again):
         yield {"config": {"temperature": 1.0, "rollout_id": number}}

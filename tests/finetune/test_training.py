@@ -15,7 +15,7 @@ from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError, TrainingError
 from kraq_dspy.finetune import training
 from kraq_dspy.finetune.settings import TrainSettings
-from kraq_dspy.finetune.token_rows import IGNORED, token_row
+from kraq_dspy.finetune.token_rows import IGNORED, hold_out, token_row
 from kraq_dspy.finetune.training import Trained, train_adapter
 from kraq_dspy.lms.engines.transformers_engine import engine_of
 from kraq_dspy.lms.roles import make_lm
@@ -41,6 +41,25 @@ def test_the_loss_falls_on_rows_that_were_not_trained_on(trained: Trained) -> No
     assert last.values < first.values
     assert last.train < trained.curve[1].train
     assert trained.rows == (22, 2)
+
+
+def test_the_losses_are_those_of_all_logits(trained: Trained, base: str, chats: list[Any]) -> None:
+    """Only those that tell a label are computed; before the first step the adapter changes nothing."""
+    import torch
+    import transformers
+
+    loaded: Any = transformers.AutoTokenizer.from_pretrained(base)
+    model: Any = transformers.LlamaForCausalLM.from_pretrained(base)
+    rows = hold_out([token_row(loaded, chat) for chat in chats], FAST).held_out
+    expected = []
+    for labels in ([row.reply for row in rows], [row.values for row in rows]):
+        losses: list[float] = []
+        for row, wanted in zip(rows, labels, strict=True):
+            with torch.no_grad():
+                logits = model(torch.tensor([row.ids])).logits[0, :-1].log_softmax(-1)
+            losses += [-float(logits[at][label]) for at, label in enumerate(wanted[1:]) if label != IGNORED]
+        expected.append(sum(losses) / len(losses))
+    assert [trained.curve[0].held_out, trained.curve[0].values] == pytest.approx(expected, rel=0.02)
 
 
 def test_labels_are_the_reply_and_its_end_and_nothing_of_the_prompt(base: str, chats: list[Any]) -> None:

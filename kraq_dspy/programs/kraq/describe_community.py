@@ -9,7 +9,7 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy.both_ways import blocking, call
 from kraq_dspy.programs.attempts import AGAIN, attempts
 from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.kraq.question_text import MARKS, question_in, repeats, stands_alone
+from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
@@ -42,17 +42,21 @@ class AskQuestion(SavableModule):
 
     Its signature is what a fine-tuned generator is trained on, so a summary alone goes in, as `shown_summary` puts it.
     Small models repeat their instruction, ask about "the summary" or of "their differences", and name nobody; then they
-    are asked again (`attempts`).
+    are asked again (`attempts`). They also mix up what several sentences tell: of up to `candidates` questions the one
+    that a single sentence tells most plainly is taken (`plainness`), the first that leaves nothing to be desired.
     """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
+    candidates = 1
 
-    def __init__(self) -> None:
+    def __init__(self, candidates: int = 1) -> None:
         super().__init__()
         self.generate = FittingPredict(GenerateQuestion, shorten="summary")
+        if candidates > 1:  # else the program is what it was, and so are the answers that an index keeps
+            self.candidates = candidates
 
     async def aforward(self, summary: str) -> dspy.Prediction:
-        return await _asked(self.generate, summary, summary=summary)
+        return await _asked(self.generate, summary, self.candidates, summary=summary)
 
     forward = blocking(aforward)
 
@@ -67,21 +71,23 @@ class AskRandomQuestion(SavableModule):
         self.ask = FittingPredict(AskAboutPassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return await _asked(self.ask, "\n".join(passages), passages=list(passages))
+        return await _asked(self.ask, "\n".join(passages), 1, passages=list(passages))
 
     forward = blocking(aforward)
 
 
-async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction:
-    """The first question about the text that stands alone.
+async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -> dspy.Prediction:
+    """The plainest of up to `candidates` questions about the text that stand alone.
 
-    Else the first with a question mark, or the first reply, that does not repeat its instructions.
+    Where none does, the first with a question mark, or the first reply, that does not repeat its instructions.
 
     Raises ValueError where nothing was written.
     """
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
+    again = max(AGAIN, candidates - 1)
     questions: list[str] = []
-    for options in attempts():
+    plain: dict[str, float] = {}
+    for options in attempts(again):
         try:
             answer = await call(step, **inputs, **options)
         except AdapterParseError:
@@ -90,9 +96,13 @@ async def _asked(step: dspy.Module, text: str, **inputs: Any) -> dspy.Prediction
             continue  # there is one that can be read
         questions.append(question_in(answer.question))
         if stands_alone(questions[-1], text, instructions):
-            return dspy.Prediction(question=questions[-1])
+            plain[questions[-1]] = plainness(questions[-1], text) if candidates > 1 else 1.0
+            if len(plain) == candidates or plain[questions[-1]] >= PLAIN:
+                break
+    if plain:
+        return dspy.Prediction(question=max(plain, key=plain.__getitem__))
     written = [question for question in questions if question]
     if not written:
-        raise ValueError(f"The model was asked {1 + AGAIN} times and wrote no question.")
+        raise ValueError(f"The model was asked {1 + again} times and wrote no question.")
     own = [question for question in written if not repeats(instructions, question)] or written
     return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))

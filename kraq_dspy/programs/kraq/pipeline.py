@@ -20,10 +20,10 @@ from kraq_dspy.graph.mentions import Mentions
 from kraq_dspy.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
+from kraq_dspy.programs.kraq.by_size import asker, extractor
+from kraq_dspy.programs.kraq.describe_community import AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.extractor import extractor
 from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
@@ -55,7 +55,7 @@ class KRAQ(SavableModule):
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
         self.summarize = DescribeCommunity()
-        self.ask = AskQuestion()
+        self.ask = asker(self.settings)
         self.ask_random = AskRandomQuestion()
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:

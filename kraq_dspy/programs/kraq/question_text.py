@@ -2,6 +2,7 @@
 
 import re
 
+from kraq_dspy.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import plain_words
 
 MARKS = ("?", "？", "؟", ";")
@@ -28,12 +29,28 @@ _ONE_OF_ITS_KIND = re.compile(
 )
 """A thing of which there are many, as if one had been spoken of or were at hand: "of the film", "is this?"."""
 _NAMED = re.compile(r"\s[\"'“‘(]*[A-Z0-9]|[\"“‘]")
+_WORD_OF_NAME = re.compile(r"(?<!\w)(?:[A-Z][\w'’.-]*|\d[\w.,-]*)")
 _BEGINNING = 5
 """Letters by which words are compared: "Kenya" is in "Kenyan"."""
 _WORDS_OF_ANY = """a about all an and any are as at be been by can could did do does for from had has have he her his
 how i in into is it its many me much my not of on one or our out she so some that the their them there these they this
 those to us was we were what when where which who whom whose why will with would you your"""
 _IN_ANY_QUESTION = frozenset(_WORDS_OF_ANY.split())
+_ASKS_FOR = frozenset(["name", "named", "called", "known", "kind", "type", "year", "person", "part"])
+"""What a question may ask for without its text having the word."""
+_BREAKS_OFF = frozenset(["a", "an", "and", "by", "or", "the"])
+_VERB = re.compile(
+    r"\b(?:is|was|are|were|do|does|did|has|had|have|can|could|will|would|may|might|should|must|won|wrote|made|led|held"
+    r"|built|began|became|beat|took|gave|got|sold|bought|ran|met|sang|went|came|lost|left|drew|grew|shot|saw|found"
+    r"|[a-z]{2,}ed|[a-z]{3,}[^s\W]s)\b"
+)
+"""What may be a verb, by its form."""
+PLAIN = 0.9
+"""A `plainness` that leaves nothing to be desired."""
+_ENOUGH = 2
+"""Different telling words, of the text's, that a question needs to be about one thing."""
+_LONG = 25
+"""Words that nearly every question of people's stays below."""
 
 
 def question_in(reply: str) -> str:
@@ -58,6 +75,35 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
     return not is_latin or _LATIN.search(text) is None or names_something_of(text, question)
 
 
+def plainness(question: str, text: str) -> float:
+    """How plainly the text tells what is asked, 0 to 1, by words: the share of the question's telling words that one
+    sentence has, the one that has most; and of these words, the share that differ.
+
+    The first line of several is a title: a name of it counts with every sentence. Halved each where the question names
+    nothing though the text has names, has fewer than two of the text's words, more than 25 of any, or no verb. 1 for a
+    question or a text without Latin letters, where words do not tell.
+    """
+    if _LATIN.search(question) is None or _LATIN.search(text) is None:
+        return 1.0
+    title, _, body = text.partition("\n")
+    telling = [word for word in plain_words(question).split() if word not in _IN_ANY_QUESTION | _ASKS_FOR]
+    sought = {word[:_BEGINNING] for word in telling}
+    if not sought:
+        return 0.0
+    named = _beginnings(" ".join(_WORD_OF_NAME.findall(question[1:])))
+    in_title = named & _beginnings(title) if body else set[str]()
+    body = body or title
+    sentences = [body[start:end] for start, end in sentence_spans(body)]
+    most = max((sought & (_beginnings(sentence) | in_title) for sentence in sentences), key=len, default=set[str]())
+    faults = (
+        _NAMED.search(body) is not None and not named,
+        len(most) < _ENOUGH,
+        len(question.split()) > _LONG,
+        _says_nothing(question),
+    )
+    return len(most) / len(telling) * 0.5 ** sum(faults)
+
+
 def repeats(instructions: str, question: str) -> bool:
     """Whether the question has so many words of the instructions in a row that it is no question of its own."""
     words, task = plain_words(question), plain_words(instructions).split()
@@ -66,6 +112,17 @@ def repeats(instructions: str, question: str) -> bool:
 
 def names_something_of(text: str, question: str) -> bool:
     """Whether a word of the question, other than those that any question may have, begins as one of the text does."""
-    beginnings = {word[:_BEGINNING] for word in plain_words(text).split()}
+    beginnings = _beginnings(text)
     telling = set(plain_words(question).split()) - _IN_ANY_QUESTION
     return any(word[:_BEGINNING] in beginnings for word in telling)
+
+
+def _says_nothing(question: str) -> bool:
+    """Whether it breaks off ("directed by?"), or has a kind of thing and no verb ("Which Indian film?")."""
+    words = question.lower().rstrip(" ?").split()
+    is_broken = words[-1] in _BREAKS_OFF
+    return is_broken or (words[0] in ("which", "what") and not _VERB.search(question))
+
+
+def _beginnings(text: str) -> set[str]:
+    return {word[:_BEGINNING] for word in plain_words(text).split()}

@@ -10,6 +10,7 @@ from kraq_dspy.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.attempts import AGAIN
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.signatures import GenerateQuestion
+from kraq_dspy.steps.stored import program_key
 
 SMOLLM2 = (
     "What is Gut malignancies? Provide a response in the format of a JSON object with the structure described above. "
@@ -35,11 +36,11 @@ def test_the_question_is_taken_without_what_stands_around_it(reply: str, questio
 ECHO = "What is the person, place or thing it is about Ada?"
 
 
-def asked(replies: list[str]) -> tuple[str, int]:
+def asked(replies: list[str], summary: str = "Ada met Charles.", candidates: int = 1) -> tuple[str, int]:
     """The question, and how many replies it took."""
     lm = DummyLM([{"question": reply} for reply in replies])
     with dspy.context(lm=lm):
-        question = AskQuestion()(summary="Ada met Charles.").question
+        question = AskQuestion(candidates)(summary=summary).question
     return question, len(lm.history)
 
 
@@ -98,6 +99,28 @@ def test_what_nobody_wrote_is_no_question() -> None:
 )
 def test_other_questions_are_asked_for_once(reply: str) -> None:
     assert asked([reply, "Who met Ada?"]) == (reply, 1)
+
+
+DOG = "Bernese Mountain Dog\nThe Bernese Mountain Dog is a large breed. The name comes from the canton of Bern in 1907."
+
+
+def test_of_several_questions_the_one_that_a_sentence_tells_most_plainly_is_taken() -> None:
+    mixed, half, plain = "What is the large canton?", "Where is Bern?", "Which breed is the Bernese Mountain Dog?"
+    assert asked([mixed, half, plain], DOG, 3) == (plain, 3)
+    assert asked([plain, half, mixed], DOG, 3) == (plain, 1)  # nothing is left to be desired
+    assert asked([mixed, plain, half], DOG, 2) == (plain, 2)
+    assert asked([mixed, plain, half], DOG, 1) == (mixed, 1)
+
+
+def test_what_does_not_stand_alone_is_no_candidate() -> None:
+    assert asked(["What is it about?", "Dog", "Where is Bern?", "Who met Ada?"], DOG, 3) == ("Where is Bern?", 3)
+    assert asked(["Dog", "The dog", "A breed"], DOG, 2) == ("Dog", 1 + AGAIN)
+    assert asked(["Dog", "The dog", "A breed", "Bern", "Is it Bern?"], DOG, 5) == ("Is it Bern?", 5)
+
+
+def test_one_candidate_is_the_program_that_kept_answers_were_asked_with() -> None:
+    assert program_key(AskQuestion(1)) == program_key(AskQuestion())
+    assert program_key(AskQuestion(3)) != program_key(AskQuestion(2)) != program_key(AskQuestion())
 
 
 def test_the_step_may_be_another_module() -> None:

@@ -7,10 +7,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.config import ExtractSettings, RoleSettings, Settings
+from kraq_dspy.config import ExtractSettings, QuestionSettings, RoleSettings, Settings
+from kraq_dspy.programs.kraq.by_size import CANDIDATES, asker, extractor, parameters
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
-from kraq_dspy.programs.kraq.extractor import extractor, parameters
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
@@ -136,3 +136,23 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
 
     assert type(extractor(settings)) is program
     assert type(KRAQ(settings).extract) is program
+
+
+@pytest.mark.parametrize(
+    ("candidates", "model", "asked"),
+    [
+        (None, "gguf/smollm2-135m", CANDIDATES),
+        (None, "openai/gpt-4o", 1),
+        (None, "embedded", 1),
+        (1, "gguf/smollm2-135m", 1),
+        (4, "openai/gpt-4o", 4),
+    ],
+)
+def test_the_setting_or_the_size_of_the_generator_chooses_how_many_questions(
+    candidates: int | None, model: str, asked: int
+) -> None:
+    roles = {"default": RoleSettings(), "generator": RoleSettings(model=model)}
+    settings = Settings(questions=QuestionSettings(candidates=candidates), roles=roles)
+
+    assert asker(settings).candidates == asked
+    assert KRAQ(settings).ask.candidates == asked

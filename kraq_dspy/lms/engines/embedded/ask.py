@@ -11,12 +11,14 @@ from kraq_dspy.lms.engines.embedded.clause import (
     ONE,
     ask_about_act,
     ask_about_thing,
+    ask_for_person,
     ask_for_role,
     ask_for_statement,
     ask_for_subject,
     ask_the_authors,
+    tells_why,
 )
-from kraq_dspy.lms.engines.embedded.definition import ask_for_defined
+from kraq_dspy.lms.engines.embedded.definition import PEOPLE, ask_for_defined, defined_name
 from kraq_dspy.lms.engines.embedded.names import (
     DEFINITION,
     frequent_terms,
@@ -92,6 +94,8 @@ def _question(names: list[str], parts: list[str], dice: int, *, single: bool = T
         return _filled(cue, called[first])
     if question := _told_clause(names, parts, called, least=0) or _defined(names, parts) or _told_of_any(names, parts):
         return question
+    if question := _what_it_is(parts) or _told_clause(names, parts, called, least=0, untold=True):
+        return question
     kinds = {name: _known_kind(name, parts) for name in (first, *partners[:2])}
     for partner in partners[:2]:
         if forms := OF_KINDS.get((kinds[first], kinds[partner])):
@@ -130,23 +134,33 @@ def _told_relation(first: str, partners: list[str], parts: list[str], called: di
     )
 
 
-def _told_clause(names: list[str], parts: list[str], called: dict[str, str], *, least: int) -> str:
+def _told_clause(
+    names: list[str], parts: list[str], called: dict[str, str], *, least: int, untold: bool = False
+) -> str:
     """What a sentence tells of one of the central names as a question that has at least `least` of the other names,
-    most if it can; "" where no sentence tells such a thing."""
+    most if it can; "" where no sentence tells such a thing. `untold` lets it ask why or how where no sentence says."""
     candidates: list[tuple[int, int, str]] = []
     for place, name in enumerate(names[:CENTRAL]):
         question_word = _question_word(name, parts)
         for part in parts:
             about, subject = ask_about_act(part, name, called[name]), ask_for_subject(part, name, question_word)
-            candidates += [(0, 2 * place, about), (1, 2 * place + 1, subject)]
-    candidates += [(1, CENTRAL, ask_about_thing(part)) for part in parts]
-    candidates += [(0, CENTRAL, ask_the_authors(part) or _own_question(part)) for part in parts]
+            candidates += [(0, 2 * place, about if untold or _is_told(about, part) else "")]
+            candidates += [(1, 2 * place + 1, subject)]
+    for part in parts:
+        thing = ask_about_thing(part)
+        candidates += [(1, CENTRAL, thing if untold or _is_told(thing, part) else "")]
+        candidates += [(1, CENTRAL, ask_for_person(part)), (0, CENTRAL, ask_the_authors(part) or _own_question(part))]
     questions = []
     for hidden, place, question in candidates:
         there = sum(name in question for name in called)
         if 0 < len(question) <= LONGEST and there >= max(1, least + 1 - hidden):
             questions.append((-min(2, there + hidden), place, question))
     return min(questions)[2] if questions else ""
+
+
+def _is_told(question: str, part: str) -> bool:
+    """Whether the sentence answers the question, rather than that somebody would like to know."""
+    return not question.startswith(("Why", "How")) or tells_why(part)
 
 
 def _own_question(part: str) -> str:
@@ -166,11 +180,30 @@ def _defined(names: list[str], parts: list[str]) -> str:
     return min(questions, key=lambda one: one[0])[1] if questions else ""
 
 
+def _what_it_is(parts: list[str]) -> str:
+    """ "Who was Ada Lovelace?", of what the first sentence that defines a name tells; "" where none does."""
+    for part in parts:
+        name, verb, kind = defined_name(part)
+        if name:
+            is_who = _is_person(name, kind, parts) or verb in ("are", "were")
+            return f"{'Who' if is_who else 'What'} {verb} {name}?"
+    return ""
+
+
+def _is_person(name: str, kind: str, parts: list[str]) -> bool:
+    """By what the text says that it is, as "Welsh director and writer"."""
+    heads = (phrase.split()[-1:] for phrase in re.split(r" and |/", kind))
+    return any(head in PEOPLE for phrase in heads for head in phrase) or _known_kind(name, parts) == "person"
+
+
 def _told_of_any(names: list[str], parts: list[str]) -> str:
     """What the first sentence that can be turned round tells of any name; "" where none can."""
     for part in parts:
         for name in names_in(part):
-            question = ask_about_act(part, name, name) or ask_for_subject(part, name, _question_word(name, parts))
+            about = ask_about_act(part, name, name)
+            question = (about if _is_told(about, part) else "") or ask_for_subject(
+                part, name, _question_word(name, parts)
+            )
             if 0 < len(question) <= LONGEST and any(other in question for other in names[: 2 * CENTRAL]):
                 return question
     return ""
@@ -206,7 +239,8 @@ def _called(name: str, parts: list[str]) -> str:
 
 def _question_word(name: str, parts: list[str]) -> str:
     """Who, what, or which film: by what the text says that it is."""
-    if _known_kind(name, parts) == "person":
+    kind = next((kind for part in parts for defined, _, kind in [defined_name(part)] if name in defined), "")
+    if _is_person(name, kind, parts):
         return "Who"
     for part in parts:
         if name in part and (stated := DEFINITION.match(part, part.find(name) + len(name) + 1)):
@@ -279,5 +313,6 @@ def _cue(first: str, parts: list[str]) -> str:
                 if re.search(pattern, part):
                     return form
             if re.match(r"(?: \([^)]*\))? (?:is|was|are|were) ", part[len(first) :]):
-                return "Who is {a}?" if _known_kind(first, parts) == "person" else "What is {a}?"
+                kind = defined_name(part)[2]
+                return "Who is {a}?" if _is_person(first, kind, parts) else "What is {a}?"
     return ""

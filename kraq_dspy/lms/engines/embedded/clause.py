@@ -22,14 +22,17 @@ START = re.compile(
 ASIDE = r"(?:, [^,;:]{3,70},)?"
 ADVERB = r"(?: (?:also|later|then|first|once|now|still|even|soon|both|all|subsequently|recently|\w+ly))?"
 CLAUSE = re.compile(
-    rf"(?P<others>(?:(?:, (?:and )?|,? and )(?:the )?[A-Z][\w’'.-]+(?: [A-Z][\w’'.-]+)*)*){ASIDE}{ADVERB} "
-    r"(?P<verb>[a-z]+(?: up| over)?) (?P<rest>.+)$"
+    r"(?P<others>(?:(?:, (?:and )?|,? and )(?:the )?[A-Z][\w’'.-]+(?: (?:of (?:the )?)?[A-Z][\w’'.-]+)*)*)"
+    rf"{ASIDE}{ADVERB} (?P<verb>[a-z]+(?: up| over)?) (?P<rest>.+)$"
 )
 """What follows the name: perhaps others that do the same, a verb, and the rest."""
 WE = re.compile(
     rf"^{ADVERBIAL}(?:Here,? |Then,? |Thus,? |To [^,]{{3,60}}, )?[Ww]e(?: then| also| first| further| \w+ly)? "
     r"(?P<verb>[a-z-]+) (?P<rest>.+)$"
 )
+PERSON_DOES = re.compile(rf"^{ADVERBIAL}(?:He|She){ADVERB} (?P<verb>[a-z]+) (?P<rest>.+)$")
+BY_SOMEBODY = re.compile(r"(?P<done>[a-z]{3,}ed|led|built|made|held|won|sold|bought|fought|found) by .*[A-Z]")
+"""A participle that is the verb's past as well, and who did it."""
 MAKES = _set("write direct found invent discover design create compose paint produce develop publish establish coin")
 """Verbs of which one asks who did it."""
 FINDS = _set("find see show observe note believe think hope know hypothesize")
@@ -47,7 +50,8 @@ LOOSE = re.compile(
 )
 """What would leave a question hanging on its text."""
 BOUNDARY = re.compile(
-    r"\s*[;:—–]|,? (?:but|because|although|though|while|whereas|which|who|whose|where|so that|when|unless|if|as)\b"
+    r"\s*[;:—–]|(?<=[A-Z]{2})\. "
+    r"|,? (?:but|because|although|though|while|whereas|which|who|whose|where|so that|when|unless|if|as)\b"
     r"|, (?:and|or|with|[a-z]+ing)\b| - |"
     r",? and (?:the )?[A-Z][\w’'-]+ (?!of\b|in\b|for\b|at\b|and\b|to\b)[a-z]+"
     r"|,? and (?:has|had|is|was|are|were|also|then|later|will|[a-z]+ed)\b"
@@ -68,7 +72,8 @@ DATED = re.compile(
 )
 REASON = re.compile(r",? (?:because|due to|thanks to|in order to)\b")
 PLACED = re.compile(
-    r"((?:held|built|located|based|born|filmed|buried|recorded|situated|set)\b.*?) (?:in|at|near|on) (?:the )?[A-Z]"
+    r"((?:held|built|located|based|born|filmed|buried|recorded|situated|set|lived)\b.*?)"
+    r" (?:in|at|near|on) (?:the )?[A-Z]"
 )
 ACHIEVED = _set("""
     won beat defeated reached achieved achieves improved improves became got outperformed outperforms acquired bought
@@ -103,6 +108,8 @@ ROLE_OF = tuple(
     )
 )
 ROLE_BEFORE = re.compile(rf"(?<!\w){TWO}(?:['’]s?)? {ROLE},? {ONE}(?!\w)")
+DEMONYM = re.compile(r"^[A-Z][a-z]+(?:an|ish|ese|ch|ic)$")
+"""A name that may be an adjective: "Nigerian artist"."""
 STATES = re.compile(rf"{ONE}(?: (?:also|further|\w+ly))? {SAYS}\b|\b{SAYS} (?:[a-z]+ |[A-Z]\w+ ){{0,4}}{ONE}(?!\w)")
 
 
@@ -110,8 +117,9 @@ def ask_for_subject(part: str, subject: str, question_word: str) -> str:
     """Who or what does as the sentence tells of `subject`; "" where no clause begins with it, or what is told of it
     cannot stand alone."""
     for verb, rest, _ in _clauses(part, subject):
-        if ended := clause_end(rest):
-            is_role = verb in BE and ended.split()[0] in ROLES
+        is_role = verb in BE and rest.split()[0] in ROLES
+        may_be_somebody = question_word == "What" and not is_role and not (verb in BE and rest.startswith("the "))
+        if not may_be_somebody and (ended := clause_end(rest)):
             return f"{'Who' if is_role else question_word} {verb} {ended}?"
     return ""
 
@@ -121,6 +129,20 @@ def ask_about_act(part: str, subject: str, called: str) -> str:
     and where it is told what the subject is rather than what it does."""
     alone = (_inverted(called, verb, rest) for verb, rest, others in _clauses(part, subject) if not others)
     return next(filter(None, alone), "")
+
+
+def ask_for_person(part: str) -> str:
+    """Who did what the sentence tells of "he" or "she"; "" for another sentence, and as `ask_for_subject`."""
+    told = PERSON_DOES.match(without_asides(part))
+    if not told or not (_is_verb(told["verb"], told["rest"]) or told["verb"] in BE):
+        return ""
+    ended = clause_end(told["rest"])
+    return f"Who {told['verb']} {ended}?" if ended and names_in(f"· {ended}") else ""
+
+
+def tells_why(part: str) -> bool:
+    """Whether the sentence gives a reason, or a way, so that one may ask for it."""
+    return REASON.search(part) is not None or re.search(r"\bby [a-z]+ing\b|,? so that\b", part) is not None
 
 
 def ask_the_authors(part: str) -> str:
@@ -169,6 +191,8 @@ def _inverted(subject: str, verb: str, rest: str) -> str:
         auxiliary, base = "did", BASE_OF_PAST[verb]
     else:
         auxiliary, base = "does", _base(verb)
+    if verb in BE and (by := BY_SOMEBODY.match(rest)):
+        return f"Who {by['done']} {subject}?"
     question_word, kept = _asked_by(verb, rest)
     if question_word == "Why" and base in MAKES:
         return ""
@@ -212,7 +236,7 @@ def ask_for_role(part: str, person: str, other: str) -> str:
     for form in ROLE_OF:
         if stated := form.search(text):
             return f"Who {was} the {stated['role'].removeprefix('former ')} of {other}?"
-    if stated := ROLE_BEFORE.search(text):
+    if not DEMONYM.search(other) and (stated := ROLE_BEFORE.search(text)):
         return f"Who is {other}'s {stated['role']}?".replace("s's ", "s' ")
     return ""
 

@@ -10,6 +10,10 @@ DEFINES = re.compile(
     rf"^{ADVERBIAL}(?P<subject>(?:[Tt]he )?[\"“]?[A-Z0-9][^,;:]{{1,70}}?)[\"”]?(?:, [^,;:]{{3,70}},)?"
     r" (?P<verb>is|was|are|were) (?P<article>an?|the) (?P<thing>[^;:]+)$"
 )
+IS_A = re.compile(
+    rf"^{ADVERBIAL}(?P<subject>(?:[Tt]he )?[\"“]?[A-Z0-9][^,;:]{{1,70}}?)[\"”]?(?:(?:,| who) [^,;:]{{3,70}},)?"
+    r" (?P<verb>is|was|are|were) (?:an?|the|one of the) (?P<thing>[^;:]+)"
+)
 CONTINUATION = re.compile(
     r",? (?:(?P<clause>who|that|which)|(?P<adverb>(?:(?:best|originally|first|\w+ly) )?)"
     r"(?P<participle>known|written|built|held|made|set|born|led|run|drawn|found|shot|sung|won|[a-z]+(?:ed|ing)))"
@@ -28,8 +32,21 @@ CUT_DATE = re.compile(rf"(?:\b[A-Z][a-z]+day|{MONTH} \d{{1,2}})$")
 YEARS = re.compile(rf",? (?:from|between) (?:{MONTH} )?\d{{4}} (?:to|until|and|through) (?:{MONTH} )?\d{{4}}\b")
 NO_SUBJECT = STOP | _set("another others results people")
 NO_HEAD = _set("part name result member one type kind form number pair series same first only second third last list")
+OF_SERIES = _set("television tv film movie book novel comic drama comedy web radio documentary crime fantasy reality")
+SMALL_WORDS = re.compile(r"\b(?!(?:of|the|and|de|la|le|du|van|von|der|for|in|on|at|to|a|del|al|y|di|da)\b)[a-z]+")
+"""What no name has in small letters."""
 MOST_KIND_WORDS = 9
-PEOPLE = ROLES | NOUNS["person"] | _set("man woman boy girl person people member members politician")
+PEOPLE = (
+    ROLES
+    | NOUNS["person"]
+    | _set("""
+    man woman boy girl person people member members politician character cinematographer solicitor singer-songwriter
+    dancer choreographer sculptor photographer bishop priest pope saint emperor empress prince princess duke earl
+    soldier astronaut mathematician chemist biologist astronomer theologian explorer entrepreneur jurist diplomat
+    archaeologist linguist translator critic columnist anchor host athlete driver rower gymnast skater skier cyclist
+    pianist violinist organist cellist wrestler jockey golfer gangster criminal spy pilot sailor surgeon physician
+""")
+)
 BASE_OF_ING = {f"{base.removesuffix('e')}ing": base for base in BASES} | {"starring": "star", "featuring": "feature"}
 
 
@@ -45,6 +62,18 @@ def ask_for_defined(part: str) -> tuple[str, str]:
     gives_away = sum(word in question for word in own) > len(own) / 2
     hangs = LOOSE.search(question[len("Which ") :].casefold()) or "same name" in question or question.count('"') % 2
     return (subject, question) if question and not gives_away and not hangs else ("", "")
+
+
+def defined_name(part: str) -> tuple[str, str, str]:
+    """(name, verb, kind) of a sentence that says what a name is: ("Ada", "was", "English mathematician"); empty ones
+    where it does not."""
+    match = IS_A.match(without_asides(part).rstrip(" .!?"))
+    subject = match["subject"].strip('"“”') if match else ""
+    is_name = subject and names_in(f"· {subject}") and not SMALL_WORDS.search(subject) and len(subject.split()) <= 8
+    if not match or not is_name or subject.split()[0].lower() in NO_SUBJECT - {"the"}:
+        return "", "", ""
+    kind = re.split(r",| (?:of|in|for|by|from|who|that|which|with|at|on|to)\b", match["thing"])[0]
+    return re.sub(r"^The (?=[A-Z0-9])", "the ", subject), match["verb"], kind
 
 
 def _question(verb: str, article: str, thing: str) -> str:
@@ -132,6 +161,11 @@ def _is_kind(kind: str) -> bool:
     return (
         0 < len(kind.split()) <= MOST_KIND_WORDS
         and "," not in kind
-        and _head(kind) not in NO_HEAD
+        and (_head(kind) not in NO_HEAD or _is_series(kind))
         and _head(kind).isalpha()
     )
+
+
+def _is_series(kind: str) -> bool:
+    *_, before, last = ["", *kind.lower().split()]
+    return last == "series" and before in OF_SERIES

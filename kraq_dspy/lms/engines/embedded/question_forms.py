@@ -44,7 +44,7 @@ CUES = (
     (r"\blocated in\b|\bsituated\b", "Where is {a}?"),
     (r"\bwon\b|\bawarded\b", "What has {a} won?"),
     (r"\bbased on\b", "What is {a} based on?"),
-    (r"\bplayed? (?:for|in)\b|\bteam\b", "Which teams is {a} connected with?"),
+    (r"\b(?:played|plays|playing) for\b", "Which teams did {a} play for?"),
     (r"\bbest known for\b|\bfamous for\b|\bnotable for\b", "What is {a} best known for?"),
     (r"\binvented\b|\bdeveloped\b|\bdiscovered\b", "What did {a} develop?"),
     (r"\bdied\b|\bkilled\b|\bdeath\b", "What became of {a}?"),

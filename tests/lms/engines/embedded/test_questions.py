@@ -23,7 +23,7 @@ from kraq_dspy.lms.engines.embedded.clause import (
         ("Ann Lee and Acme\nAnn Lee, the founder of Acme, left.", "Who is the founder of Acme?"),
         ("Acme and Ann Lee\nAcme boss Ann Lee left the town.", "Who is Acme's boss?"),
         ('Ann Lee and Acme\n"Acme will win," Ann Lee said.', "What did Ann Lee say about Acme?"),
-        ("Saints and Giants\nThe Saints beat the Giants.", "How did the Saints beat the Giants?"),
+        ("Saints and Giants\nThe Saints beat the Giants.", "Who beat the Giants?"),
         ("Bert Jones and Oldtown\nBert Jones was mayor of Oldtown.", "Who was mayor of Oldtown?"),
         (
             "Bowl, Tigers and Wolfpack\nThe Bowl is a football game played annually by the Tigers and the Wolfpack.",
@@ -34,6 +34,38 @@ from kraq_dspy.lms.engines.embedded.clause import (
             "Ann Lee, Bob Ray, Cy Fox and Di Poe\nAnn Lee and Bob Ray and Cy Fox and Di Poe (of Rome) sat. "
             "Ed Wu met Cy Fox in May.",
             "When did Ed Wu meet Cy Fox?",
+        ),
+        # Where nothing is told of two names: what the name is, before "How are X and Y connected?"
+        (
+            "Kabalas and Klezmer\nThe Kabalas were a band that most loved Klezmer.",
+            "Who were the Kabalas?",
+        ),
+        (
+            "Suresh Peters, Tamil and Minnal\nSuresh Peters is a music director and rapper for films in India.",
+            "Who is Suresh Peters?",
+        ),
+        ("Boomiverse and DJ Dahi\nBoomiverse is an album of note, with DJ Dahi: 12 songs.", "What is Boomiverse?"),
+        (
+            "Hayden and Thornhill\nPaul Desser, who records as Hayden, is a Canadian singer from Thornhill.",
+            "Who is Paul Desser?",
+        ),
+        (
+            "Malachi Throne\nHe is the son of Malachi Throne and Judith Merians.",
+            "Who is the son of Malachi Throne and Judith Merians?",
+        ),
+        (
+            'Veep and HBO\n"Veep" is a comedy television series, starring Julia Louis-Dreyfus, that is on HBO.',
+            "Which comedy television series stars Julia Louis-Dreyfus?",
+        ),
+        ("Cardinals and Charlie Strong\nThe Cardinals were led by Charlie Strong.", "Who led the Cardinals?"),
+        (
+            "King Edward and Hunt\nIn 1906, King Edward and King Alfonso of Spain became Patrons of the Hunt.",
+            "Which king became Patrons of the Hunt?",
+        ),
+        # The text says neither why nor how, and the subject may be somebody or something.
+        (
+            "West McLean and Virginia\nWest McLean is a community in Virginia. West McLean uses ZIP code 22102.",
+            "What is West McLean?",
         ),
         ("HIV and CRISPR\nThe trial (of HIV) began. Could CRISPR cure HIV someday?", "Could CRISPR cure HIV someday?"),
         (
@@ -111,6 +143,7 @@ def test_the_subject_is_asked_for_by_its_kind() -> None:
         ask_for_subject("The Kaw is the river of Kansas.", "Kaw", "Which river")
         == "Which river is the river of Kansas?"
     )
+    assert ask_for_role("Nigerian artist Ann Lee left.", "Ann Lee", "Nigerian") == ""
     assert ask_for_role("Oldtown mayor Ann Lee left.", "Ann Lee", "the Saints") == ""
 
 

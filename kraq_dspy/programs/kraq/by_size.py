@@ -1,14 +1,17 @@
-"""Chooses the program that reads passages: by its preset, or by the size that the model's name says."""
+"""Chooses the programs that suit a model's size: those that read passages, and those that ask questions."""
 
 import re
 
 from kraq_dspy.config import Settings
+from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
 
 SMALL = 2e9
 """Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so
 (docs/results/extraction.md); larger ones were not asked."""
+CANDIDATES = 3
+"""Questions that such a model is asked for about a summary (docs/results/questions.md)."""
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _TIMES = {"b": 1e9, "m": 1e6}
 
@@ -16,11 +19,21 @@ _TIMES = {"b": 1e9, "m": 1e6}
 def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
     """`settings.extract.preset`; "auto" goes by the model of the role "extractor"."""
     extract = settings.extract
-    size = parameters(settings.role("extractor").model)
-    is_small = extract.preset == "small" or (extract.preset == "auto" and size is not None and size < SMALL)
-    if is_small:
+    if extract.preset == "small" or (extract.preset == "auto" and is_small(settings.role("extractor").model)):
         return ExtractNames(extract.grounded_names)
     return ExtractGraph(extract.gleanings, extract.grounded_names)
+
+
+def asker(settings: Settings) -> AskQuestion:
+    """With `settings.questions.candidates`; unset, it goes by the model of the role "generator"."""
+    candidates = settings.questions.candidates
+    return AskQuestion(candidates or (CANDIDATES if is_small(settings.role("generator").model) else 1))
+
+
+def is_small(model: str) -> bool:
+    """Whether its name says that it has fewer than `SMALL` parameters."""
+    size = parameters(model)
+    return size is not None and size < SMALL
 
 
 def parameters(model: str) -> float | None:
