@@ -10,8 +10,8 @@ not, of which those sentences are not among the five nearest, that ask what the 
 than 20 words.
 
 A turned one is a community's summary out of 5,600 other passages of Wikipedia, and a sentence of it as a question of
-rules ("Who directed The Nun?"). Kept: what names something, nothing that the summary has not, and has its summary among
-the three nearest.
+rules ("Who directed The Nun?"). Kept: what names something, nothing that the summary has not, is plain (`plainness`),
+and has its summary among the three nearest.
 
 `test.jsonl` holds questions of documents that nothing of `train.jsonl` shares; documents of `examples/hotpotqa-mini`,
 which the demo indexes, are in neither.
@@ -37,6 +37,7 @@ from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.lms.engines.embedded.summarize import community_summary
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.question_text import PLAIN, plainness
 from kraq_dspy.records import Summary
 from kraq_dspy.stores.index import Index
 
@@ -121,7 +122,7 @@ def turned_round(summaries: Sequence[Summary], embedder: Embedder, draw: random.
             continue
         texts = [summary.text, *(summary.text[start:end] for start, end in sentence_spans(summary.text))]
         for question in dict.fromkeys(question_about(shown_summary(summary.title, text)) for text in texts):
-            if is_clean(question) and supported(question, shown):
+            if is_clean(question) and supported(question, shown) and plainness(question, shown) >= PLAIN:
                 candidates.append(
                     Pair.generator(
                         shown,

@@ -2,8 +2,8 @@
 
     python benchmarks/questions_beside.py demo.kraq --lm gguf/smollm2-135m --adapter kraq-questions [--questions 50]
 
-Every n-th summary of an index that `kraq demo` made, in their order, each asked about as a build asks: the plainest of up
-to three questions, or the template, which is marked.
+Every n-th summary of an index that `kraq demo` made, in their order, each asked about as a build asks: the plainest of
+up to three questions, or the template, which is marked.
 """
 
 import argparse

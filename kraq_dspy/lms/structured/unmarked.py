@@ -15,6 +15,8 @@ from typing import Any
 
 _FENCE = re.compile(r"\s*```(\w+)[ \t]*\n(.*?)\n?```\s*", re.DOTALL)
 _REPEATED = 40
+_UNEVEN = 0.1
+"""How much the distances of a loop may differ, of both together: what is counted or named in it differs in length."""
 _TYPES = ("str", "string", "text", "output")
 _COMPLETED = re.compile(
     r"(?:\[\[ ?##? ?completed ?##? ?\]\]|^[ \t]*\d+\.[ \t]*`completed`[^\n]*)\s*\Z", re.IGNORECASE | re.MULTILINE
@@ -48,9 +50,18 @@ def _alone(reply: str, name: str) -> str:
 
 
 def repeats_itself(reply: str) -> bool:
-    """Whether the reply's last words stand in it three times or more."""
-    last = reply.rstrip()[-_REPEATED:]
-    return len(last) == _REPEATED and reply.count(last) > 2
+    """Whether the reply's last words stand in it three times or more, at even distances, as in a loop.
+
+    At uneven ones they may be the long name of a film.
+    """
+    reply = reply.rstrip()
+    last = reply[-_REPEATED:]
+    if len(last) < _REPEATED:
+        return False
+    third = len(reply) - _REPEATED
+    second = reply.rfind(last, 0, third + _REPEATED - 1)
+    first = reply.rfind(last, 0, max(0, second + _REPEATED - 1)) if second >= 0 else -1
+    return first >= 0 and abs((third - second) - (second - first)) <= _UNEVEN * (third - first)
 
 
 def with_named_texts(sections: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, str]:

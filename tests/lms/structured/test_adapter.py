@@ -19,6 +19,7 @@ from kraq_dspy.lms.structured.adapter import KraqAdapter, UnreadableReplyError, 
 from kraq_dspy.lms.structured.forms import REQUEST, SECTIONS, without_marker
 from kraq_dspy.lms.structured.repair import read_reply
 from kraq_dspy.lms.structured.schemas import compact_schema, requirement
+from kraq_dspy.lms.structured.unmarked import repeats_itself
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, ExtractElements
 from tests.lms.conftest import Reply, ScriptedServer
@@ -305,3 +306,23 @@ def test_of_two_texts_an_empty_one_is_asked_for_with_markers_again() -> None:
     with dspy.context(lm=lm, adapter=KraqAdapter()):
         prediction = dspy.Predict(DraftAnswer)(question="Where?", passages=["In Rome."])
     assert (prediction.toDict(), len(lm.history)) == (whole, 2)
+
+
+POOH = '"Winnie the Pooh and the Blustery Day, Part Two"'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_loop"),
+    [
+        ("DNA" + " polymerase" * 100, True),
+        ("".join(f"{number}. It is a song from the film {POOH}. " for number in range(8, 12)), True),
+        (
+            f"{POOH} is a film. A song of it is the theme of {POOH}. What an orchestra of Ohio played again for the next one, years later, is {POOH}",
+            False,
+        ),
+        (f"It is a song from the film {POOH}. So it is in the film {POOH}.", False),
+        ("Paris, Paris, Paris", False),
+    ],
+)
+def test_a_long_name_said_three_times_is_no_loop(text: str, is_loop: bool) -> None:
+    assert repeats_itself(text) is is_loop

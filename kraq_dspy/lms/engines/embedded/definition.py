@@ -33,8 +33,11 @@ YEARS = re.compile(rf",? (?:from|between) (?:{MONTH} )?\d{{4}} (?:to|until|and|t
 NO_SUBJECT = STOP | _set("another others results people")
 NO_HEAD = _set("part name result member one type kind form number pair series same first only second third last list")
 OF_SERIES = _set("television tv film movie book novel comic drama comedy web radio documentary crime fantasy reality")
-SMALL_WORDS = re.compile(r"\b(?!(?:of|the|and|de|la|le|du|van|von|der|for|in|on|at|to|a|del|al|y|di|da)\b)[a-z]+")
-"""What no name has in small letters."""
+NO_NAME = re.compile(
+    r"\b(?!(?:of|the|and|de|la|le|du|van|von|der|for|in|on|at|to|a|del|al|y|di|da)\b)[a-z]+| [-–] |[?!]"
+)
+"""What no name has: other words in small letters, and the marks of a headline."""
+MOST_NAME_WORDS = 8
 MOST_KIND_WORDS = 9
 PEOPLE = (
     ROLES
@@ -69,11 +72,16 @@ def defined_name(part: str) -> tuple[str, str, str]:
     where it does not."""
     match = IS_A.match(without_asides(part).rstrip(" .!?"))
     subject = match["subject"].strip('"“”') if match else ""
-    is_name = subject and names_in(f"· {subject}") and not SMALL_WORDS.search(subject) and len(subject.split()) <= 8
-    if not match or not is_name or subject.split()[0].lower() in NO_SUBJECT - {"the"}:
+    if not match or not _is_name(subject):
         return "", "", ""
     kind = re.split(r",| (?:of|in|for|by|from|who|that|which|with|at|on|to)\b", match["thing"])[0]
     return re.sub(r"^The (?=[A-Z0-9])", "the ", subject), match["verb"], kind
+
+
+def _is_name(subject: str) -> bool:
+    words = subject.split()
+    is_short = 0 < len(words) <= MOST_NAME_WORDS and words[0].lower() not in NO_SUBJECT - {"the"}
+    return is_short and bool(names_in(f"· {subject}")) and not NO_NAME.search(subject)
 
 
 def _question(verb: str, article: str, thing: str) -> str:
