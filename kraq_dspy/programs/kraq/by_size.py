@@ -1,9 +1,8 @@
-"""Chooses the programs that suit a model's size: those that read passages, and those that ask questions."""
+"""Chooses what suits a model's size: the program that reads passages, and how many questions it is asked for."""
 
 import re
 
 from kraq_dspy.config import Settings
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
 
@@ -24,10 +23,11 @@ def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
     return ExtractGraph(extract.gleanings, extract.grounded_names)
 
 
-def asker(settings: Settings) -> AskQuestion:
-    """With `settings.questions.candidates`; unset, it goes by the model of the role "generator"."""
-    candidates = settings.questions.candidates
-    return AskQuestion(candidates or (CANDIDATES if is_small(settings.role("generator").model) else 1))
+def candidates(settings: Settings) -> int:
+    """`settings.questions.candidates`; unset, it goes by the model of the role "generator"."""
+    if settings.questions.candidates is not None:
+        return settings.questions.candidates
+    return CANDIDATES if is_small(settings.role("generator").model) else 1
 
 
 def is_small(model: str) -> bool:

@@ -62,16 +62,21 @@ class AskQuestion(SavableModule):
 
 
 class AskRandomQuestion(SavableModule):
-    """The papers' Random baseline: a question on a theme that some passages share."""
+    """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
+    questions that it is compared with."""
 
     outputs: ClassVar[dict[str, Any]] = {"question": str}
+    candidates = 1
 
-    def __init__(self) -> None:
+    def __init__(self, candidates: int = 1) -> None:
         super().__init__()
         self.ask = FittingPredict(AskAboutPassages, shorten="passages")
+        if candidates > 1:
+            self.candidates = candidates
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
-        return await _asked(self.ask, "\n".join(passages), 1, passages=list(passages))
+        text = "\n".join(["", *passages])  # no title stands for all of them
+        return await _asked(self.ask, text, self.candidates, passages=list(passages))
 
     forward = blocking(aforward)
 

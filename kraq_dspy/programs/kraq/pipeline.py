@@ -20,8 +20,8 @@ from kraq_dspy.graph.mentions import Mentions
 from kraq_dspy.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.lms.engines.embedded.ask import question_about
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.by_size import asker, extractor
-from kraq_dspy.programs.kraq.describe_community import AskRandomQuestion, DescribeCommunity, shown_summary
+from kraq_dspy.programs.kraq.by_size import candidates, extractor
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.question_text import stands_alone
@@ -55,8 +55,8 @@ class KRAQ(SavableModule):
         self.confirm = ConfirmSame()
         self.describe = DescribeEntity()
         self.summarize = DescribeCommunity()
-        self.ask = asker(self.settings)
-        self.ask_random = AskRandomQuestion()
+        self.ask = AskQuestion(candidates(self.settings))
+        self.ask_random = AskRandomQuestion(candidates(self.settings))
 
     async def aforward(self, chunks: Sequence[Chunk]) -> dspy.Prediction:
         """`extractions`, `graph`, `communities`, `summaries` and `questions` of the chunks."""

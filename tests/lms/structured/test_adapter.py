@@ -317,7 +317,7 @@ POOH = '"Winnie the Pooh and the Blustery Day, Part Two"'
         ("DNA" + " polymerase" * 100, True),
         ("".join(f"{number}. It is a song from the film {POOH}. " for number in range(8, 12)), True),
         (
-            f"{POOH} is a film. A song of it is the theme of {POOH}. What an orchestra of Ohio played again for the next one, years later, is {POOH}",
+            f"{POOH} is a film. Its theme is from {POOH}. What Ohio's orchestra played again, years later, is {POOH}",
             False,
         ),
         (f"It is a song from the film {POOH}. So it is in the film {POOH}.", False),

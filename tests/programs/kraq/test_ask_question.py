@@ -8,7 +8,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.attempts import AGAIN
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion
 from kraq_dspy.signatures import GenerateQuestion
 from kraq_dspy.steps.stored import program_key
 
@@ -110,6 +110,13 @@ def test_of_several_questions_the_one_that_a_sentence_tells_most_plainly_is_take
     assert asked([plain, half, mixed], DOG, 3) == (plain, 1)  # nothing is left to be desired
     assert asked([mixed, plain, half], DOG, 2) == (plain, 2)
     assert asked([mixed, plain, half], DOG, 1) == (mixed, 1)
+
+
+def test_questions_of_the_baseline_are_chosen_alike() -> None:
+    passages = ["Bern\nBern is a city.", "Ada\nAda Lovelace wrote a program of 1843."]
+    replies = [{"question": text} for text in ("Which program is of Bern?", "Who wrote a program of 1843?")]
+    with dspy.context(lm=DummyLM(replies)):
+        assert AskRandomQuestion(2)(passages=passages).question == "Who wrote a program of 1843?"
 
 
 def test_what_does_not_stand_alone_is_no_candidate() -> None:

@@ -8,7 +8,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.config import ExtractSettings, QuestionSettings, RoleSettings, Settings
-from kraq_dspy.programs.kraq.by_size import CANDIDATES, asker, extractor, parameters
+from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, parameters
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
@@ -139,7 +139,7 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
 
 
 @pytest.mark.parametrize(
-    ("candidates", "model", "asked"),
+    ("setting", "model", "asked"),
     [
         (None, "gguf/smollm2-135m", CANDIDATES),
         (None, "openai/gpt-4o", 1),
@@ -149,10 +149,10 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
     ],
 )
 def test_the_setting_or_the_size_of_the_generator_chooses_how_many_questions(
-    candidates: int | None, model: str, asked: int
+    setting: int | None, model: str, asked: int
 ) -> None:
     roles = {"default": RoleSettings(), "generator": RoleSettings(model=model)}
-    settings = Settings(questions=QuestionSettings(candidates=candidates), roles=roles)
+    settings = Settings(questions=QuestionSettings(candidates=setting), roles=roles)
 
-    assert asker(settings).candidates == asked
-    assert KRAQ(settings).ask.candidates == asked
+    assert candidates(settings) == asked
+    assert KRAQ(settings).ask.candidates == KRAQ(settings).ask_random.candidates == asked
