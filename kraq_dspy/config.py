@@ -148,7 +148,8 @@ class QuestionSettings:
 
     candidates: Positive | None = None
     """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
-    tells most plainly. Unset, 3 where its name says that it has less than two billion parameters, else 1."""
+    tells most plainly. Unset, 3 where it has an adapter and its name says that it has less than two billion parameters,
+    else 1."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
     names: Annotated[int, Field(ge=0)] = 8
@@ -234,6 +235,8 @@ class K2RAGSettings:
 
 EMBEDDED = "embedded"
 """The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.embedded`)."""
+QUESTIONS_BASE = "gguf/smollm2-135m"
+"""The model that asks questions with the packaged adapter, also where none is named."""
 
 
 @checked()

@@ -20,8 +20,7 @@ IN_PROCESS = (TRANSFORMERS, GGUF)
 SERVED = "hosted_vllm/"
 WEIGHTS = "adapter_model.safetensors"
 QUESTIONS = "kraq-questions"
-"""The adapter that comes with the package: it makes a question generator of `QUESTIONS_BASE`."""
-QUESTIONS_BASE = "smollm2-135m"
+"""The adapter that comes with the package: it makes a question generator of `config.QUESTIONS_BASE`."""
 _PACKAGED = Path(__file__).parent / "adapters" / QUESTIONS
 _HASH = re.compile(r"(?P<folder>.+)@(?P<hash>[0-9a-f]{8,32})")
 

@@ -12,9 +12,9 @@ import dspy
 from dspy.utils.exceptions import LMConfigurationError
 
 from kraq_dspy.backoff import Backoff
-from kraq_dspy.config import ROLES, RoleSettings, Settings
+from kraq_dspy.config import QUESTIONS_BASE, ROLES, RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.lms.adapter_name import GGUF, QUESTIONS, QUESTIONS_BASE, with_adapter
+from kraq_dspy.lms.adapter_name import QUESTIONS, with_adapter
 from kraq_dspy.lms.adopted import adopted
 from kraq_dspy.lms.engines.engine import engines
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -129,7 +129,7 @@ class LanguageModels:
     def _settings_of(self, role: str) -> RoleSettings:
         """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""
         settings = self.settings.role(role)
-        small = settings.model == f"{GGUF}{QUESTIONS_BASE}" and settings.adapter is None
+        small = settings.model == QUESTIONS_BASE and settings.adapter is None
         if role == "generator" and small and not self.has_own(role):
             return dataclasses.replace(settings, adapter=QUESTIONS)
         return settings

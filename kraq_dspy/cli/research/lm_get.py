@@ -23,7 +23,8 @@ def get(
     json: Json = False,
 ) -> None:
     """Bring a small language model that runs in this process. Interrupted? The same command goes on."""
-    from kraq_dspy.lms.adapter_name import QUESTIONS, QUESTIONS_BASE
+    from kraq_dspy.config import QUESTIONS_BASE
+    from kraq_dspy.lms.adapter_name import GGUF, QUESTIONS
     from kraq_dspy.lms.local_models import get_model, known_model, models_folder
 
     model = known_model(name)
@@ -35,6 +36,6 @@ def get(
         return
     say(f"{path} is the published file (SHA-256 {model.sha256[:16]}...).")
     say("Try: ", command("index", "DOCS", "--lm", model_string))
-    if name == QUESTIONS_BASE:
+    if GGUF + name == QUESTIONS_BASE:
         say(f'As generator of questions, in kraq.toml:\n[roles.generator]\nmodel = "{model_string}"')
         say(f'adapter = "{QUESTIONS}"')

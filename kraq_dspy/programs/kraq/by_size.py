@@ -2,7 +2,7 @@
 
 import re
 
-from kraq_dspy.config import Settings
+from kraq_dspy.config import QUESTIONS_BASE, Settings
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
 
@@ -10,7 +10,7 @@ SMALL = 2e9
 """Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so
 (docs/results/extraction.md); larger ones were not asked."""
 CANDIDATES = 3
-"""Questions that such a model is asked for about a summary (docs/results/questions.md)."""
+"""Questions that such a model, with an adapter, is asked for about a summary (docs/results/questions.md)."""
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _TIMES = {"b": 1e9, "m": 1e6}
 
@@ -24,10 +24,12 @@ def extractor(settings: Settings) -> ExtractGraph | ExtractNames:
 
 
 def candidates(settings: Settings) -> int:
-    """`settings.questions.candidates`; unset, it goes by the model of the role "generator"."""
+    """`settings.questions.candidates`; unset, it goes by the model of the role "generator", and whether it is tuned."""
     if settings.questions.candidates is not None:
         return settings.questions.candidates
-    return CANDIDATES if is_small(settings.role("generator").model) else 1
+    role = settings.role("generator")
+    is_tuned = role.adapter is not None or "#" in role.model or role.model == QUESTIONS_BASE
+    return CANDIDATES if is_tuned and is_small(role.model.partition("#")[0]) else 1
 
 
 def is_small(model: str) -> bool:

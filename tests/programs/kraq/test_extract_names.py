@@ -139,19 +139,23 @@ def test_the_preset_or_the_size_of_the_extractor_chooses_the_program(
 
 
 @pytest.mark.parametrize(
-    ("setting", "model", "asked"),
+    ("setting", "model", "adapter", "asked"),
     [
-        (None, "gguf/smollm2-135m", CANDIDATES),
-        (None, "openai/gpt-4o", 1),
-        (None, "embedded", 1),
-        (1, "gguf/smollm2-135m", 1),
-        (4, "openai/gpt-4o", 4),
+        (None, "gguf/smollm2-135m", "kraq-questions", CANDIDATES),
+        (None, "gguf/smollm2-135m#tuned/7b", None, CANDIDATES),
+        (None, "gguf/smollm2-135m", None, CANDIDATES),  # asks with the packaged adapter all the same
+        (None, "gguf/qwen2.5-coder-0.5b", None, 1),
+        (None, "hosted_vllm/llama-8b", "tuned", 1),
+        (None, "openai/gpt-4o", None, 1),
+        (None, "embedded", None, 1),
+        (1, "gguf/smollm2-135m", "kraq-questions", 1),
+        (4, "openai/gpt-4o", None, 4),
     ],
 )
-def test_the_setting_or_the_size_of_the_generator_chooses_how_many_questions(
-    setting: int | None, model: str, asked: int
+def test_the_setting_or_what_the_generator_is_chooses_how_many_questions(
+    setting: int | None, model: str, adapter: str | None, asked: int
 ) -> None:
-    roles = {"default": RoleSettings(), "generator": RoleSettings(model=model)}
+    roles = {"default": RoleSettings(), "generator": RoleSettings(model=model, adapter=adapter)}
     settings = Settings(questions=QuestionSettings(candidates=setting), roles=roles)
 
     assert candidates(settings) == asked
