@@ -29,6 +29,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._pool_lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        self._lent: set[sqlite3.Connection] = set()
         self._connections: list[sqlite3.Connection] = []
         if not write and not path.is_file():
             raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
@@ -45,10 +46,12 @@ class Database:
             with self._pool_lock:
                 connection = self._idle.pop() if self._idle else None
             connection = connection or self._connect(write=False)
+            self._lend(connection)
             try:
                 yield connection
             finally:
                 with self._pool_lock:
+                    self._lent.discard(connection)
                     if self._closed:
                         connection.close()
                     else:
@@ -103,13 +106,25 @@ class Database:
         return [] if faults == ["ok"] else faults
 
     def close(self) -> None:
-        """May be called twice. Waits for a write that is under way; readers under way get IndexStateError."""
+        """May be called twice. Waits for a write that is under way; readers under way get IndexStateError, and close
+        their connections themselves: to close one in whose statement another thread is kills the process."""
         with self._write_lock, self._pool_lock:
             self._closed = True
             for connection in reversed(self._connections):  # the one that writes is the last: it empties the log
-                connection.close()
+                if connection in self._lent:
+                    connection.interrupt()
+                else:
+                    connection.close()
             self._connections.clear()
             self._idle.clear()
+
+    def _lend(self, connection: sqlite3.Connection) -> None:
+        with self._pool_lock:
+            if not self._closed:
+                self._lent.add(connection)
+                return
+            connection.close()
+        self._check_open()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -162,6 +177,7 @@ def _advice(error: sqlite3.Error) -> str:
         return _FOLDER_ADVICE
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return "Another program has the database open for writing; close it and try again."
-    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+    is_closed = isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error)
+    if is_closed or name == "SQLITE_INTERRUPT":
         return "The index was closed while it was being read."
     return "The index may be of another version or damaged; if a retry does not help, index the corpus again."

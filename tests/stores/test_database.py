@@ -117,3 +117,37 @@ def test_what_is_written_is_an_ordinary_sqlite_file(database: Database) -> None:
     plain = sqlite3.connect(database.path)
     assert plain.execute("SELECT n FROM numbers").fetchall() == [(7,)]
     plain.close()
+
+
+def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path: Path) -> None:
+    """To close a connection in whose statement another thread is may end the process: so it did, once, in a test."""
+    path = tmp_path / "index.db"
+    made = Database(path)
+    with made.writing() as connection:
+        connection.execute("CREATE TABLE numbers (n)")
+        connection.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in range(5000)))
+    made.close()
+    reasons: list[str] = []
+
+    def read(database: Database, begun: threading.Event) -> None:
+        try:
+            while True:
+                assert len(numbers(database)) == 5000
+                begun.set()
+        except IndexStateError as error:
+            reasons.append(str(error))
+
+    for _ in range(20):
+        database = Database(path, write=False)
+        begun = [threading.Event() for _ in range(4)]
+        readers = [threading.Thread(target=read, args=(database, event)) for event in begun]
+        for reader in readers:
+            reader.start()
+        assert all(event.wait(60) for event in begun)
+        database.close()
+        for reader in readers:
+            reader.join(60)
+        assert not any(reader.is_alive() for reader in readers)
+        assert not database._lent
+    assert len(reasons) == 80
+    assert all("closed" in reason for reason in reasons)
