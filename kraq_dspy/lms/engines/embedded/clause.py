@@ -35,6 +35,8 @@ BY_SOMEBODY = re.compile(r"(?P<done>[a-z]{3,}ed|led|built|made|held|won|sold|bou
 """A participle that is the verb's past as well, and who did it."""
 MAKES = _set("write direct found invent discover design create compose paint produce develop publish establish coin")
 """Verbs of which one asks who did it."""
+SHOWS = _set("star feature include contain comprise consist")
+"""Verbs of which nobody asks why."""
 FINDS = _set("find see show observe note believe think hope know hypothesize")
 MEASURES = _set("measure train evaluate compute calculate estimate test compare construct build collect create extract")
 WHO = re.compile(rf",? (?:who|which){ADVERB} (?P<verb>[a-z]+) (?P<rest>[^,]+)")
@@ -194,7 +196,7 @@ def _inverted(subject: str, verb: str, rest: str) -> str:
     if verb in BE and (by := BY_SOMEBODY.match(rest)):
         return f"Who {by['done']} {subject}?"
     question_word, kept = _asked_by(verb, rest)
-    if question_word == "Why" and base in MAKES:
+    if question_word == "Why" and base in MAKES | SHOWS:
         return ""
     kept = clause_end(kept, least=1 if base else 0)
     return " ".join(filter(None, (question_word, auxiliary, subject, base, kept))) + "?" if kept else ""

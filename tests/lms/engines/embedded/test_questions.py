@@ -130,6 +130,7 @@ def test_what_authors_tell_of_themselves_is_asked_of_the_authors(part: str, ques
          "When was the first link between Acme and Globex established?"),
         ("The company's plan raised the hopes of Acme.", "Why did the company's plan raise the hopes of Acme?"),
         ("The shop owned by Acme closed.", ""),
+        ("The film stars Ann Lee and Bert Jones.", ""),
         ("The plan that Acme made was dropped.", ""),
         ("Our shop was sold to Acme.", ""),
     ],
