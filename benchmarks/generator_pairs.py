@@ -132,10 +132,10 @@ def turned_round(summaries: Sequence[Summary], embedder: Embedder, draw: random.
                         model="rules",
                     )
                 )
-    found = findable(candidates, embedder, within=3, least=0.45)
-    draw.shuffle(found)
-    telling = [pair for pair in found if not DEFINES.match(pair.outputs["question"])]
-    defining = [pair for pair in found if DEFINES.match(pair.outputs["question"])]
+    usable = findable(candidates, embedder, within=3, least=0.45)
+    draw.shuffle(usable)
+    telling = [pair for pair in usable if not DEFINES.match(pair.outputs["question"])]
+    defining = [pair for pair in usable if DEFINES.match(pair.outputs["question"])]
     chosen: dict[str, Pair] = {}
     known: set[str] = set()
     for pair in [*telling, *defining]:

@@ -122,11 +122,11 @@ def test_what_is_written_is_an_ordinary_sqlite_file(database: Database) -> None:
 def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path: Path) -> None:
     """To close a connection in whose statement another thread is may end the process: so it did, once, in a test."""
     path = tmp_path / "index.db"
-    made = Database(path)
-    with made.writing() as connection:
+    writer = Database(path)
+    with writer.writing() as connection:
         connection.execute("CREATE TABLE numbers (n)")
         connection.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in range(5000)))
-    made.close()
+    writer.close()
     reasons: list[str] = []
 
     def read(database: Database, begun: threading.Event) -> None:

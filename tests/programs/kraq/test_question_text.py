@@ -1,4 +1,4 @@
-"""How plainly a text tells what a question asks; some are SmolLM2's with its adapter, about the demo's summaries."""
+"""A question is plain that one sentence tells; some of these are SmolLM2's with its adapter, about the demo."""
 
 import pytest
 

@@ -192,8 +192,8 @@ def _what_it_is(parts: list[str]) -> str:
 
 def _is_person(name: str, kind: str, parts: list[str]) -> bool:
     """By what the text says that it is, as "Welsh director and writer"."""
-    heads = (phrase.split()[-1:] for phrase in re.split(r" and |/", kind))
-    return any(head in PEOPLE for phrase in heads for head in phrase) or _known_kind(name, parts) == "person"
+    heads = {phrase.split()[-1] for phrase in re.split(r" and |/", kind) if phrase.strip()}
+    return not PEOPLE.isdisjoint(heads) or _known_kind(name, parts) == "person"
 
 
 def _told_of_any(names: list[str], parts: list[str]) -> str:

@@ -135,11 +135,11 @@ def ask_about_act(part: str, subject: str, called: str) -> str:
 
 def ask_for_person(part: str) -> str:
     """Who did what the sentence tells of "he" or "she"; "" for another sentence, and as `ask_for_subject`."""
-    told = PERSON_DOES.match(without_asides(part))
-    if not told or not (_is_verb(told["verb"], told["rest"]) or told["verb"] in BE):
+    clause = PERSON_DOES.match(without_asides(part))
+    if not clause or not (_is_verb(clause["verb"], clause["rest"]) or clause["verb"] in BE):
         return ""
-    ended = clause_end(told["rest"])
-    return f"Who {told['verb']} {ended}?" if ended and names_in(f"· {ended}") else ""
+    ended = clause_end(clause["rest"])
+    return f"Who {clause['verb']} {ended}?" if ended and names_in(f"· {ended}") else ""
 
 
 def tells_why(part: str) -> bool:
