@@ -151,3 +151,11 @@ def test_closing_under_readers_of_other_threads_ends_them_with_a_reason(tmp_path
         assert not database._lent
     assert len(reasons) == 80
     assert all("closed" in reason for reason in reasons)
+
+
+def test_a_connection_that_is_lent_is_closed_by_its_reader_alone(database: Database) -> None:
+    with database.reading() as connection:
+        database.close()
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

@@ -47,7 +47,7 @@ PEOPLE = (
     dancer choreographer sculptor photographer bishop priest pope saint emperor empress prince princess duke earl
     soldier astronaut mathematician chemist biologist astronomer theologian explorer entrepreneur jurist diplomat
     archaeologist linguist translator critic columnist anchor host athlete driver rower gymnast skater skier cyclist
-    pianist violinist organist cellist wrestler jockey golfer gangster criminal spy pilot sailor surgeon physician
+    pianist violinist organist cellist jockey golfer gangster criminal spy pilot sailor surgeon physician
 """)
 )
 BASE_OF_ING = {f"{base.removesuffix('e')}ing": base for base in BASES} | {"starring": "star", "featuring": "feature"}
