@@ -130,6 +130,7 @@ class Finishing:
                 chunks, len(questions), self._steps, seed=self._settings.communities.seed
             )
             questions += in_reading_order([question async for question in drawn], ())
+            self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
         self._index.update_manifest(complete=True, settings=self._settings, models=self._builder.models.names())
 

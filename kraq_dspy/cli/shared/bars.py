@@ -70,6 +70,7 @@ class Bars:
         self._kept = kept
         self._tasks: dict[str, TaskID] = {}
         self._tokens: dict[str, list[int]] = {}
+        self._finished: set[str] = set()
 
     def __enter__(self) -> "Bars":
         self._progress.start()
@@ -81,10 +82,17 @@ class Bars:
             errors.print(f"[yellow]Interrupted.[/] {self._kept}")
 
     def start(self, stage: str, total: int | None) -> None:
-        if stage not in self._tasks:
+        """A stage that was finished, as of an index before, begins anew."""
+        if stage in self._tasks and stage not in self._finished:
+            return
+        if stage in self._finished:
+            self._finished.remove(stage)
+            self._progress.reset(self._tasks[stage], rate="", tokens="")
+            self._progress.tasks[self._tasks[stage]].total = total  # which `reset` cannot set to None
+        else:
             self._tasks[stage] = self._progress.add_task(label(stage), total=total, rate="", tokens="")
-            self._tokens[stage] = [0, 0]
-            logger.info("%s begins", stage, extra={"stage": stage, "total": total})
+        self._tokens[stage] = [0, 0]
+        logger.info("%s begins", stage, extra={"stage": stage, "total": total})
 
     def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
         if stage not in self._tasks:
@@ -107,6 +115,7 @@ class Bars:
 
     def finish(self, stage: str) -> None:
         if stage in self._tasks:
+            self._finished.add(stage)
             task = self._tasks[stage]
             done = self._progress.tasks[task].completed
             self._progress.update(task, total=done or 1, completed=done or 1)
