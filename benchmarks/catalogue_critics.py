@@ -1,16 +1,17 @@
 """Do the critics of synthetic catalogue entries tell good pairs from bad ones?
 
     python benchmarks/catalogue_critics.py [--data ../shared/data] [--asked 300] [--lm MODEL --api-base URL]
-        [--markdown | --json]
+        [--critics ratings roundtrip] [--markdown | --json]
 
-- groundedness, on SQuAD: a question with its answer and its passage; with the answer to another question on the same
-  passage; with another passage of the same article, which does not have the answer;
-- stand alone: HotpotQA's questions, written to be asked without a text, and Qasper's, written about one paper at hand
-  ("What are the results?"), of which many point to it.
+- groundedness and rereading, on SQuAD: a question with its answer and its passage; with the answer to another question
+  on the same passage; with another passage of the same article, which does not have the answer;
+- stand alone and retrieval: HotpotQA's questions, written to be asked without a text, and Qasper's, written about one
+  paper at hand ("What are the results?"), of which many point to it. Retrieval is dense search with MiniLM over all of
+  the set's passages, and asks no model.
 
-Relevance has no gold data here. A share is that of the best rating, which a pair needs to be kept; a reply without a
-rating counts as a failure. The default model is the embedded one, which compares words: it shows that the parts work,
-not how well a language model judges. A real one: --lm hosted_vllm/NAME --api-base URL.
+Relevance has no gold data here. A share is that of what is kept: of the critics "ratings" the best rating, which a pair
+needs; a reply without a rating counts as a failure. The default model is the embedded one, which compares words: it
+shows that the parts work, not how well a language model judges. A real one: --lm hosted_vllm/NAME --api-base URL.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import binomtest
@@ -32,35 +34,38 @@ from stand_in import machine
 
 from kraq_dspy.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.catalogue.critics import BEST, rating
-from kraq_dspy.config import RoleSettings, RunSettings, Settings
+from kraq_dspy.catalogue.roundtrip import FIRST, RereadSyntheticPair
+from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
+from kraq_dspy.embedders import load_embedder
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import SilentProgress
+from kraq_dspy.ports import Embedder, SilentProgress
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
 from kraq_dspy.steps.direct import Item
 
+CRITICS = {"ratings": ("groundedness", "stand_alone"), "roundtrip": ("rereading", "retrieval")}
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @dataclass(frozen=True)
 class Case:
-    """What one critic is shown, and how often it should give the best rating."""
+    """What one critic is shown, and how often it should keep it."""
 
     critic: str
     shown: str
     expected: str
-    items: Sequence[dict[str, str]]
+    items: Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Rated:
-    """`low` and `high` are a 95 % Wilson interval of the share of the best rating."""
+    """`kept` is a share, `low` and `high` its 95 % Wilson interval."""
 
     critic: str
     shown: str
     expected: str
     rated: int
     failed: int
-    best: float
+    kept: float
     low: float
     high: float
 
@@ -70,7 +75,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file]
 
 
-def grounded_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
+def grounded_cases(critic: str, data: Path, n: int, chance: random.Random) -> list[Case]:
     passages = {row["id"]: row for row in rows(data / "squad" / "corpus.jsonl.gz")}
     questions = [row for row in rows(data / "squad" / "questions.jsonl.gz") if row["answers"]]
     by_passage, by_article = defaultdict(list), defaultdict(list)
@@ -91,13 +96,13 @@ def grounded_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
         if away:
             other_passage.append({**shown, "passage": chance.choice(away)})
     return [
-        Case("groundedness", "SQuAD: question, answer, passage", "often", right),
-        Case("groundedness", "the answer to another question on the passage", "seldom", other_answer),
-        Case("groundedness", "another passage of the article", "seldom", other_passage),
+        Case(critic, "SQuAD: question, answer, passage", "often", right),
+        Case(critic, "the answer to another question on the passage", "seldom", other_answer),
+        Case(critic, "another passage of the article", "seldom", other_passage),
     ]
 
 
-def alone_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
+def alone_cases(critic: str, data: Path, n: int, chance: random.Random) -> list[Case]:
     cases = []
     for name, shown, expected in (
         ("hotpotqa", "HotpotQA: asked without a text", "often"),
@@ -105,30 +110,53 @@ def alone_cases(data: Path, n: int, chance: random.Random) -> list[Case]:
     ):
         questions = rows(data / name / "questions.jsonl.gz")
         chosen = chance.sample(questions, min(n, len(questions)))
-        cases.append(Case("stand_alone", shown, expected, [{"question": row["question"]} for row in chosen]))
+        items = [{"question": row["question"]} for row in chosen]
+        if critic == "retrieval":
+            items = [
+                {**item, "set": name, "ids": row["supporting_ids"]} for item, row in zip(items, chosen, strict=True)
+            ]
+            items = [item for item in items if item["ids"]]
+        cases.append(Case(critic, shown, expected, items))
     return cases
 
 
-def rate(case: Case, settings: Settings) -> Rated:
+def rated(case: Case, settings: Settings) -> Rated:
+    """By a model: its best rating, or its answer to the question, which must be the pair's."""
     models = LanguageModels(settings)
-    step = dspy.Predict(RateGroundedness if case.critic == "groundedness" else RateStandAlone)
-    step.lm = models["judge"]
-    marks: list[int] = []
+    if case.critic == "rereading":
+        step: dspy.Module = RereadSyntheticPair()
+    else:
+        step = dspy.Predict(RateGroundedness if case.critic == "groundedness" else RateStandAlone)
+    step.set_lm(models["judge"])
+    verdicts: list[bool] = []
 
     def keep(item_id: str, prediction: dspy.Prediction) -> bool:
-        marks.append(rating(prediction[case.critic]))
+        reread = case.critic == "rereading"
+        verdicts.append(not prediction.rejected_by if reread else rating(prediction[case.critic]) == BEST)
         return True
 
     items = [Item(str(number), inputs) for number, inputs in enumerate(case.items)]
     report = ask_all(
         case.critic, step, items, keep, total=len(items), models=models, progress=SilentProgress(), report=AskReport
     )
-    best = sum(mark == BEST for mark in marks)
-    interval = binomtest(best, len(marks)).proportion_ci(method="wilson")
-    share = best / len(marks)
-    return Rated(
-        case.critic, case.shown, case.expected, len(marks), len(report.failures), share, interval.low, interval.high
-    )
+    return in_numbers(case, verdicts, len(report.failures))
+
+
+def found(case: Case, data: Path, embedder: Embedder) -> Rated:
+    """By dense search: a supporting passage among the first."""
+    passages = rows(data / case.items[0]["set"] / "corpus.jsonl.gz")
+    ids = [row["id"] for row in passages]
+    vectors = embedder.encode_passages([f"{row['title']}\n{row['text']}" for row in passages])
+    similar = embedder.encode_queries([item["question"] for item in case.items]) @ vectors.T
+    first = np.argsort(-similar, axis=1)[:, :FIRST]
+    verdicts = [any(ids[at] in item["ids"] for at in best) for item, best in zip(case.items, first, strict=True)]
+    return in_numbers(case, verdicts, 0)
+
+
+def in_numbers(case: Case, verdicts: Sequence[bool], failed: int) -> Rated:
+    interval = binomtest(sum(verdicts), len(verdicts)).proportion_ci(method="wilson")
+    share = sum(verdicts) / len(verdicts)
+    return Rated(case.critic, case.shown, case.expected, len(verdicts), failed, share, interval.low, interval.high)
 
 
 def main() -> None:
@@ -137,36 +165,39 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=300, help="questions of each set")
     parser.add_argument("--lm", default="embedded")
     parser.add_argument("--api-base")
+    parser.add_argument("--critics", nargs="+", choices=CRITICS, default=list(CRITICS))
+    parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     role = RoleSettings(model=options.lm, api_base=options.api_base)
-    settings = Settings(run=RunSettings(concurrency=16), roles={"default": role})
-    chance = random.Random(options.seed)
-    cases = [
-        *grounded_cases(options.data, options.asked, chance),
-        *alone_cases(options.data, options.asked, chance),
-    ]
-    rated = []
-    for case in cases:
-        rated.append(rate(case, settings))
-        print(", ".join(cells(rated[-1])), file=sys.stderr, flush=True)
+    settings = Settings(run=RunSettings(concurrency=options.concurrency), roles={"default": role})
+    all_rated = []
+    for critics in options.critics:
+        on_answers, on_questions = CRITICS[critics]
+        chance = random.Random(options.seed)
+        cases = grounded_cases(on_answers, options.data, options.asked, chance)
+        for case in cases + alone_cases(on_questions, options.data, options.asked, chance):
+            looked_up = case.critic == "retrieval"
+            one = found(case, options.data, load_embedder(EncoderSettings())) if looked_up else rated(case, settings)
+            all_rated.append(one)
+            print(", ".join(cells(one)), file=sys.stderr, flush=True)
     if options.json:
-        print(json.dumps([vars(one) for one in rated], indent=2))
+        print(json.dumps([vars(one) for one in all_rated], indent=2))
     elif options.markdown:
-        print("| critic | shown | best rating | wanted | rated | failed |\n|---|---|---|---|---|---|")
-        for one in rated:
+        print("| critic | shown | kept | wanted | rated | failed |\n|---|---|---|---|---|---|")
+        for one in all_rated:
             print("| " + " | ".join(cells(one)) + " |")
     else:
-        table = Table("critic", "shown", "best rating", "wanted", "rated", "failed", title=f"{options.lm}, {machine()}")
-        for one in rated:
+        table = Table("critic", "shown", "kept", "wanted", "rated", "failed", title=f"{options.lm}, {machine()}")
+        for one in all_rated:
             table.add_row(*cells(one))
         Console().print(table)
 
 
 def cells(one: Rated) -> tuple[str, ...]:
-    share = f"{one.best:.3f} [{one.low:.3f}, {one.high:.3f}]"
+    share = f"{one.kept:.3f} [{one.low:.3f}, {one.high:.3f}]"
     return one.critic.replace("_", " "), one.shown, share, one.expected, str(one.rated), str(one.failed)
 
 

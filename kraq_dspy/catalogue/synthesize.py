@@ -4,15 +4,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Literal
 
-from kraq_dspy.catalogue.critics import CRITICS, RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.catalogue.critics import BEST, CRITICS, RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.catalogue.roundtrip import REREADING, RETRIEVAL, RereadSyntheticPair, leads_back
 from kraq_dspy.catalogue.store import Catalogue, NewEntry, content_hash, question_key
 from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.config import ChunkSettings
 from kraq_dspy.corpus.chunk import chunk_document
-from kraq_dspy.errors import IndexStateError
+from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.ports import Progress, Retriever, SilentProgress
+from kraq_dspy.programs.kraq.by_size import is_small
 from kraq_dspy.records import AnswerSource, Chunk, Document, QAPair
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
@@ -21,17 +24,23 @@ from kraq_dspy.stores.index import Index
 WRITE, RATE = "synthetic pairs", "critics"
 AUDIENCE = "people who want to know what these documents say"
 CHUNKS = ChunkSettings(tokens=2000, overlap=200)  # the paper's
+Critics = Literal["ratings", "roundtrip"]
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """Pairs for an `audience` from chunks of the documents as `chunks` cuts them, or from `limit` of those, spread
-    evenly; every critic must rate a pair `least` (1 to 5) or more."""
+    """Pairs from chunks of the documents as `chunks` cuts them, or from `limit` of those, spread evenly.
 
-    audience: str = AUDIENCE
-    least: int = 5
+    With the critics "ratings" (the paper's) each of three must rate a pair `least` (1 to 5) or more for an `audience`.
+    With "roundtrip" its question must lead back to the passage, and the passage to its answer. None: "roundtrip" for a
+    judge of fewer than two billion parameters, which cannot rate, unless `least` or `audience` is given.
+    """
+
+    audience: str | None = None
+    least: int | None = None
     chunks: ChunkSettings = CHUNKS
     limit: int | None = None
+    critics: Critics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +72,35 @@ def make_synthetic_pairs(
     *,
     by: str,
     approve: bool = False,
+    retriever: Retriever | None = None,
     progress: Progress | None = None,
 ) -> SyntheticReport:
     """A pair from each chunk of the documents; those that every critic lets pass go into the catalogue, for review
     unless `approve`.
 
-    Written by the model of the role "generator", rated by that of the role "judge". What an earlier run made from the
+    Written by the model of the role "generator", judged by that of the role "judge". What an earlier run made from the
     same chunk, with the same models and instructions, is not asked for again. The index must be open for writing.
+    `retriever` is what "roundtrip" looks questions up with; without one it only reads again.
     Raises IndexStateError for an index without text, ValueError for `least` and `audience` out of range.
     """
     progress = progress or SilentProgress()
     plan = plan or SyntheticPlan()
+    rates = critics_of(plan, models.settings.role("judge").model) == "ratings"
+    judge = RateSyntheticPair(plan.audience or AUDIENCE, plan.least or BEST) if rates else RereadSyntheticPair()
+    names = CRITICS if rates else (RETRIEVAL, REREADING)
     status = "approved" if approve else "pending"
     synthesis = _PairSynthesis(
-        index, catalogue, models, RateSyntheticPair(plan.audience, plan.least), by, status, progress
+        index, catalogue, models, judge, names, None if rates else retriever, by, status, progress
     )
     return run_coroutine(synthesis.run(plan.chunks, plan.limit))
+
+
+def critics_of(plan: SyntheticPlan, judge: str) -> Critics:
+    """The critics of a plan whose judge is the model of this name. Raises ConfigError for options of other critics."""
+    rates = plan.least is not None or plan.audience is not None
+    if plan.critics == "roundtrip" and rates:
+        raise ConfigError('An audience and a least rating are for the critics "ratings"; "roundtrip" rates nothing.')
+    return plan.critics or ("roundtrip" if is_small(judge) and not rates else "ratings")
 
 
 @dataclass
@@ -86,7 +108,9 @@ class _PairSynthesis:
     index: Index
     catalogue: Catalogue
     models: LanguageModels
-    rate: RateSyntheticPair
+    judge: RateSyntheticPair | RereadSyntheticPair
+    critics: tuple[str, ...]
+    retriever: Retriever | None
     by: str
     status: str
     progress: Progress
@@ -112,7 +136,7 @@ class _PairSynthesis:
         known = self.catalogue.known_keys()
         total, rated = len(self.chunks), 0
         try:
-            async for done in self.steps.map(RATE, "judge", self.rate, self._written(total), total=total):
+            async for done in self.steps.map(RATE, "judge", self.judge, self._written(total), total=total):
                 rated += 1
                 if done.prediction.rejected_by:
                     self.counts[done.prediction.rejected_by] += 1
@@ -126,11 +150,11 @@ class _PairSynthesis:
             chunks=total,
             pairs=len(self.pairs),
             empty=self.counts["empty"],
-            rejected={name: self.counts[name] for name in CRITICS},
+            rejected={name: self.counts[name] for name in self.critics},
             added=self.counts["added"],
             known=self.counts["known"],
             conflicts=self.counts["conflicts"],
-            failures=total - self.counts["empty"] - rated,
+            failures=total - self.counts["empty"] - self.counts[RETRIEVAL] - rated,
             calls=self.index.results.calls(WRITE, RATE) - calls,
             seconds=perf_counter() - started,
         )
@@ -144,8 +168,12 @@ class _PairSynthesis:
                 self.counts["empty"] += 1
                 continue
             self.pairs[done.id] = pair
-            passage = self.chunks[done.id].passage
-            yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": passage})
+            chunk = self.chunks[done.id]
+            if self.retriever is not None and not await leads_back(pair.question, chunk, self.retriever):
+                self.counts[RETRIEVAL] += 1
+                self.progress.advance(RATE)
+                continue
+            yield Item(done.id, {"question": pair.question, "answer": pair.answer, "passage": chunk.passage})
 
     def _keep(self, chunk_id: str, known: set[str]) -> None:
         pair = self.pairs[chunk_id]

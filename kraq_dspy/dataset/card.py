@@ -65,19 +65,13 @@ def _counts(rows: Mapping[str, Sequence[Row]]) -> str:
 def _how(index: Index, rows: Sequence[Row], plan: "DatasetPlan", report: "DatasetReport") -> str:
     models = sorted({row.model for row in rows if row.model})
     origins = Counter(row.origin for row in rows)
-    judged = (
-        f"three critics (is it answered there, does anybody ask it, can it be understood alone?) rated each at least "
-        f"{plan.least} of 5; they rejected {sum(report.rejected.values()):,}"
-        if plan.least is not None
-        else "no critic was asked"
-    )
     left_out = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items() if count) or "none"
     lines = [
         f"- Questions by origin: {', '.join(f'{name} {count:,}' for name, count in sorted(origins.items()))}.",
         f"- Models that wrote questions: {', '.join(models) or 'none'}; of the index: "
         f"{', '.join(f'{role} {name}' for role, name in index.manifest.models.items()) or 'none'}.",
         f"- Answers: {'approved' if not plan.pending else 'approved, and pending a review'}, of the index's catalogue.",
-        f"- Judged: {judged}.",
+        f"- Judged: {_judged(plan, report)}.",
         f"- Evidence: at most {plan.passages} passages a row, the first of its community in reading order.",
         f"- Splits by document, seed {plan.seed}: no document, and so no passage, stands behind rows of two splits.",
         f"- Left out: {left_out}.",
@@ -91,3 +85,15 @@ LIMITS = """## Limits
 `difficulty` is read off the level of a question's community (0, the broadest, is hard; the deepest is easy) and was not
 measured. Answers are as good as the program and the people who gave them. Questions follow the corpus's dominant
 themes, and with them its biases: `kraq eval bias` shows by how much."""
+
+
+def _judged(plan: "DatasetPlan", report: "DatasetReport") -> str:
+    rejected = f"{sum(report.rejected.values()):,}"
+    if plan.reread:
+        return f"a model answered each again from its evidence; {rejected} came out otherwise and were left out"
+    if plan.least is None:
+        return "no critic was asked"
+    return (
+        "three critics (is it answered there, does anybody ask it, can it be understood alone?) rated each at least "
+        f"{plan.least} of 5; they rejected {rejected}"
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.catalogue.critics import RateSyntheticPair
+from kraq_dspy.catalogue.roundtrip import RereadSyntheticPair
 from kraq_dspy.catalogue.sources import opened_catalogue
 from kraq_dspy.catalogue.synthesize import AUDIENCE
 from kraq_dspy.concurrency import run_coroutine
@@ -29,7 +30,8 @@ class DatasetPlan:
     """What goes in: answers of the catalogue that are approved, with `pending` also those that wait for review, with
     `unanswered` also questions without one; `passages` of evidence at most for each row.
 
-    With `least` (1 to 5) every critic must rate a row that much for an `audience`. `forms` are names of FORMS,
+    With `least` (1 to 5) every critic must rate a row that much for an `audience`; with `reread` the judge must give a
+    row's answer again from its evidence, which small models do better than to rate. `forms` are names of FORMS,
     `licence` is that of the documents, for the card.
     """
 
@@ -38,10 +40,15 @@ class DatasetPlan:
     unanswered: bool = False
     passages: int = 20
     least: int | None = None
+    reread: bool = False
     audience: str = AUDIENCE
     shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
     seed: int = 0
     licence: str = "unknown"
+
+    @property
+    def is_judged(self) -> bool:
+        return self.least is not None or self.reread
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +73,12 @@ def export_dataset(
     """Write the data set into the folder `out`, which is made; files of an earlier one are replaced.
 
     The critics ask the role "judge" of `models`, keep what they said in the index (open for writing, then), and ask
-    nothing twice. Raises IndexStateError where no row is left, ConfigError for an unknown form, bad shares, or critics
-    without models.
+    nothing twice. Raises IndexStateError where no row is left, ConfigError for an unknown form, bad shares, two kinds
+    of critics, or critics without models.
     """
     plan = plan or DatasetPlan()
+    if plan.least is not None and plan.reread:
+        raise ConfigError("Rows are rated (`least`) or read again (`reread`), not both; leave one out.")
     if unknown := [name for name in plan.forms if name not in FORMS]:
         near = did_you_mean(unknown[0], FORMS)
         raise ConfigError(f"There is no form {unknown[0]!r}{near}; there are: {', '.join(FORMS)}.")
@@ -78,7 +87,7 @@ def export_dataset(
     entries = _entries(index, plan)
     rows = list(collect_rows(index, entries, unanswered=plan.unanswered, passages=plan.passages, left_out=left_out))
     calls = 0
-    if plan.least is not None:
+    if plan.is_judged:
         if models is None:
             raise ConfigError("The critics ask a model: hand `models` over, too.")
         before = index.results.calls(CRITICS)
@@ -119,7 +128,7 @@ async def _judged(
     """Those with an answer that every critic lets pass; questions without one are left out."""
     answered = {row.id: row for row in rows if row.answer is not None}
     left_out["without an answer"] += len(rows) - len(answered)
-    rate = RateSyntheticPair(plan.audience, plan.least or 1)
+    judge = RereadSyntheticPair() if plan.reread else RateSyntheticPair(plan.audience, plan.least or 1)
     passed: set[str] = set()
 
     async def items() -> AsyncIterator[Item]:
@@ -130,7 +139,7 @@ async def _judged(
     judged = 0
     steps = StoredSteps(index.results, models, progress)
     try:
-        async for done in steps.map(CRITICS, "judge", rate, items(), total=len(answered)):
+        async for done in steps.map(CRITICS, "judge", judge, items(), total=len(answered)):
             judged += 1
             if critic := done.prediction.rejected_by:
                 rejected[critic] += 1

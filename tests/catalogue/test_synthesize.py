@@ -9,11 +9,19 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry, content_hash
-from kraq_dspy.catalogue.synthesize import AUDIENCE, RATE, WRITE, SyntheticPlan, SyntheticReport, make_synthetic_pairs
+from kraq_dspy.catalogue.synthesize import (
+    AUDIENCE,
+    RATE,
+    WRITE,
+    SyntheticPlan,
+    SyntheticReport,
+    critics_of,
+    make_synthetic_pairs,
+)
 from kraq_dspy.config import ChunkSettings, RunSettings, Settings
-from kraq_dspy.errors import IndexStateError
+from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.records import AnswerSource, Document
+from kraq_dspy.records import AnswerSource, Chunk, Document, Hit
 from kraq_dspy.stores.index import Index
 
 TEXTS = {
@@ -148,3 +156,72 @@ def test_an_index_without_text_says_what_to_do(index: Index, catalogue: Catalogu
     index.replace(Document, [])
     with pytest.raises(IndexStateError, match="kraq index"):
         made(index, catalogue, scripted())
+
+
+class Finder:
+    """Finds the chunk of one document, whatever is asked."""
+
+    def __init__(self, document_id: str) -> None:
+        self.document_id = document_id
+
+    def __call__(self, question: str, k: int, **options: Any) -> list[Hit]:
+        text = TEXTS[self.document_id]
+        return [Hit(Chunk("c", self.document_id, 0, 0, len(text), text, 4), 1.0, "dense")]
+
+
+def rereading(*answers: str) -> DummyLM:
+    """Asks as `scripted` does, and answers each question with what `answers` say after its name: "Ada notes"."""
+    replies: dict[str, dict[str, Any]] = {
+        f"[[ ## question ## ]]\nWho is {name}?": {"answer": again} for name, again in (each.split() for each in answers)
+    }
+    pairs = {
+        text: {"question": f"Who is {text.split()[0]}?", "answer": text.split()[-1][:-1]} for text in TEXTS.values()
+    }
+    return DummyLM({**replies, **pairs, TEXTS["d3"]: {"question": "", "answer": ""}})
+
+
+def test_pairs_that_do_not_give_their_answer_again_are_rejected_without_a_rating(
+    index: Index, catalogue: Catalogue
+) -> None:
+    lm = rereading("Ada notes", "Charles Babbage", "Lord Juan")
+    report = made(index, catalogue, lm, critics="roundtrip")
+    assert (report.pairs, report.added, report.empty, report.failures) == (3, 2, 1, 0)
+    assert report.rejected == {"retrieval": 0, "rereading": 1}
+    assert {entry.question for entry in catalogue.entries()} == {"Who is Ada?", "Who is Lord?"}
+    again = made(index, catalogue, DummyLM([]), critics="roundtrip")
+    assert (again.calls, again.known, again.rejected) == (0, 2, {"retrieval": 0, "rereading": 1})
+
+
+def test_a_question_that_does_not_find_its_passage_is_rejected_before_the_judge_is_asked(
+    index: Index, catalogue: Catalogue
+) -> None:
+    plan = SyntheticPlan(critics="roundtrip")
+    models = Models(rereading("Ada notes"))
+    report = make_synthetic_pairs(index, catalogue, models, plan, by="ann", retriever=Finder("d1"))  # type: ignore[arg-type]
+    assert (report.added, report.failures, report.rejected) == (1, 0, {"retrieval": 2, "rereading": 0})
+    assert index.results.count(RATE) == 1
+    assert [entry.question for entry in catalogue.entries()] == ["Who is Ada?"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "judge", "critics"),
+    [
+        (SyntheticPlan(), "gguf/qwen2.5-coder-1.5b", "roundtrip"),
+        (SyntheticPlan(), "hosted_vllm/Qwen2.5-7B", "ratings"),
+        (SyntheticPlan(), "embedded", "ratings"),
+        (SyntheticPlan(least=4), "gguf/qwen2.5-coder-1.5b", "ratings"),
+        (SyntheticPlan("poets"), "gguf/qwen2.5-coder-1.5b", "ratings"),
+        (SyntheticPlan(critics="ratings"), "gguf/qwen2.5-coder-1.5b", "ratings"),
+        (SyntheticPlan(critics="roundtrip"), "hosted_vllm/Qwen2.5-7B", "roundtrip"),
+    ],
+)
+def test_a_judge_too_small_to_rate_reads_again_unless_ratings_are_asked_for(
+    plan: SyntheticPlan, judge: str, critics: str
+) -> None:
+    assert critics_of(plan, judge) == critics
+
+
+def test_a_roundtrip_rates_nothing_for_anybody() -> None:
+    for plan in (SyntheticPlan("poets", critics="roundtrip"), SyntheticPlan(least=5, critics="roundtrip")):
+        with pytest.raises(ConfigError, match="rates nothing"):
+            critics_of(plan, "embedded")

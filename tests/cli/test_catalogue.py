@@ -281,6 +281,11 @@ def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys
         assert "rejected for stand alone 0" in shown
         with pytest.raises(ConfigError, match="audience is empty"):
             kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
+        tried = as_json(capsys, "synthesize", built, "--critics", "roundtrip")
+        assert set(tried["rejected"]) == {"retrieval", "rereading"}
+        assert tried["failures"] == 0
+        with pytest.raises(ConfigError, match="--keep are for --critics ratings"):
+            kraq(capsys, "catalogue", "synthesize", built, "--critics", "roundtrip", "--keep", 4)
     finally:
         forget_catalogue(built)
 

@@ -175,6 +175,23 @@ def test_rows_that_a_critic_rates_low_are_left_out_and_nothing_is_asked_twice(
     assert "at least 4 of 5; they rejected 1" in (tmp_path / "out" / "README.md").read_text("utf-8")
 
 
+def test_rows_whose_answer_comes_out_otherwise_when_read_again_are_left_out(
+    index_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kraq_dspy.catalogue.roundtrip import RereadSyntheticPair
+
+    async def reread(self: RereadSyntheticPair, question: str, answer: str, passage: str) -> dspy.Prediction:
+        otherwise = "compiler" in question
+        return dspy.Prediction(again="?" if otherwise else answer, rejected_by="rereading" if otherwise else "")
+
+    monkeypatch.setattr(RereadSyntheticPair, "aforward", reread)
+    with Index.open(index_dir, write=True) as index:
+        models = LanguageModels(index.manifest.settings)
+        report = export_dataset(index, tmp_path / "out", DatasetPlan(reread=True), models=models)
+    assert (report.rejected, report.rows) == ({"rereading": 1}, {"train": 1})
+    assert "from its evidence; 1 came out otherwise" in (tmp_path / "out" / "README.md").read_text("utf-8")
+
+
 def test_an_earlier_export_leaves_nothing_behind(index_dir: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     exported(index_dir, out, EVERYTHING)
@@ -193,8 +210,11 @@ def test_what_cannot_be_made_is_said_with_the_way_out(index_dir: Path, tmp_path:
         exported(index_dir, tmp_path / "out", DatasetPlan(forms=("csv",)))
     with pytest.raises(ConfigError, match="did you mean 'beir'"):
         exported(index_dir, tmp_path / "out", DatasetPlan(forms=("bier",)))
-    with pytest.raises(ConfigError, match="hand `models` over"):
-        exported(index_dir, tmp_path / "out", DatasetPlan(least=3))
+    for judged in (DatasetPlan(least=3), DatasetPlan(reread=True)):
+        with pytest.raises(ConfigError, match="hand `models` over"):
+            exported(index_dir, tmp_path / "out", judged)
+    with pytest.raises(ConfigError, match="not both"):
+        exported(index_dir, tmp_path / "out", DatasetPlan(least=3, reread=True))
     (index_dir / "catalogue.db").unlink()
     with pytest.raises(
         IndexStateError, match=r"4 without an answer.*kraq catalogue seed.*\(--pending\).*\(--unanswered\)"

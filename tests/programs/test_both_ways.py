@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import kraq_dspy
 from kraq_dspy.both_ways import at_once, blocking, call
 from kraq_dspy.catalogue.critics import RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.catalogue.roundtrip import RereadSyntheticPair
 from kraq_dspy.catalogue.search import QASearch
 from kraq_dspy.config import RoleSettings
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
@@ -240,6 +241,10 @@ MODULES: dict[type[dspy.Module], tuple[Callable[[Any], dspy.Module], Mapping[str
     QASearch: (lambda library: QASearch(TraditionalRAG(dense(library)), NoAnswers()), ASKED),
     RateSyntheticPair: (
         lambda library: RateSyntheticPair("travellers"),
+        {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
+    ),
+    RereadSyntheticPair: (
+        lambda library: RereadSyntheticPair(),
         {"question": "Where does Cologne stand?", "answer": "on the Rhine", "passage": PASSAGE},
     ),
     RewrittenRetriever: (lambda library: RewrittenRetriever(dense(library), Vary()), {"question": QUESTION, "k": 4}),

@@ -42,6 +42,9 @@ class DatasetOptions:
         int | None,
         typer.Option("--critics", min=1, max=5, help="Keep rows that each of three critics rates at least this."),
     ] = None
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Keep rows whose answer the judge gives again; for small models.")
+    ] = False
     audience: Annotated[
         str | None, typer.Option("--audience", metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
     ] = None
@@ -60,6 +63,8 @@ class DatasetOptions:
             raise ConfigError(
                 "--audience says who is to be answered, for the --critics; neither goes without the other."
             )
+        if self.reread and self.critics is not None:
+            raise ConfigError("--critics rates rows, --reread tries them; leave one of them out.")
         try:
             train, validation, test = (float(part) for part in self.shares.split(","))
         except ValueError:
@@ -70,6 +75,7 @@ class DatasetOptions:
             unanswered=self.unanswered,
             passages=self.passages,
             least=self.critics,
+            reread=self.reread,
             audience=self.audience or AUDIENCE,
             shares=(train, validation, test),
             seed=self.seed,
@@ -113,7 +119,7 @@ def _dataset(
     from kraq_dspy.dataset.export import export_dataset
     from kraq_dspy.stores.index import Index
 
-    if plan.least is None:
+    if not plan.is_judged:
         with Index.open(index_dir) as index:
             return export_dataset(index, out, plan)
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=quiet) as bars:

@@ -30,8 +30,8 @@ from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
+from kraq_dspy.workspace import Workspace
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.tables.run import Run
@@ -151,9 +151,12 @@ def _pairs(
 def _synthetic(run: "Run", folder: Path, index: Path, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
     folder.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(folder / "synthetic.db")
-    with Index.open(index, write=True) as opened:
-        plan = SyntheticPlan(limit=None if run.options.limit is None else 2 * run.options.limit)
-        make_synthetic_pairs(opened, catalogue, models, plan, by="kraq eval", approve=True, progress=run.progress)
+    plan = SyntheticPlan(limit=None if run.options.limit is None else 2 * run.options.limit)
+    with Workspace.open(index, settings=run.settings, embedder=run.embedder, models=models, write=True) as space:
+        find = space.retriever("dense")
+        make_synthetic_pairs(
+            space.index, catalogue, models, plan, by="kraq eval", approve=True, retriever=find, progress=run.progress
+        )
     entries = [entry for entry in catalogue.entries("approved") if entry.answer]
     catalogue.close()
     if not entries:

@@ -1,5 +1,6 @@
-"""Makes questions and answers from the documents, kept where three critics agree: `kraq catalogue synthesize`."""
+"""Makes questions and answers from the documents, kept where all critics agree: `kraq catalogue synthesize`."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -8,6 +9,11 @@ from kraq_dspy.cli.prepare.catalogue.shared import Approve, By, opened_with_mode
 from kraq_dspy.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.cli.shared.terminal import command, note, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
+
+
+class Critics(StrEnum):
+    ratings = "ratings"
+    roundtrip = "roundtrip"
 
 
 def synthesize(
@@ -20,27 +26,47 @@ def synthesize(
     chunk_tokens: Annotated[int, typer.Option("--chunk-tokens", min=1, help="Of the passages asked about.")] = 2000,
     overlap: Annotated[int, typer.Option("--overlap", min=0, help="Tokens that neighbours share.")] = 200,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only N passages, spread evenly.")] = None,
+    critics: Annotated[
+        Critics | None,
+        typer.Option(
+            "--critics",
+            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
+            "that give the answer again. Unset: roundtrip for a judge below two billion parameters.",
+        ),
+    ] = None,
     keep: Annotated[
-        int, typer.Option("--keep", min=1, max=5, help="Keep pairs that every critic rates at least this (1 to 5).")
-    ] = 5,
+        int | None,
+        typer.Option("--keep", min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5."),
+    ] = None,
     approve: Approve = False,
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Make a question and its answer from each passage of the documents, and keep those that three critics let pass:
-    is it answered there, does anybody ask it, can it be understood alone?
+    """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
+    answered there, does anybody ask it, can it be understood alone?
 
     Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
     """
-    from kraq_dspy.catalogue.synthesize import AUDIENCE, SyntheticPlan, make_synthetic_pairs
+    from kraq_dspy.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
     from kraq_dspy.config import ChunkSettings
 
     if audience is not None and not audience.strip():
         raise ConfigError("--audience is empty; say who is to be answered.")
-    plan = SyntheticPlan(audience or AUDIENCE, keep, ChunkSettings(chunk_tokens, overlap), limit)
+    if critics is Critics.roundtrip and (audience is not None or keep is not None):
+        raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
+    plan = SyntheticPlan(
+        audience, keep, ChunkSettings(chunk_tokens, overlap), limit, critics.value if critics else None
+    )
     with opened_with_models(index_dir, calls, limits, write=True, json=json) as (space, entries, bars):
         report = make_synthetic_pairs(
-            space.index, entries, space.models, plan, by=by or user(), approve=approve, progress=bars
+            space.index,
+            entries,
+            space.models,
+            plan,
+            by=by or user(),
+            approve=approve,
+            retriever=space.retriever("dense"),
+            progress=bars,
         )
     if json:
         print_json(report)
