@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy.both_ways import blocking, call
+from kraq_dspy.lms.engines.embedded.text import words
 from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
@@ -15,7 +17,11 @@ BEST = 5
 
 
 class WriteSyntheticPair(SavableModule):
-    """One question that the passage answers with a short fact. Both are "" where the model found none."""
+    """One question that the passage answers with a short fact.
+
+    Both are "" where the model found none, or wrote what is no pair: a sentence of the passage in place of a question,
+    a question about "the text", an answer that the question tells ("What is the name of Exxon?").
+    """
 
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
 
@@ -24,9 +30,18 @@ class WriteSyntheticPair(SavableModule):
         self.write = FittingPredict(WriteFactoidPair, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
-        return _stripped(await call(self.write, passage=passage))
+        written = await call(self.write, passage=passage)
+        question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
+        if not self._is_pair(question, answer, passage):
+            question = answer = ""
+        return dspy.Prediction(question=question, answer=answer)
 
     forward = blocking(aforward)
+
+    def _is_pair(self, question: str, answer: str, passage: str) -> bool:
+        if not answer or not stands_alone(question, passage, self.write.signature.instructions):
+            return False
+        return not tells(question, answer)
 
 
 class RateSyntheticPair(SavableModule):
@@ -76,6 +91,7 @@ def rating(value: Any) -> int:
     return value
 
 
-def _stripped(pair: Any) -> dspy.Prediction:
-    question, answer = (str(value or "").strip() for value in (pair.question, pair.answer))
-    return dspy.Prediction(question=question if answer else "", answer=answer if question else "")
+def tells(question: str, answer: str) -> bool:
+    """Whether the question has all words of the answer, as no alternative of two ("Is it a city or a band?")."""
+    asked = words(question)
+    return "or" not in asked and set(words(answer)) <= set(asked)

@@ -80,16 +80,26 @@ def test_a_bar_that_nothing_can_reach_and_an_audience_of_nobody_are_refused() ->
         RateSyntheticPair(" ")
 
 
+PASSAGE = "Ambition\nLord Byron wrote Don Juan. The album Ambition is a work of Ann."
+
+
 @pytest.mark.parametrize(
-    ("reply", "pair"),
+    ("question", "answer", "pair"),
     [
-        ({"question": " Who? ", "answer": " Ann. "}, ("Who?", "Ann.")),
-        ({"question": "Who?", "answer": " "}, ("", "")),
-        ({"question": " ", "answer": "Ann."}, ("", "")),
+        (" Who wrote Don Juan? ", " Lord Byron. ", ("Who wrote Don Juan?", "Lord Byron.")),
+        ("A question:\nWho wrote Don Juan?", "Lord Byron.", ("Who wrote Don Juan?", "Lord Byron.")),
+        ("Did Byron or Ann write Don Juan?", "Byron", ("Did Byron or Ann write Don Juan?", "Byron")),
+        ("Who wrote Don Juan?", " ", None),  # half of a pair
+        (" ", "Ann.", None),
+        ("Lord Byron wrote Don Juan.", "Lord Byron", None),  # no question
+        ("What is the name of the album Ambition?", 'The album is "Ambition".', None),  # tells its answer
+        ("What does the passage say of Byron?", "Don Juan", None),
+        ("Who invented the telephone?", "Bell", None),  # names nothing of the passage
     ],
 )
-def test_half_a_pair_is_none(reply: dict[str, str], pair: tuple[str, str]) -> None:
+def test_what_is_no_pair_is_dropped(question: str, answer: str, pair: tuple[str, str] | None) -> None:
+    reply = {"question": question, "answer": answer}
     with dspy.context(lm=DummyLM([reply, reply]), adapter=dspy.ChatAdapter()):
-        prediction = WriteSyntheticPair()(passage="Ann.")
-        awaited = asyncio.run(WriteSyntheticPair().acall(passage="Ann."))
-    assert (prediction.question, prediction.answer) == (awaited.question, awaited.answer) == pair
+        prediction = WriteSyntheticPair()(passage=PASSAGE)
+        awaited = asyncio.run(WriteSyntheticPair().acall(passage=PASSAGE))
+    assert (prediction.question, prediction.answer) == (awaited.question, awaited.answer) == (pair or ("", ""))
