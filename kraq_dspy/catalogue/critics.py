@@ -14,6 +14,8 @@ from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone
 
 CRITICS = ("groundedness", "relevance", "stand_alone")
 BEST = 5
+MOST_WORDS = 30
+"""Of a question that somebody would type; a longer one repeats the passage."""
 
 
 class WriteSyntheticPair(SavableModule):
@@ -39,9 +41,9 @@ class WriteSyntheticPair(SavableModule):
     forward = blocking(aforward)
 
     def _is_pair(self, question: str, answer: str, passage: str) -> bool:
-        if not answer or not stands_alone(question, passage, self.write.signature.instructions):
+        if not answer or len(question.split()) > MOST_WORDS or tells(question, answer):
             return False
-        return not tells(question, answer)
+        return stands_alone(question, passage, self.write.signature.instructions)
 
 
 class RateSyntheticPair(SavableModule):

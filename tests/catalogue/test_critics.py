@@ -95,6 +95,7 @@ PASSAGE = "Ambition\nLord Byron wrote Don Juan. The album Ambition is a work of 
         ("What is the name of the album Ambition?", 'The album is "Ambition".', None),  # tells its answer
         ("What does the passage say of Byron?", "Don Juan", None),
         ("Who invented the telephone?", "Bell", None),  # names nothing of the passage
+        (" ".join(["Lord Byron wrote Don Juan"] * 7) + "?", "a poet", None),  # repeats the passage, 35 words
     ],
 )
 def test_what_is_no_pair_is_dropped(question: str, answer: str, pair: tuple[str, str] | None) -> None:
