@@ -150,11 +150,15 @@ def quiet_transformers(*, reports: bool = False) -> Iterator[None]:
     console = importlib.import_module("transformers.utils.logging")
     bars, level = console.is_progress_bar_enabled(), console.get_verbosity()
     console.disable_progress_bar()
+    gguf: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
+    gguf_bar = getattr(gguf, "tqdm", None)
+    gguf.tqdm = lambda tensors, **_: tensors  # its bar comes from tqdm itself, past the switch above
     if not reports:
         console.set_verbosity_error()
     try:
         yield
     finally:
+        gguf.tqdm = gguf_bar
         console.set_verbosity(level)
         if bars:
             console.enable_progress_bar()

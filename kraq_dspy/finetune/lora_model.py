@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.embedders.model_folder import unpacked
+from kraq_dspy.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.lms.engines.transformers_files import checked_weights
@@ -32,18 +32,9 @@ class TrainPackages:
     @contextmanager
     def quiet(self) -> Iterator[None]:
         """Without transformers' own bars and warnings: this library's progress tells how it goes."""
-        transformers_log = self.transformers.utils.logging
-        level, bars = transformers_log.get_verbosity(), transformers_log.is_progress_bar_enabled()
-        transformers_log.set_verbosity_error()
-        transformers_log.disable_progress_bar()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # between these packages, not for who trains
-                yield
-        finally:
-            transformers_log.set_verbosity(level)
-            if bars:
-                transformers_log.enable_progress_bar()
+        with quiet_transformers(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # between these packages, not for who trains
+            yield
 
 
 def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:

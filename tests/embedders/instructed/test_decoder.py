@@ -36,11 +36,15 @@ def test_a_row_is_the_last_token_of_passage_and_question_in_the_layer_that_is_na
         assert vector == pytest.approx((state / state.norm()).numpy(), abs=1e-4)
 
 
-def test_a_gguf_file_gives_what_its_weights_give(model: str, tiny_models: TinyModels, tmp_path: Path) -> None:
+def test_a_gguf_file_gives_what_its_weights_give(
+    model: str, tiny_models: TinyModels, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("gguf")
     file = tiny_models.gguf(model, tmp_path / "tiny.gguf")
     settings = InstructedSettings(kind="decoder", name=str(file), layers=2)
+    capfd.readouterr()  # what making the file printed
     embedder = load_instructed_embedder(settings)
+    assert tuple(capfd.readouterr()) == ("", "")
     assert re.fullmatch(r"decoder:tiny.gguf#[0-9a-f]{8}/2@512", embedder.name)
     expected = Decoder(model, layers=2).encode(QUESTION, PASSAGES)
     assert np.abs(embedder.encode(QUESTION, PASSAGES) - expected).max() < 1e-3
