@@ -46,7 +46,7 @@ def main() -> None:
     options = parser.parse_args()
     with Index.open(options.index) as index:
         communities, every = list(index.all(Community)), list(index.all(Summary))
-    summaries = every[:: len(every) // options.questions][: options.questions]
+    summaries = every[:: max(1, len(every) // options.questions)][: options.questions]
     role = RoleSettings(model=options.lm, adapter=options.adapter, max_tokens=60, temperature=0)
     tuned = questions_of(role, communities, summaries)
     templates = questions_of(RoleSettings(), communities, summaries)
