@@ -175,8 +175,8 @@ class EncoderSettings:
     OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """The environment variable that holds the key."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key. Unset, that of the provider at `api_base`, if it is a known one."""
     query_prefix: str = ""
     """Put before a question, for encoders that were trained so."""
     passage_prefix: str = ""
@@ -316,8 +316,8 @@ class StoreSettings:
     exact: bool = False
     """Compare a question with every vector in the folder. Unset, from 50,000 on, a look at a few bits of each chooses
     which ones. What is set when an index is asked counts."""
-    api_key_env: str = "QDRANT_API_KEY"
-    """The environment variable that holds the server's key."""
+    api_key_env: str | None = None
+    """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
 
 
 @checked()

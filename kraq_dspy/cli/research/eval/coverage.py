@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from kraq_dspy.cli.research.eval.options import Bertscore, Data, OneDataset, RunOut
-from kraq_dspy.cli.shared.options import IndexDir, Json, QuestionSource, Source
+from kraq_dspy.cli.shared.opened import opened
+from kraq_dspy.cli.shared.options import Config, IndexDir, Json, QuestionSource, Source
 from kraq_dspy.cli.shared.terminal import output, print_json, say, short
 from kraq_dspy.cli.shared.writable import require_writable
 
@@ -14,6 +15,7 @@ def coverage(
     index_dir: IndexDir,
     data: Data,
     bertscore: Bertscore,
+    config: Config,
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, help="A chunk is covered if it is among so many of a question.")
     ] = 5,
@@ -32,12 +34,11 @@ def coverage(
     from kraq_dspy.eval.tables.data import load
     from kraq_dspy.eval.tables.report import coverage_page, print_grid
     from kraq_dspy.eval.tables.report.grids import Grid, foretelling_grid
-    from kraq_dspy.workspace import Workspace
 
     if out is not None:
         require_writable(out)
     foretelling = None
-    with Workspace.open(index_dir) as space:
+    with opened(index_dir, config) as space:
         result = index_coverage(space.index, k=k, budget=budget, source=source, seed=data.seed)
         if dataset is not None:
             examples = load(data.data, dataset, limit=data.limit, seed=data.seed).examples
