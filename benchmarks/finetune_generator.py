@@ -1,7 +1,7 @@
 """The papers' training of the question generator, on a GPU: pairs from Dolly and MuSiQue, QLoRA, before and after.
 
-    python -m kraq_dspy.eval.datasets fetch musique --out data
-    python -m kraq_dspy.eval.datasets fetch dolly --out data
+    kraq data fetch musique --out data
+    kraq data fetch dolly --out data
     python benchmarks/finetune_generator.py --data data --base meta-llama/Llama-3.1-8B-Instruct --out runs/generator \\
         --teacher hosted_vllm/NAME --api-base http://localhost:8000/v1
 
