@@ -3,19 +3,17 @@
     python benchmarks/independent_retrieval.py --index DIR [--data ../shared/data/musique]
 
 `--index` is the one that `benchmarks/retrieval_musique.py --index DIR` keeps. scikit-learn searches the index's own
-vectors, rank_bm25 (k1=1.2 and b=.75 as in the engine) the engine's own tokens of the same passages: once as it comes,
-once with the engine's assumed average length of 256 tokens and its idf, which stays above 0 (Lucene's).
+vectors, rank_bm25 (k1=1.2 and b=.75 as here) the library's own words of the same passages: once as it comes,
+once with the library's assumed average length of 256 tokens and its idf, which stays above 0 (Lucene's).
 """
 
 import argparse
 import math
-import re
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from qdrant_edge import Bm25, Bm25Config, TokenizerType
 from rank_bm25 import BM25Okapi
 from retrieval_musique import BUDGETS, DATA, rows_of
 from rich.console import Console
@@ -27,13 +25,7 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
 from kraq_dspy.records import Chunk
 from kraq_dspy.stores.index import Index
-
-WORDS = Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Multilingual, ascii_folding=True))
-
-
-def tokens(text: str) -> list[int]:
-    """The engine's tokens in order, as often as they occur."""
-    return [token for word in re.findall(r"\w+", text) for token in WORDS.embed_query(word).indices]
+from kraq_dspy.stores.vectors.points import words_of
 
 
 def main() -> None:
@@ -50,8 +42,8 @@ def main() -> None:
         documents = [chunk.document_id for chunk in chunks]
         stored = index.chunk_vectors.vectors([chunk.id for chunk in chunks])
         nearest = NearestNeighbors(n_neighbors=most, metric="cosine", algorithm="brute").fit(stored)
-        okapi = BM25Okapi([tokens(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
-        engine_like = BM25Okapi([tokens(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
+        okapi = BM25Okapi([words_of(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
+        engine_like = BM25Okapi([words_of(chunk.passage) for chunk in chunks], k1=1.2, b=0.75)
         engine_like.avgdl = 256
         for token in engine_like.idf:
             n = sum(token in passage for passage in engine_like.doc_freqs)
@@ -64,7 +56,7 @@ def main() -> None:
             return order
 
         def by_okapi(question: str, model: BM25Okapi) -> Sequence[int]:
-            scores = model.get_scores(list(dict.fromkeys(tokens(question))))
+            scores = model.get_scores(list(dict.fromkeys(words_of(question))))
             order: Sequence[int] = np.argsort(-scores, kind="stable")[:most].tolist()
             return order
 

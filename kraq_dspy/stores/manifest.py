@@ -13,7 +13,7 @@ from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.files import replaced
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
 
 

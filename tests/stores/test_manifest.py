@@ -6,7 +6,15 @@ import pytest
 
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings, StoreSettings
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.stores.manifest import SCHEMA_VERSION, Manifest, new_manifest, parse, read_fields, to_fields, write_fields
+from kraq_dspy.stores.manifest import (
+    SCHEMA_VERSION,
+    Manifest,
+    new_manifest,
+    parse,
+    read_fields,
+    to_fields,
+    write_fields,
+)
 
 
 def test_a_manifest_comes_back_with_its_settings(tmp_path: Path) -> None:
@@ -79,7 +87,7 @@ def test_a_write_that_fails_says_what_is_needed(tmp_path: Path) -> None:
 
 def test_the_manifest_of_today_is_the_one_of_this_schema_version() -> None:
     """A field that comes or goes changes the schema: raise SCHEMA_VERSION."""
-    assert SCHEMA_VERSION == 2
+    assert SCHEMA_VERSION == 3
     assert [field.name for field in dataclasses.fields(Manifest)] == [
         "schema_version", "settings", "encoder_name", "encoder_dimension", "created_at", "updated_at", "complete",
         "models", "library_version", "proxy", "origin", "state",
