@@ -16,7 +16,6 @@ from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export
 from kraq_dspy.cli.maintain.import_graph import graphrag, triples
-from kraq_dspy.cli.maintain.migrate import migrate
 from kraq_dspy.cli.maintain.remove import remove
 from kraq_dspy.cli.maintain.resume import resume
 from kraq_dspy.cli.maintain.update import update
@@ -100,7 +99,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
     "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (
-        add, remove, update, resume, check, migrate, export,
+        add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
     ),
     "Prepare": (

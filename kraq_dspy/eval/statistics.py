@@ -133,7 +133,8 @@ def compare(system: Scores, baseline: Scores, *, seed: int = 0) -> Comparison:
 
 def _distance(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
     """Of their sum from 0. Sums that are equal in arithmetic differ in their last bits, so these are cut off."""
-    return np.round(np.abs(differences.sum(axis=axis)), 9)
+    sums: NDArray[np.float64] = np.abs(differences.sum(axis=axis))
+    return sums.round(9)
 
 
 def _check_resamples(resamples: int) -> None:
