@@ -146,7 +146,6 @@ COMMANDS = [
     ["catalogue", "seed", "DIR"],
     ["catalogue", "synthesize", "DIR"],
     ["optimize", "answer", "--index", "DIR", "--dev", "dev.jsonl", "--out", "o.json"],
-    ["eval", "coverage", "DIR"],
     ["export", "DIR", "--format", "dataset", "--critics", "3", "--out", "exported"],
 ]
 
