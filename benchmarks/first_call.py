@@ -39,7 +39,7 @@ def indexed(checkout: Path, corpus: Path, server: StandIn, folder: Path) -> dict
         f'model = "hosted_vllm/stand-in"\napi_base = "{server.url}"\n'
     )
     out = folder / f"{time.monotonic_ns()}.kraq"
-    command = [sys.executable, "-m", "kraq_dspy.cli", "index", str(corpus), "--out", str(out), "--json"]
+    command = [sys.executable, "-m", "kraq_dspy", "index", str(corpus), "--out", str(out), "--json"]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     server.reset()

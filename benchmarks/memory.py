@@ -88,7 +88,7 @@ def main() -> None:
         seconds = []
         for program in ("traditional", "combined", "combined"):
             start = time.monotonic()
-            command = [sys.executable, "-m", "kraq_dspy.cli", "ask", str(out), QUESTION, "--program", program, "--json"]
+            command = [sys.executable, "-m", "kraq_dspy", "ask", str(out), QUESTION, "--program", program, "--json"]
             subprocess.run(command, check=True, capture_output=True)
             seconds.append(round(time.monotonic() - start, 2))
     results = {
