@@ -13,7 +13,6 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DISTRIBUTION = {  # where a package is imported by another name than it is installed by
     "bs4": "beautifulsoup4",
     "sklearn": "scikit-learn",
-    "qdrant_edge": "qdrant-edge-py",
     "opentelemetry": "opentelemetry-api",
     "llama_index": "llama-index-core",
     "pydantic_core": "pydantic",  # which requires it in exactly one version

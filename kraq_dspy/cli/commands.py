@@ -15,7 +15,6 @@ from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export
 from kraq_dspy.cli.maintain.import_graph import graphrag, triples
-from kraq_dspy.cli.maintain.migrate import migrate
 from kraq_dspy.cli.maintain.remove import remove
 from kraq_dspy.cli.maintain.resume import resume
 from kraq_dspy.cli.maintain.update import update
@@ -31,8 +30,8 @@ from kraq_dspy.cli.prepare.catalogue.seed import seed
 from kraq_dspy.cli.prepare.catalogue.show import show
 from kraq_dspy.cli.prepare.catalogue.synthesize import synthesize
 from kraq_dspy.cli.prepare.precompute import precompute
-from kraq_dspy.cli.research.eval.bias import bias
-from kraq_dspy.cli.research.eval.coverage import coverage
+from kraq_dspy.cli.research.data import fetch
+from kraq_dspy.cli.research.data import list_ as list_data
 from kraq_dspy.cli.research.eval.judges import judges
 from kraq_dspy.cli.research.eval.list import list_ as list_tables
 from kraq_dspy.cli.research.eval.table import TABLES, table
@@ -85,8 +84,7 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover;
-kraq eval bias: whether they ask about each theme as often as the corpus speaks of it.
+kraq eval judges: how far a judge agrees with labels.
 
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
@@ -100,7 +98,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
     "Start": (demo, index, estimate, status, questions),
     "Ask": (ask, chat, explore, serve, mcp),
     "Maintain": (
-        add, remove, update, resume, check, migrate, export,
+        add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
     ),
     "Prepare": (
@@ -108,7 +106,8 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (list_tables, table, judges, coverage, bias), TableGroup), report, optimize, pairs,
+        Group("eval", EVAL, (list_tables, table, judges), TableGroup), report,
+        Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
     ),

@@ -32,7 +32,6 @@ from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.graph_rows import GraphRows
 from kraq_dspy.stores.lock import FileLock
 from kraq_dspy.stores.manifest import Manifest
-from kraq_dspy.stores.migrate import migrate
 from kraq_dspy.stores.open_database import open_database
 from kraq_dspy.stores.results import ResultStore
 from kraq_dspy.stores.sizes import Sizes, partition_sizes, read_sizes, write_sizes
@@ -95,17 +94,15 @@ class Index(SharedByCopies):
 
     @classmethod
     def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False) -> Self:
-        """An index that exists. One of an older schema is brought up to date first.
+        """An index that exists.
 
         Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
 
-        Raises IndexStateError when it is absent, foreign, damaged or of a newer schema; IndexLockedError when `write`
+        Raises IndexStateError when it is absent, foreign, damaged or of another schema; IndexLockedError when `write`
         is asked for and another process holds it.
         """
         path = Path(path)
         lock = FileLock(path / states.LOCK)
-        if manifests.read_fields(path)["schema_version"] < manifests.SCHEMA_VERSION:
-            migrate(path)
         if write:
             lock.acquire()
         try:

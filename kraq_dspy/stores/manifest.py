@@ -13,7 +13,7 @@ from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.files import replaced
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
 
 
@@ -60,7 +60,7 @@ def now() -> str:
 
 
 def read_fields(folder: Path) -> dict[str, Any]:
-    """The manifest as it is written, of any schema version. Raises IndexStateError."""
+    """The manifest as it is written. Raises IndexStateError."""
     path = folder / MANIFEST
     if not folder.exists():
         raise IndexStateError(f"There is no index {str(folder)!r}. Make one: kraq index CORPUS --out {folder}")
@@ -79,11 +79,12 @@ def read_fields(folder: Path) -> dict[str, Any]:
         ) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    if fields["schema_version"] > SCHEMA_VERSION:
+    if fields["schema_version"] != SCHEMA_VERSION:
+        is_newer = fields["schema_version"] > SCHEMA_VERSION
         raise IndexStateError(
             f"{str(folder)!r} has schema version {fields['schema_version']} (kraq-dspy "
-            f"{fields.get('library_version', 'unknown')}); this library reads up to {SCHEMA_VERSION}. "
-            "Upgrade it: pip install -U kraq-dspy"
+            f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
+            + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
         )
     return dict(fields)
 

@@ -27,7 +27,6 @@ from typing import IO, Any
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced, try_lock
 from kraq_dspy.stores import manifest as manifests
-from kraq_dspy.stores.copying import copy_file
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +152,7 @@ def install(made: Path, home: Path) -> None:
     with writing_to(home):
         (home / VECTORS).mkdir(exist_ok=True)
         with replaced(home / VECTORS / made.name) as draft:
-            copy_file(made, draft)
+            shutil.copyfile(made, draft)
 
 
 def has_draft(root: Path) -> bool:
@@ -277,7 +276,7 @@ def _copy(home: Path, new: Path) -> None:
             for file in sorted(path.iterdir()):
                 _link(file, new / VECTORS / file.name)
         elif path.name == DATABASE:
-            copy_file(path, new / path.name)
+            shutil.copyfile(path, new / path.name)
         elif path.name not in (IN_USE, _MARK) and not path.name.endswith(("-wal", "-shm")):
             _link(path, new / path.name)
 
@@ -286,7 +285,7 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError:  # no links on this file system
-        copy_file(source, target)
+        shutil.copyfile(source, target)
 
 
 def _remove(folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_new_state_that_cannot_be_read_is_logged_and_the_one_before_stays_serv
         before = client.get("/api/questions").json()
         manifest = copy / "manifest.json"
         fields = json.loads(manifest.read_text("utf-8"))
-        manifest.write_text(json.dumps({**fields, "schema_version": 99}), "utf-8")  # a newer kraq migrated it
+        manifest.write_text(json.dumps({**fields, "schema_version": 99}), "utf-8")  # a newer kraq wrote it
         with caplog.at_level(logging.ERROR, "kraq_dspy"):
             assert client.get("/api/questions").json() == before
             assert client.post("/api/ask", json=ASK).status_code == 200

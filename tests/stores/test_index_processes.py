@@ -235,7 +235,6 @@ READ_ONLY = """
 import os
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.export import export_index
-import qdrant_edge
 if os.geteuid() == 0:  # root may write anywhere
     os.setgroups([])
     os.setgid(65534)

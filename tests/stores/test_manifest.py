@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -5,7 +6,15 @@ import pytest
 
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings, StoreSettings
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.stores.manifest import SCHEMA_VERSION, new_manifest, parse, read_fields, to_fields, write_fields
+from kraq_dspy.stores.manifest import (
+    SCHEMA_VERSION,
+    Manifest,
+    new_manifest,
+    parse,
+    read_fields,
+    to_fields,
+    write_fields,
+)
 
 
 def test_a_manifest_comes_back_with_its_settings(tmp_path: Path) -> None:
@@ -35,11 +44,12 @@ def test_addresses_are_kept_without_user_and_password(tmp_path: Path) -> None:
     assert kept.roles["judge"].addresses == ("http://a:8000/v1", "http://b:8000/v1")
 
 
-def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + 1}
+@pytest.mark.parametrize(("by", "way_out"), [(1, "pip install -U kraq-dspy"), (-1, "Index its corpus again")])
+def test_another_schema_is_refused_with_the_way_out(tmp_path: Path, by: int, way_out: str) -> None:
+    fields = {**to_fields(new_manifest(Settings(), "minilm", 384)), "schema_version": SCHEMA_VERSION + by}
     write_fields(tmp_path, fields)
 
-    with pytest.raises(IndexStateError, match=rf"schema version {SCHEMA_VERSION + 1}.*pip install -U kraq-dspy"):
+    with pytest.raises(IndexStateError, match=rf"schema version {SCHEMA_VERSION + by} .*{way_out}"):
         read_fields(tmp_path)
 
 
@@ -73,3 +83,12 @@ def test_what_is_not_an_index_is_refused_with_the_way_out(tmp_path: Path) -> Non
 def test_a_write_that_fails_says_what_is_needed(tmp_path: Path) -> None:
     with pytest.raises(IndexStateError, match="must be writable and have space left; the file is as it was"):
         write_fields(tmp_path / "absent", {})
+
+
+def test_the_manifest_of_today_is_the_one_of_this_schema_version() -> None:
+    """A field that comes or goes changes the schema: raise SCHEMA_VERSION."""
+    assert SCHEMA_VERSION == 3
+    assert [field.name for field in dataclasses.fields(Manifest)] == [
+        "schema_version", "settings", "encoder_name", "encoder_dimension", "created_at", "updated_at", "complete",
+        "models", "library_version", "proxy", "origin", "state",
+    ]  # fmt: skip

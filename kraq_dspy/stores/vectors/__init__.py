@@ -1,6 +1,6 @@
 """Keeps vectors and words: in files of the index folder, or on a Qdrant server.
 
-Both keep a point's dense vector, its BM25 term weights (Qdrant's tokenizer and stemmer; multiplied by the inverse
+Both keep a point's dense vector, its BM25 term weights (multiplied by the inverse
 document frequency when they are searched) and its payload as tags. Both satisfy `ports.VectorStore`.
 """
 

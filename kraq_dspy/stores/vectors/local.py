@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,15 @@ from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.stores.database import Database
 from kraq_dspy.stores.states import writing_to
 from kraq_dspy.stores.sync import batches
-from kraq_dspy.stores.tags import alternatives, tags_of
 from kraq_dspy.stores.vectors.packed import Packed, Postings, tag_key, write_packed
-from kraq_dspy.stores.vectors.points import WordWeights, checked_vectors, other_dimension
+from kraq_dspy.stores.vectors.points import (
+    alternatives,
+    checked_vectors,
+    document_weights,
+    other_dimension,
+    query_weights,
+    tags_of,
+)
 from kraq_dspy.stores.vectors.signs import Mask
 
 FRESH = ".fresh"
@@ -104,25 +110,20 @@ class LocalVectorStore:
         rows = checked_vectors(vectors, self.dimension, len(ids))
         points = []
         for i, point_id in enumerate(ids):
-            words, weights = (self._words.of_document(texts[i]) if texts is not None else None) or ((), ())
-            points.append((point_id, rows[i], words, weights, tags_of(payloads[i]) if payloads else ()))
-        self.take_over(points)
-
-    def take_over(self, points: Iterable[tuple[str, Any, Sequence[int], Sequence[float], Sequence[str]]]) -> None:
-        """Points as (id, vector, words by number, their weights, tags); an id that is there is replaced."""
-        rows = [
-            (
-                _key(point_id),
-                _unit(np.asarray(vector, np.float32)).tobytes(),
-                np.array(words, np.uint32).tobytes(),
-                np.array(weights, np.float32).tobytes(),
-                np.array([tag_key(tag) for tag in dict.fromkeys(tags)], np.uint64).tobytes(),
+            words = document_weights(texts[i]) if texts is not None else {}
+            tags = dict.fromkeys(tags_of(payloads[i])) if payloads else ()
+            points.append(
+                (
+                    _key(point_id),
+                    _unit(rows[i]).tobytes(),
+                    np.array([*words], np.uint32).tobytes(),
+                    np.array([*words.values()], np.float32).tobytes(),
+                    np.array([*map(tag_key, tags)], np.uint64).tobytes(),
+                )
             )
-            for point_id, vector, words, weights, tags in points
-        ]
-        if rows:
+        if points:
             with self._writing() as connection:
-                connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?)", points)
 
     def delete(self, ids: Collection[str]) -> None:
         keys = [(_key(one),) for one in ids]
@@ -152,8 +153,7 @@ class LocalVectorStore:
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
         packed, mask = self._prepared(k, exclude, filters)
-        words, weights = self._words.of_query(text) or ((), ())
-        return _hits(packed, *packed.with_words(dict(zip(words, weights, strict=True)), k, mask))
+        return _hits(packed, *packed.with_words(query_weights(text), k, mask))
 
     def seal(self) -> None:
         """Put all that was written into the searchable file."""
@@ -165,10 +165,6 @@ class LocalVectorStore:
             self._closed = True
             if self._fresh is not None:
                 self._fresh.close()
-
-    @cached_property
-    def _words(self) -> WordWeights:
-        return WordWeights()
 
     @contextmanager
     def _open(self) -> Iterator[Packed]:

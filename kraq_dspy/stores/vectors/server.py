@@ -12,8 +12,14 @@ import numpy as np
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError, needs
 from kraq_dspy.ports import Filters, Vectors
 from kraq_dspy.stores.sync import batches
-from kraq_dspy.stores.tags import alternatives, tags_of
-from kraq_dspy.stores.vectors.points import WordWeights, checked_vectors, other_dimension
+from kraq_dspy.stores.vectors.points import (
+    alternatives,
+    checked_vectors,
+    document_weights,
+    other_dimension,
+    query_weights,
+    tags_of,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -52,7 +58,6 @@ class QdrantVectorStore:
             from qdrant_client import QdrantClient
         self.dimension = dimension
         self._state = state
-        self._words = WordWeights()
         self._owned = isinstance(server, str)
         self._client = (
             QdrantClient(url=server, api_key=api_key, check_compatibility=False) if isinstance(server, str) else server
@@ -83,8 +88,8 @@ class QdrantVectorStore:
             points = []
             for i in places:
                 vector: dict[str, Any] = {DENSE: rows[i].tolist()}
-                if texts is not None and (weights := self._words.of_document(texts[i])):
-                    vector[SPARSE] = models.SparseVector(indices=weights[0], values=weights[1])
+                if texts is not None and (weights := document_weights(texts[i])):
+                    vector[SPARSE] = models.SparseVector(indices=[*weights], values=[*weights.values()])
                 tags = tags_of(payloads[i]) if payloads else []
                 payload = {TAGS: tags, CAME: came.get(ids[i], self._state)}
                 points.append(models.PointStruct(id=ids[i], vector=vector, payload=payload))
@@ -150,8 +155,8 @@ class QdrantVectorStore:
     def search_text(self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None) -> Hits:
         from qdrant_client import models
 
-        weights = self._words.of_query(text)
-        queries = [models.SparseVector(indices=weights[0], values=weights[1])] if weights else []
+        weights = query_weights(text)
+        queries = [models.SparseVector(indices=[*weights], values=[*weights.values()])] if weights else []
         hits = self._best(queries, SPARSE, k, exclude, filters)
         return hits[0] if hits else []
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
 from kraq_dspy.embedders.sentence import SentenceEmbedder
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.stores.vectors import LocalVectorStore
+from kraq_dspy.stores.vectors.points import words_of
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 K = 10
@@ -73,8 +72,7 @@ def test_dense_retrieval_finds_what_scikit_learn_finds(wikipedia: Wikipedia) -> 
 
 def test_bm25_scores_are_those_of_rank_bm25_on_the_same_words(wikipedia: Wikipedia) -> None:
     library = pytest.importorskip("rank_bm25")
-    words = _Words()
-    corpus = [words(chunk.passage) for chunk in wikipedia.chunks.values()]
+    corpus = [words_of(chunk.passage) for chunk in wikipedia.chunks.values()]
     # The engine counts with an average length of 256 words, since it does not know the corpus when it weighs a passage,
     # and with the idf that stays above 0 (Lucene's); rank_bm25 has another.
     model = library.BM25Okapi(corpus, k1=1.2, b=0.75)
@@ -84,18 +82,8 @@ def test_bm25_scores_are_those_of_rank_bm25_on_the_same_words(wikipedia: Wikiped
         model.idf[word] = math.log(1 + (len(corpus) - n + 0.5) / (n + 0.5))
     retrieve = BM25Retriever(wikipedia, wikipedia.store)
     for question in wikipedia.questions:
-        scores = model.get_scores(list(dict.fromkeys(words(question))))
+        scores = model.get_scores(list(dict.fromkeys(words_of(question))))
         hits = retrieve(question, K)
         assert [hit.score for hit in hits] == pytest.approx(np.sort(scores)[::-1][: len(hits)].tolist(), rel=1e-4)
         own = dict(zip(wikipedia.ids, scores.tolist(), strict=True))
         assert [hit.score for hit in hits] == pytest.approx([own[hit.chunk.id] for hit in hits], rel=1e-4)
-
-
-class _Words:
-    """Text as the engine's own tokens, one by one and as often as they occur: it only tells them weighted."""
-
-    def __init__(self) -> None:
-        self._model = Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Multilingual, ascii_folding=True))
-
-    def __call__(self, text: str) -> list[int]:
-        return [index for word in re.findall(r"\w+", text) for index in self._model.embed_query(word).indices]

@@ -5,15 +5,15 @@ from pathlib import Path
 from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import write_figures
 from kraq_dspy.eval.tables.report.markdown import markdown
-from kraq_dspy.eval.tables.report.page import coverage_page, page
+from kraq_dspy.eval.tables.report.page import page
 from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
-from kraq_dspy.eval.tables.summary import Summary
+from kraq_dspy.eval.tables.summary import TableSummary
 from kraq_dspy.files import replaced
 
-__all__ = ["coverage_page", "markdown", "page", "print_grid", "print_summary", "write_report"]
+__all__ = ["markdown", "page", "print_grid", "print_summary", "write_report"]
 
 
-def write_report(summary: Summary, folder: Path) -> list[Path]:
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     """`report.md` and `report.html`, and `figures.json` for the tables of the papers.
 
     Raises MissingExtraError without the plotting library.

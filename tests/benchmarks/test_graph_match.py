@@ -1,7 +1,7 @@
 import pytest
+from graph_match import ExtractedGraph, fact_coverages, link_matches, name_matches
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.facts import ExtractedGraph, content_words, fact_coverages
 from tests.conftest import KeywordEmbedder
 
 FACT = "The caterpillar sheds its skin."
@@ -34,10 +34,28 @@ def test_a_graph_without_names_covers_nothing(embedder: KeywordEmbedder) -> None
     assert fact_coverages([], ExtractedGraph(["caterpillar"], [SHED]), embedder) == []
 
 
-def test_words_are_compared_without_endings_and_function_words() -> None:
-    assert content_words("The butterflies were feeding on the flowers") == content_words("Butterfly feeds: flower!")
-
-
 def test_a_fact_without_content_is_refused(embedder: KeywordEmbedder) -> None:
     with pytest.raises(EvaluationError, match="'It is'"):
         fact_coverages(["It is"], ExtractedGraph(["caterpillar"], [SHED]), embedder)
+
+
+GOLD = [("Ada Lovelace", "worked with", "Charles Babbage"), ("Ada Lovelace", "daughter of", "Lord Byron")]
+
+
+def test_a_name_is_found_by_the_words_it_shares_with_its_best_partner() -> None:
+    gold = ["Lord Byron", "1960"]
+
+    assert name_matches(gold, ["lord byron", "1960"]) == (1.0, 1.0)
+    assert name_matches(gold, ["Byron"]) == pytest.approx((2 / 3, 1 / 3))
+    assert name_matches(gold, ["Lord Byron", "1960", "a poet", "a friend"]) == (0.5, 1.0)
+    assert name_matches(gold, ["", " "]) == (0.0, 0.0)
+    with pytest.raises(EvaluationError, match="no gold names"):
+        name_matches([], ["Byron"])
+
+
+def test_links_match_in_either_direction_and_by_the_words_of_their_weaker_end() -> None:
+    assert link_matches(GOLD, [("Charles Babbage", "employed", "Ada Lovelace")]) == (1.0, 0.5)
+    assert link_matches(GOLD[:1], [("Ada Lovelace", "knew", "Babbage"), GOLD[0]]) == (0.5, 1.0)
+    assert link_matches(GOLD[:1], [("Ada Lovelace", "knew", "Babbage")]) == pytest.approx((2 / 3, 2 / 3))
+    assert link_matches(GOLD, [("Ada Lovelace", "wrote", "")]) == (0.0, 0.0)
+    assert link_matches(GOLD, []) == (0.0, 0.0)
