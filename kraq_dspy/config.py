@@ -186,7 +186,8 @@ class EncoderSettings:
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
-    """The number format: "bf16" is about three times faster on processors that have it, "auto" chooses it on those."""
+    """The number format of many texts: "bf16" is about three times faster on processors that have it, "auto" chooses it
+    on those. A question and a few sentences are encoded in fp32, without torch, where the encoder is a BERT."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
 
