@@ -14,8 +14,9 @@ from kraq_dspy.apps.cli.shared.opened import opened
 from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.estimate import show_estimate
+from kraq_dspy.build.prepare.instructed import InstructedOptions
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS, InstructedOptions
+from kraq_dspy.workspace.preparations import PREPARATIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.instructed import PrecomputeEstimate
