@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.catalogue import NewEntry
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.prepare.raptor import build_tree
@@ -20,8 +21,7 @@ from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini"
 QUESTION = "Which film was directed by Tim Burton?"
@@ -180,7 +180,7 @@ def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(buil
         assert set(prediction.keys()) == {"answer", "hits", "timings", *choice.spec.keys}
         assert len(prediction.hits) <= choice.budget
         assert choice.seconds(prediction)["wall"] > 0
-        assert all(line.plain.strip() for line in choice.lines(prediction))
+        assert all(line.plain.strip() for line in prediction_lines(choice, prediction))
 
 
 def test_a_retriever_is_of_the_class_that_its_spec_says(built: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import EvalTable, System
@@ -18,8 +19,7 @@ from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.choices import choose_program, choose_retriever
-from kraq_dspy.workspace.specs import Preparation, ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 
 OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
 """Options of an entry that are not the program's."""

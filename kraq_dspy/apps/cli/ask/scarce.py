@@ -7,7 +7,7 @@ from kraq_dspy.programs.shared.options import options_of
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.specs import ProgramChoice
+    from kraq_dspy.workspace.choices import ProgramChoice
 
 
 def note_scarce(space: "Workspace", choice: "ProgramChoice") -> None:

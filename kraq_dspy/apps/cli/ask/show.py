@@ -9,12 +9,13 @@ from rich.panel import Panel
 from rich.text import Text
 
 from kraq_dspy.apps.cli.shared.terminal import output, printable, say, short
+from kraq_dspy.apps.lines import prediction_lines
 
 if TYPE_CHECKING:
     import dspy
 
     from kraq_dspy.records import Hit
-    from kraq_dspy.workspace.specs import ProgramChoice
+    from kraq_dspy.workspace.choices import ProgramChoice
 
 EVIDENCE = 3  # passages shown unless more are asked for
 
@@ -31,7 +32,7 @@ def show_answer(
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
     output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
-    for line in choice.lines(answer):
+    for line in prediction_lines(choice, answer):
         output.print(line)
     shown = _in_turn(answer.hits, evidence)
     for place, hit in shown:

@@ -33,8 +33,7 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
-    from kraq_dspy.build.prepare.calibrate import CalibrationPlan
-    from kraq_dspy.build.prepare.speculative import calibrate_index
+    from kraq_dspy.build.prepare.calibrate import CalibrationPlan, calibrate_index
 
     if clusters > passages:
         raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")

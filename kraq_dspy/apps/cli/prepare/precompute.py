@@ -15,8 +15,8 @@ from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.estimate import show_estimate
 from kraq_dspy.build.prepare.instructed import InstructedOptions
+from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.instructed import PrecomputeEstimate
@@ -101,7 +101,7 @@ def _embed(
     index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
 ) -> None:
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.prepare.speculative import precomputation
+    from kraq_dspy.build.prepare.instructed import precomputation
 
     kept = "What was embedded is kept; the same command goes on from there."
     settings = calls.settings_of(index_dir)
@@ -143,7 +143,7 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
     """What the one of `kinds` will take; no model is asked."""
-    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS if preparation.estimate}
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
     if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
         raise ConfigError(
             f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
@@ -158,7 +158,7 @@ def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for preparation in PREPARATIONS:
+        for preparation in PREPARATIONS.values():
             if preparation.name in kinds:
                 report = preparation.make(space, preparation.options(), bars)
                 reports[preparation.name] = dataclasses.asdict(report)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.workspace.shown import printable as printable
-from kraq_dspy.workspace.shown import short as short
+from kraq_dspy.apps.text import printable as printable
+from kraq_dspy.apps.text import short as short
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
