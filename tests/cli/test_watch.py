@@ -10,7 +10,7 @@ from stand_in import stand_in
 from typer.testing import CliRunner
 
 from kraq_dspy.cli.program import app
-from kraq_dspy.cli.start.watch import look
+from kraq_dspy.cli.start.status import look
 from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.indexing.build import build_index
