@@ -23,6 +23,7 @@ FLOORS = (
     "ports",
     "config",
     "files",
+    "consent",
     "notebook",
     "backoff",
     "corpus",
