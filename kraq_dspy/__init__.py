@@ -27,7 +27,7 @@ Whatever this library raises on purpose is a `KraqError`. Names are imported whe
 import os
 from importlib.metadata import version
 
-from kraq_dspy._internal.display import show_predictions_in_notebooks
+from kraq_dspy._internal.display import show_tables_in_notebooks
 from kraq_dspy._internal.lazy import attach
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
@@ -36,6 +36,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # something else wants the cores (encoding one query took ten times as long).
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-show_predictions_in_notebooks()
+show_tables_in_notebooks()
 __version__ = version("kraq-dspy")
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

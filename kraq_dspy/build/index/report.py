@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy._internal.display import Shown
 from kraq_dspy.records import Failure, Usage, usage_by_stage
 
 
@@ -17,7 +16,7 @@ class DocumentChanges:
 
 
 @dataclass(frozen=True)
-class BuildReport(Shown):
+class BuildReport:
     """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried.
 
     `stale_answers` counts prepared answers whose documents this run changed or removed.
