@@ -68,11 +68,13 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
     return table
 
 
-def grid(title: str, headings: str, rows: Iterable[Sequence[Any]], **options: Any) -> Table:
-    """A table; `headings` with commas, those of right-aligned columns with ">" before them. No markup in cells."""
+def grid(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = (), **options: Any
+) -> Table:
+    """A table whose columns of the headings `right` are aligned there. No markup in cells."""
     table = Table(title=Text(title) if title else None, title_justify="left", **options)
-    for heading in headings.split(","):
-        table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:
         table.add_row(*map(_cell, row))
     table.min_width = min(len(title), output.width)
