@@ -43,7 +43,7 @@ def show_tables_in_notebooks() -> None:
         formatter.for_type_by_name("dspy.primitives.prediction", "Prediction", as_html)
         for name in RECORDS:
             formatter.for_type_by_name("kraq_dspy.records", name, as_html)
-        formatter.for_type_by_name("kraq_dspy.build.index.report", "BuildReport", as_html)
+        formatter.for_type_by_name("kraq_dspy.build.index.build", "BuildReport", as_html)
 
 
 def as_html(thing: Any) -> str:

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.build.index.build import Builder
-from kraq_dspy.build.index.options import BuildOptions, spelled_out
-from kraq_dspy.build.index.report import BuildReport
+from kraq_dspy.build.index.build import Builder, BuildReport
+from kraq_dspy.build.index.options import BuildOptions
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Relationship, Summary
 
 
-@spelled_out
 def import_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -18,7 +16,6 @@ def import_graphrag(
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -44,7 +41,6 @@ async def aimport_graphrag(
         return builder.report()
 
 
-@spelled_out
 def import_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -52,7 +48,6 @@ def import_triples(
     return run_coroutine(aimport_triples(path, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:

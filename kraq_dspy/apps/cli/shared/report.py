@@ -10,7 +10,7 @@ from kraq_dspy.apps.cli.shared.options import Limits
 from kraq_dspy.apps.cli.shared.terminal import command, compact, counted, grid, note, output, print_json, say, short
 
 if TYPE_CHECKING:
-    from kraq_dspy.build.index.report import BuildReport
+    from kraq_dspy.build.index.build import BuildReport
     from kraq_dspy.records import Failure, Usage
     from kraq_dspy.settings import Settings
 
