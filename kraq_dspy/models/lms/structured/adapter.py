@@ -99,8 +99,8 @@ class KraqAdapter(dspy.ChatAdapter):
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.models.lms.structured.repair`).
-    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once, where
-      the model refused or had its reply withheld it is not asked again, and what is left of a flaw is told.
+    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once,
+      a model that refused or whose reply was withheld is not asked again, and what is left of a flaw is told.
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
       and says what was wrong with it; then UnreadableReplyError, unless some lists are readable: the others are empty
       then, which is told as a flaw. A reply that ran on under a schema is asked for again
