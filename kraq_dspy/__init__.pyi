@@ -10,8 +10,6 @@ from kraq_dspy._internal.display import show as show
 from kraq_dspy.asset.corpus.bundled import bundled_example as bundled_example
 from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
 from kraq_dspy.asset.store.index import Index as Index
-from kraq_dspy.build.index.build import BuildReport as BuildReport
-from kraq_dspy.build.index.build import DocumentChanges as DocumentChanges
 from kraq_dspy.build.index.build import abuild_index as abuild_index
 from kraq_dspy.build.index.build import build_index as build_index
 from kraq_dspy.build.index.change import add_documents as add_documents
@@ -22,6 +20,8 @@ from kraq_dspy.build.index.export import export_index as export_index
 from kraq_dspy.build.index.import_graph import import_graphrag as import_graphrag
 from kraq_dspy.build.index.import_graph import import_triples as import_triples
 from kraq_dspy.build.index.options import BuildOptions as BuildOptions
+from kraq_dspy.build.index.report import BuildReport as BuildReport
+from kraq_dspy.build.index.report import DocumentChanges as DocumentChanges
 from kraq_dspy.errors import BudgetExceededError as BudgetExceededError
 from kraq_dspy.errors import CatalogueConflictError as CatalogueConflictError
 from kraq_dspy.errors import CatalogueError as CatalogueError

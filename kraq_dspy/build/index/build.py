@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
@@ -32,6 +31,7 @@ from kraq_dspy.build.index.opening import (
     steps_for,
 )
 from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
+from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
@@ -40,7 +40,7 @@ from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
-from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage
+from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.bounded import abatches
 
@@ -49,33 +49,6 @@ logger = logging.getLogger(__name__)
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
-
-
-@dataclass(frozen=True)
-class DocumentChanges:
-    """How many documents came, changed and went, against what the index held before."""
-
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What a build did. `usage` is what this run asked of models, by stage; `failures` are open ones, to be retried.
-
-    `stale_answers` counts prepared answers whose documents this run changed or removed.
-    """
-
-    path: Path
-    counts: dict[str, int]
-    failures: tuple[Failure, ...]
-    usage: dict[str, Usage]
-    seconds: float
-    models: dict[str, str]
-    problems: tuple[str, ...] = ()
-    stale_answers: int = 0
-    documents: DocumentChanges = DocumentChanges()
 
 
 def build_index(
@@ -400,17 +373,11 @@ class Builder:
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
-            failures=tuple(self.index.results.failures()),
-            usage=_usage_since(self._usage_before, self.index.results.usage()),
+            failures=located(self.index, self.index.results.failures()),
+            usage=usage_since(self._usage_before, self.index.results.usage()),
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
             problems=tuple(self.problems),
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
         )
-
-
-def _usage_since(before: dict[tuple[str, str], Usage], now: dict[tuple[str, str], Usage]) -> dict[str, Usage]:
-    """What a ledger (by stage and model) grew by, by stage; stages without a call are left out."""
-    spent = usage_by_stage({key: usage - before.get(key, Usage()) for key, usage in now.items()})
-    return {stage: usage for stage, usage in spent.items() if usage.calls}

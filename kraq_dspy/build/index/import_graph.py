@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy.build.index.build import Builder, BuildReport
+from kraq_dspy.build.index.build import Builder
 from kraq_dspy.build.index.options import BuildOptions
+from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Relationship, Summary
 
 

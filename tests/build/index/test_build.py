@@ -17,8 +17,9 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.build.index.build import DocumentChanges, abuild_index, build_index
+from kraq_dspy.build.index.build import abuild_index, build_index
 from kraq_dspy.build.index.change import add_documents
+from kraq_dspy.build.index.report import DocumentChanges
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import (
