@@ -30,7 +30,7 @@ from kraq_dspy.build.index.opening import (
     steps_for,
 )
 from kraq_dspy.build.index.options import BuildOptions, require_known, spelled_out, with_lm
-from kraq_dspy.build.index.report import BuildReport, DocumentChanges, usage_since
+from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import as_embedder
@@ -353,7 +353,7 @@ class Builder:
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
-            failures=tuple(self.index.results.failures()),
+            failures=located(self.index, self.index.results.failures()),
             usage=usage_since(self._usage_before, self.index.results.usage()),
             seconds=time.monotonic() - self._started,
             models=self.models.names(),
