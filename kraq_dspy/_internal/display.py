@@ -103,3 +103,18 @@ def _brief(value: Any) -> str:
         return _brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
     text = f"{value:.3f}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1] + "…"
+
+
+def whole_text(text: str) -> str:
+    """The text with the halves of a character joined, and U+FFFD for each that has no other half.
+
+    >>> whole_text("half \\ud83d")
+    'half \\ufffd'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -126,6 +126,8 @@ def show_answer(
     output.print(short(question, 1000), style="bold")
     text = Text(printable(answer.answer).strip())
     output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
+    for flaw in answer.get("flaws", ()):
+        note(flaw)
     for line in choice.lines(answer):
         output.print(_hanging(line))
     shown = _in_turn(answer.hits, evidence)

@@ -59,7 +59,7 @@ def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 
         kinds.setdefault((failure.stage, re.sub(r"\d+", "", failure.reason)), []).append(failure)
     for alike in itertools.islice(kinds.values(), limit):
         first = alike[0]
-        note(short(f"{first.item_id}: {first.reason}", 240), label=f"  {first.stage}: ")
+        note(short(f"{first.where or first.item_id}: {first.reason}", 300), label=f"  {first.stage}: ")
         if len(alike) > 1:
             note(f"    and {len(alike) - 1:,} more like it", label="")
     if left := sum(len(alike) for alike in itertools.islice(kinds.values(), limit, None)):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kraq_dspy._internal.display import whole_text
 from kraq_dspy.errors import counted as counted
 from kraq_dspy.workspace.shown import printable as printable
 from kraq_dspy.workspace.shown import short as short
@@ -30,6 +31,7 @@ def print_line(value: Any) -> None:
 
 def _visible(text: str) -> str:
     """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
+    text = whole_text(text)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 

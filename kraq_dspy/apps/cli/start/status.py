@@ -50,10 +50,11 @@ def status(
     from kraq_dspy.asset.corpus.redact import find_personal
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.catalogue.sources import count_answers
+    from kraq_dspy.build.index.report import located
     from kraq_dspy.records import Merge, Question
 
     with Index.open(index_dir) as index:
-        manifest, counts, failures = index.manifest, index.counts(), index.results.failures()
+        manifest, counts, failures = index.manifest, index.counts(), located(index, index.results.failures())
         usage = index.results.usage()
         merges = Counter(merge.method for merge in index.all(Merge))
         levels = index.partition_sizes()
