@@ -106,17 +106,6 @@ def test_programs_know_stores_encoders_and_models_only_as_ports() -> None:
     assert [file for file in known if not any(file.startswith(place) for place in allowed)] == []
 
 
-def test_no_function_outside_the_command_line_takes_more_than_eight_parameters() -> None:
-    crowded = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-                if len(set(names) - {"self", "cls"}) > 8:
-                    crowded.append(f"{path.relative_to(PACKAGE)}: {node.name}")
-    assert [place for place in crowded if not place.startswith("apps/cli/")] == []
-
-
 def test_importing_the_package_pulls_in_nothing_heavy() -> None:
     heavy = "{'torch', 'transformers', 'cdlib', 'litellm', 'sentence_transformers', 'sklearn', 'dspy'}"
     command = f"import sys, kraq_dspy; print(sorted({heavy} & set(sys.modules)))"
