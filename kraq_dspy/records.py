@@ -350,12 +350,16 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id."""
+    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id.
+
+    `where` names the item for people, the file and passage or what a community is about, where a report was asked.
+    """
 
     stage: str
     item_id: str
     reason: str
     attempts: int = 1
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)

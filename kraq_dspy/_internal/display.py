@@ -113,3 +113,18 @@ def shown_model(name: str) -> str:
     if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
         return f"{provider}/{PurePath(rest).name}"
     return PurePath(name).name if name.startswith(("/", ".", "~")) else name
+
+
+def whole_text(text: str) -> str:
+    """The text with the halves of a character joined, and U+FFFD for each that has no other half.
+
+    >>> whole_text("half \\ud83d")
+    'half \\ufffd'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

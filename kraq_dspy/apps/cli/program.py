@@ -1,5 +1,6 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import errno
 import logging
 import os
 import sys
@@ -73,10 +74,13 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except OSError as error:
-        if error.filename is None:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        _show(KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}."))
+        place = repr(str(error.filename)) if error.filename else "What was to be written"
+        reason = "the disk is full" if is_full else error.strerror
+        _show(KraqError(f"{place} cannot be read or written: {reason}."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
@@ -97,14 +101,17 @@ def _show(error: KraqError) -> None:
 def _of_a_model(error: Exception) -> ModelError:
     """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
     from dspy import ContextWindowExceededError
+    from dspy.utils.exceptions import AdapterParseError, LMTimeoutError, LMTransportError
 
     reason = str(error).strip().partition("\n")[0].rstrip(".")
+    if isinstance(error, AdapterParseError):
+        return ModelError(f"The model gave no answer that can be read: {reason}.")
     if isinstance(error, ContextWindowExceededError):
         return ModelError(
             f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Take a "
             "model with a larger context, or start its server with one (vLLM: --max-model-len)."
         )
+    running = "that its server runs, and " if isinstance(error, LMTimeoutError | LMTransportError) else ""
     return ModelError(
-        f"A call to the model failed: {reason}. Check that its server runs, and --lm, --api-base and the key "
-        "(roles in kraq.toml)."
+        f"A call to the model failed: {reason}. Check {running}--lm, --api-base and the key (roles in kraq.toml)."
     )

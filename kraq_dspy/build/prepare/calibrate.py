@@ -10,7 +10,7 @@ import numpy as np
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
-from kraq_dspy.errors import IndexStateError, needs
+from kraq_dspy.errors import IndexStateError, counted, needs
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import (
     InstructedEmbedder,
@@ -127,7 +127,8 @@ def calibrate(
     n, k, seed = plan.n, plan.k, plan.seed
     if len(questions) < 2:
         raise IndexStateError(
-            f"The index has {len(questions)} questions; calibration compares at least two. Index a larger corpus."
+            f"The index has {counted(len(questions), 'question')}; calibration compares at least two. Index a larger "
+            "corpus."
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}

@@ -45,7 +45,7 @@ def _qa_pairs(space: Any, options: Any, progress: Progress) -> Any:
 
 
 def _estimated_pairs(space: Any, progress: Progress) -> Estimate:
-    return estimate_qa_pairs(space.index, space.models.settings, progress=progress)
+    return estimate_qa_pairs(space.index, space.models.settings)
 
 
 def _graph(space: Any, options: Any, progress: Progress) -> Any:

@@ -12,13 +12,10 @@ from kraq_dspy.errors import ConfigError
 
 def list_(
     paper: Annotated[
-        list[str] | None,
-        typer.Option("--paper", help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated."),
+        list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None,
-    runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="As a page, with our figures beside the printed ones.")
-    ] = False,
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
+    markdown: Annotated[bool, typer.Option(help="As a page, with our figures beside the printed ones.")] = False,
     json: Json = False,
 ) -> None:
     """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
@@ -38,5 +35,5 @@ def list_(
          each.ours["report"] if each.ours else "")
         for each in tables
     ]  # fmt: skip
-    output.print(grid("Tables and figures of the papers", "command,table,shows,needs,report", rows))
+    output.print(grid("Tables and figures of the papers", ("command", "table", "shows", "needs", "report"), rows))
     say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")
