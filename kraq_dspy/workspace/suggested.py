@@ -15,6 +15,8 @@ FOUND = 3
 """A question counts as answerable when one of so many passages nearest to it is of its own community."""
 SAME = 0.9
 """A cosine above which two questions ask the same."""
+RELATED = 0.7
+"""A next question is at least so near to the user's, as a share of what the nearest one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,17 @@ class SuggestedQuestion:
     @property
     def text(self) -> str:
         return self.question.text
+
+    def to_dict(self) -> dict[str, str | None]:
+        """By what the question and its passage are found again."""
+        return {
+            "text": self.text,
+            "question_id": self.question.id,
+            "community_id": self.question.community_id,
+            "chunk_id": self.passage.id,
+            "document_id": self.passage.document_id,
+            "title": self.passage.title,
+        }
 
     def __repr__(self) -> str:
         return f"SuggestedQuestion({self.text!r}, {self.passage.title or self.passage.document_id!r})"
@@ -59,7 +72,8 @@ def next_questions(index: Index, nearest: QuestionFinder, question: str, count: 
         return []
     asked = question.strip().casefold()
     hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
-    left = _answerable(index, [hit.question for hit in hits])
+    related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
+    left = _answerable(index, related)
     chosen: list[SuggestedQuestion] = []
     while left and len(chosen) < count:
         chosen.append(left[0])

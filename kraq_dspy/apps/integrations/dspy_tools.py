@@ -19,8 +19,8 @@ from kraq_dspy.workspace.workspace import Workspace
 
 
 def index_tools(space: Workspace) -> list[dspy.Tool]:
-    """The index as tools of an agent, none of which asks a language model: `search`, `questions_about`, `community`,
-    `neighbours_of` and `read_document`, those of `kraq mcp`.
+    """The index as tools of an agent, none of which asks a language model: `search`, `starters`, `questions_about`,
+    `community`, `neighbours_of` and `read_document`, those of `kraq mcp`.
 
         react = dspy.ReAct("question -> answer", tools=index_tools(space))
         react(question="Who wrote Don Juan?").answer
@@ -29,7 +29,14 @@ def index_tools(space: Workspace) -> list[dspy.Tool]:
     to its model.
     """
     tools = IndexTools(space, choose_program(DEFAULT_PROGRAM))
-    methods = (tools.search, tools.questions_about, tools.community, tools.neighbours_of, tools.read_document)
+    methods = (
+        tools.search,
+        tools.starters,
+        tools.questions_about,
+        tools.community,
+        tools.neighbours_of,
+        tools.read_document,
+    )
     return [dspy.Tool(_as_json(method), arg_desc=_descriptions(method)) for method in methods]
 
 

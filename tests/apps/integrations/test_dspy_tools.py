@@ -44,7 +44,7 @@ def test_an_agent_searches_the_index_and_answers_from_what_it_found(space: Works
 
 def test_every_tool_says_what_it_does_and_what_it_takes(space: Workspace) -> None:
     tools = {tool.name: tool for tool in index_tools(space)}
-    assert list(tools) == ["search", "questions_about", "community", "neighbours_of", "read_document"]
+    assert list(tools) == ["search", "starters", "questions_about", "community", "neighbours_of", "read_document"]
     assert all(tool.desc for tool in tools.values())
     for tool in tools.values():
         for name, schema in tool.args.items():
