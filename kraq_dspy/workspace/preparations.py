@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kraq_dspy.build.prepare.instructed import InstructedOptions
+from kraq_dspy.build.prepare.options import InstructedOptions
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.workspace.specs import Preparation
 
@@ -28,7 +28,7 @@ def _qa_pairs(space: "Workspace", options: Any, progress: "Progress") -> Any:
 def _estimated_pairs(space: "Workspace", progress: "Progress") -> "Estimate":
     from kraq_dspy.build.prepare.qa_pairs import estimate_qa_pairs
 
-    return estimate_qa_pairs(space.index, space.models.settings, progress=progress)
+    return estimate_qa_pairs(space.index, space.models.settings)
 
 
 def _graph(space: "Workspace", options: Any, progress: "Progress") -> Any:

@@ -52,4 +52,4 @@ def test_the_program_changes_within_the_session_and_a_wrong_word_does_not_end_it
     assert "did you mean 'traditional'" in " ".join(done.stderr.split())
     assert "'/prgram x' is no command here" in " ".join(done.stderr.split())
     assert "traditional, embedded" in done.stdout
-    assert "and 1 more passages: --evidence 2" in done.stdout
+    assert "and 1 more: --evidence 2" in done.stdout

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.apps.cli.shared.bars import Bars, label
+from kraq_dspy.apps.cli.shared.bars import label
 from kraq_dspy.apps.cli.shared.options import (
     Columns,
     CorpusBuilds,
@@ -21,7 +21,18 @@ from kraq_dspy.apps.cli.shared.options import (
     Source,
 )
 from kraq_dspy.apps.cli.shared.report import run_build
-from kraq_dspy.apps.cli.shared.terminal import command, compact, grid, in_time, note, output, print_json, say, short
+from kraq_dspy.apps.cli.shared.terminal import (
+    command,
+    compact,
+    counted,
+    grid,
+    in_time,
+    note,
+    output,
+    print_json,
+    say,
+    short,
+)
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 
 if TYPE_CHECKING:
@@ -97,23 +108,15 @@ def estimate(
     tokens_per_second: Annotated[
         float | None, typer.Option(min=0.1, help="What the models serve: estimates the time.")
     ] = None,
-    rehearse: Annotated[
-        int, typer.Option(min=1, metavar="CHUNKS", help="Read so many with the embedded model.")
-    ] = 2000,
     json: Json = False,
 ) -> None:
     """Calls, tokens and money of an index, stage by stage, without asking a model."""
     from kraq_dspy.build.index.estimate import estimate_corpus, estimate_index
 
-    with Bars(quiet=json) as bars:
-        if (corpus / "manifest.json").is_file():
-            settings = models.settings_of(corpus)
-            result = estimate_index(corpus, settings, tokens_per_second=tokens_per_second, progress=bars)
-        else:
-            settings = columns.over(models.settings())
-            result = estimate_corpus(
-                corpus, settings, tokens_per_second=tokens_per_second, rehearse=rehearse, progress=bars
-            )
+    if (corpus / "manifest.json").is_file():
+        result = estimate_index(corpus, models.settings_of(corpus), tokens_per_second=tokens_per_second)
+    else:
+        result = estimate_corpus(corpus, columns.over(models.settings()), tokens_per_second=tokens_per_second)
     show_estimate(corpus, result, tokens_per_second, json=json)
 
 
@@ -123,7 +126,8 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
         totals = {"expected": result.expected, "low": result.low, "high": result.high, "cost": result.cost}
         print_json({"estimate": result, **totals})
         return
-    say(f"{name}: {result.documents:,} documents, {result.chunks:,} chunks, {compact(result.corpus_tokens)} tokens")
+    documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
+    say(f"{name}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
     rows = [
         (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
     ]
@@ -137,7 +141,7 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
     if result.seconds is not None:
         say(f"about {in_time(result.seconds)} at {tokens_per_second:g} tokens a second")
     exact = ", ".join(label(stage.stage) for stage in result.stages if stage.exact_calls)
-    say(f"Number of calls exact, save for retries: {exact}. The rest is what the embedded model would need.")
+    say(f"Number of calls exact, save for retries: {exact}. The rest is a guess from other corpora.")
     if result.cost is None:
         say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
     for problem in result.problems[:10]:
