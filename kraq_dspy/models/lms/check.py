@@ -116,8 +116,9 @@ class ModelCheck:
         lines = []
         if not self.schemas and any(step.second_call or step.unreadable for step in self.steps):
             lines.append(
-                f"The server does not hold replies to JSON schemas ({self.schemas_because}). If it should (vLLM, llama.cpp, Ollama and OpenAI's "
-                'service can), set structured = "json_schema" for the role; else expect more second calls.'
+                f"The server does not hold replies to JSON schemas ({self.schemas_because}). If it should (vLLM, "
+                "llama.cpp, Ollama and OpenAI's service can), set "
+                ' structured = "json_schema" for the role; else expect more second calls.'
             )
         if not self.logprobs:
             lines.append(
