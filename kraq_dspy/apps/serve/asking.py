@@ -215,6 +215,7 @@ def _answer_json(call: ProgramCall, prediction: "dspy.Prediction", usage: Usage,
             if isinstance(hit, Hit)
         ],
         "notes": [line.plain for line in prediction_lines(choice, prediction)],
+        "next_questions": [each.to_dict() for each in prediction.get("next_questions") or ()],
         "details": {key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
         "timings": {**timings, "wall": timings.get("wall", seconds)},
         "usage": plain(usage),

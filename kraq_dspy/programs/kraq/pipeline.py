@@ -87,7 +87,10 @@ class KRAQ(SavableModule):
         self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
-        items = (Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk)) for chunk in chunks)
+        items = (
+            Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk), document=chunk.document_id)
+            for chunk in chunks
+        )
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             prediction = done.prediction
