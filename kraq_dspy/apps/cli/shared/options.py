@@ -220,6 +220,7 @@ class Columns:
     text_column: Annotated[str | None, typer.Option(help="The text of a document. Default: text")] = None
     title_column: Annotated[str | None, typer.Option(help="Its title. Default: title")] = None
     id_column: Annotated[str | None, typer.Option(help="Its id. Default: id")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
 
     def over(self, settings: "Settings") -> "Settings":
         """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
