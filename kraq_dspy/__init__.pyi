@@ -46,6 +46,8 @@ from kraq_dspy.errors import StateError as StateError
 from kraq_dspy.errors import TrainingError as TrainingError
 from kraq_dspy.errors import UnknownRecordError as UnknownRecordError
 from kraq_dspy.errors import WorseProgramError as WorseProgramError
+from kraq_dspy.eval.evaluation import Evaluation as Evaluation
+from kraq_dspy.eval.evaluation import evaluate as evaluate
 from kraq_dspy.eval.metrics import for_dspy as metrics  # noqa: F401 (public, by another name)
 from kraq_dspy.indexing.build import abuild_index as abuild_index
 from kraq_dspy.indexing.build import build_index as build_index

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from kraq_dspy.cli.shared.options import Json
-from kraq_dspy.cli.shared.terminal import grid, output, print_json, say
+from kraq_dspy.cli.shared.terminal import output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 
@@ -33,10 +35,14 @@ def list_(
     if markdown:
         print(page(tables), end="")
         return
-    rows = [
-        (each.table.command, f"{each.table.paper}, {each.table.number}", each.table.shows, each.table.needs,
-         each.ours["report"] if each.ours else "")
-        for each in tables
-    ]  # fmt: skip
-    output.print(grid("Tables and figures of the papers", "command,table,shows,needs,report", rows))
+    for each in tables:
+        table = each.table
+        say(
+            (f"{table.command}  ", "bold"),
+            f"{table.paper}, {table.number}",
+            (f"  {each.ours['report']}", "green") if each.ours else "",
+        )
+        lines = [table.shows, f"needs {table.needs}"] if table.needs else [table.shows]
+        for line in lines:
+            output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
     say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")
