@@ -10,9 +10,8 @@ from typer.core import TyperGroup
 
 from kraq_dspy.cli.ask.ask import ask
 from kraq_dspy.cli.ask.chat import chat
-from kraq_dspy.cli.ask.explore import explore
 from kraq_dspy.cli.ask.mcp import mcp
-from kraq_dspy.cli.ask.serve import serve
+from kraq_dspy.cli.ask.serving import explore, serve
 from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export

@@ -43,14 +43,17 @@ class Figures:
 
 
 def figures_of(summary: TableSummary) -> list[Figures]:
-    """Every table of the papers of which the summary has figures."""
+    """Every table of the papers of which the summary has figures.
+
+    A table with settings of its own takes its figures from a run that was made for it, and from no other.
+    """
     if not summary.runs:
         return []
     name, only = summary.runs[0].header.name, summary.runs[0].table.get("papers", ())
     laid_out = [
         lay_out(table, summary.runs)
         for table in papers_tables().values()
-        if table.definition == name and (not only or table.id in only)
+        if table.definition == name and (table.id in only if only else not table.settings)
     ]
     return [figures for figures in laid_out if not figures.is_empty]
 
