@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from stand_in import machine
 
-from kraq_dspy.config import EncoderSettings
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.vectors.packed import Best, Packed, write_packed
+from kraq_dspy.asset.store.vectors.signs import Mask
+from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Vectors
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.vectors.packed import Best, Packed, write_packed
-from kraq_dspy.stores.vectors.signs import Mask
+from kraq_dspy.settings import EncoderSettings
 
 BLOCK = 4096
 SETS = ("hotpotqa", "musique", "popqa", "bioasq", "squad", "multihop_rag")

@@ -13,8 +13,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.config import EncoderSettings
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judging.without_references import JUDGED
@@ -27,11 +26,12 @@ from kraq_dspy.eval.tables.report import print_run, write_report
 from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 from kraq_dspy.eval.tables.systems import about_system, timings_of
-from kraq_dspy.lms.meter import Price, prices_of
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.ports import Embedder, Progress, Retriever, SilentProgress
 from kraq_dspy.programs.retrievers import as_retriever
 from kraq_dspy.records import content_id
-from kraq_dspy.stores.manifest import now
+from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.specs import ProgramChoice
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.local import is_dataset
-from kraq_dspy.files import json_objects
 
 QuestionSource = str | Path | Iterable[Any]
 """A file, a folder, or examples: `dspy.Example`s, dictionaries, `Example`s."""

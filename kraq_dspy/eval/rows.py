@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.concurrency import as_done
+from kraq_dspy._internal.concurrency import as_done
+from kraq_dspy._internal.files import append_line, drop_torn_line, replaced
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
-from kraq_dspy.files import append_line, drop_torn_line, replaced
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.kept import StageFailures
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import evidence_of
-from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.programs.shared.state import SavableModule
 
 GRADES = 5
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kraq_dspy.config import Settings
 from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
 from kraq_dspy.eval.tables.data import load
@@ -15,6 +14,7 @@ from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.settings import Settings
 
 logger = logging.getLogger(__name__)
 

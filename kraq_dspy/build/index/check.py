@@ -1,0 +1,194 @@
+"""Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.graph.communities import communities_at
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, stored_questions
+from kraq_dspy.asset.store.lock import holder
+from kraq_dspy.asset.store.states import LOCK, has_draft
+from kraq_dspy.build.catalogue.sources import count_answers, flag_stale, overdue
+from kraq_dspy.build.index.change import resume_index
+from kraq_dspy.build.index.finishing import forget_finished
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be. `ids` are some of the records concerned, `count` is how many there are.
+
+    `repair` says what mends it: "resume" (the build goes on and asks for what is missing), "flag" (answers are marked
+    as stale), "precompute", or "none".
+    """
+
+    what: str
+    count: int
+    ids: tuple[str, ...]
+    repair: str = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """`answers` are the catalogue's by status; None where there is no catalogue."""
+
+    path: Path
+    checked: dict[str, int]
+    problems: tuple[Problem, ...]
+    answers: dict[str, int] | None = None
+
+    @property
+    def whole(self) -> bool:
+        return not self.problems
+
+
+def check_index(path: str | Path) -> CheckReport:
+    """Verify the index at `path`; nothing is changed.
+
+    While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
+    that is no index.
+    """
+    with Index.open(Path(path)) as index:
+        problems = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
+        if not index.manifest.complete:
+            problems.insert(0, Problem("The build is not finished", 1, ()))
+        elif has_draft(index.path) and holder(index.path / LOCK) is None:
+            problems.insert(
+                0, Problem("A change was begun and is not finished; until it is, readers do not see it", 1, ())
+            )
+        answers = None
+        try:
+            problems += _catalogue(index)
+            answers = count_answers(index.path)
+        except IndexStateError as error:
+            problems.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
+        return CheckReport(index.path, index.counts(), tuple(problems), answers)
+
+
+def repair_index(path: str | Path, **options: Any) -> CheckReport:
+    """Mend what can be mended, and check again. `options` are those of `resume_index`.
+
+    What the records can be made from again (graph, communities, vectors) is made again; models are asked for what no
+    stored answer is left of. Raises IndexStateError for a damaged database: that can only be restored or rebuilt.
+    """
+    report = check_index(path)
+    if any(problem.repair == "none" for problem in report.problems):
+        worst = next(problem for problem in report.problems if problem.repair == "none")
+        raise IndexStateError(f"{worst.what}. Restore {str(path)!r} from a copy, or index the corpus again.")
+    if any(problem.repair == "flag" for problem in report.problems):
+        with Index.open(Path(path)) as index:
+            flag_stale(index)
+    if any(problem.repair == "resume" for problem in report.problems):
+        with Index.open(Path(path), write=True) as index:
+            _forget_orphans(index)
+            forget_finished(index)
+        resume_index(path, **options)
+    return check_index(path)
+
+
+def _database(index: Index) -> Iterator[Problem]:
+    faults = index.damage()
+    if faults:
+        yield Problem(f"The database is damaged: {faults[0]}", len(faults), (), repair="none")
+
+
+def _records(index: Index) -> Iterator[Problem]:
+    documents, chunks, entities = (set(index.ids(kind)) for kind in (Document, Chunk, Entity))
+    communities = list(index.all(Community))
+    community_ids = {community.id for community in communities}
+    failed = {(failure.stage, failure.item_id) for failure in index.results.failures()}
+
+    yield from _dangling(
+        "chunks of documents that are not there", index.all(Chunk), lambda c: (c.document_id,), documents
+    )
+    extracted = set(index.ids(Extraction))
+    if extracted:  # an import may have none
+        missing = [id for id in chunks - extracted if ("extract", id) not in failed]
+        yield from _problem("chunks that nothing was extracted from", missing)
+    yield from _problem("extractions of chunks that are not there", extracted - chunks)
+    yield from _dangling("entities of chunks that are not there", index.all(Entity), lambda e: e.chunk_ids, chunks)
+    yield from _dangling(
+        "relationships with an end that is not there",
+        index.all(Relationship),
+        lambda r: (r.source_id, r.target_id),
+        entities,
+    )
+    yield from _dangling(
+        "claims about entities that are not there",
+        index.all(Claim),
+        lambda c: (c.entity_id, *([c.object_id] if c.object_id else [])),
+        entities,
+    )
+    yield from _dangling(
+        "communities of entities or parts that are not there",
+        communities,
+        lambda c: (*c.entity_ids, *c.child_ids),
+        entities | community_ids,
+    )
+    placed = [entity_id for community in communities_at(communities, 0) for entity_id in community.entity_ids]
+    if communities:
+        yield from _problem("entities that are in no community", entities - set(placed))
+        twice = [entity_id for entity_id, count in Counter(placed).items() if count > 1]
+        yield from _problem("entities that are in two communities", twice)
+    summaries = {summary.community_id for summary in index.all(Summary)}
+    yield from _problem("summaries of communities that are not there", summaries - community_ids)
+    least = index.manifest.settings.summaries.min_entities
+    worth_a_summary = {community.id for community in communities if len(community.entity_ids) >= least}
+    if index.manifest.origin.get("kind") != "graphrag":  # whose reports came as they were
+        lacking = [id for id in worth_a_summary - summaries if ("summarize", id) not in failed]
+        yield from _problem("communities without a summary", lacking)
+    questions = [question for question in index.all(Question) if question.source == "kraq"]
+    about = {question.community_id for question in questions}
+    yield from _problem("questions of communities that are not there", about - community_ids - {None})
+    yield from _problem("summaries without a question", [i for i in summaries - about if ("ask", i) not in failed])
+    yield from _dangling("questions on chunks that are not there", index.all(Question), lambda q: q.chunk_ids, chunks)
+
+
+def _vectors(index: Index) -> Iterator[Problem]:
+    for name, store, kind in (
+        ("passages", index.chunk_vectors, Chunk),
+        ("questions", index.question_vectors, Question),
+    ):
+        have, record_ids = store.ids(), set(index.ids(kind))
+        yield from _problem(f"{name} without a vector", record_ids - have)
+        yield from _problem(f"vectors of {name} that are not there", have - record_ids)
+
+
+def _precomputed(index: Index) -> Iterator[Problem]:
+    path = index.path / INSTRUCTED
+    if not path.exists():
+        return
+    stored = stored_questions(path)
+    current = {question.id for question in index.questions(source="kraq")}
+    if stored:
+        yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
+        gone = stored - set(index.ids(Question))
+        yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
+
+
+def _catalogue(index: Index) -> Iterator[Problem]:
+    late = [str(number) for number in overdue(index)]
+    yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
+
+
+def _forget_orphans(index: Index) -> None:
+    """Chunks without their document go: the build would keep them."""
+    documents = set(index.ids(Document))
+    index.delete(Chunk, {chunk.id for chunk in index.all(Chunk) if chunk.document_id not in documents})
+
+
+def _dangling(
+    what: str, records: Iterable[Any], named: Callable[[Any], Iterable[str]], known: Collection[str]
+) -> Iterator[Problem]:
+    yield from _problem(what, [record.id for record in records if any(id not in known for id in named(record))])
+
+
+def _problem(what: str, ids: Collection[str | None], repair: str = "resume") -> Iterator[Problem]:
+    if ids:
+        yield Problem(what, len(ids), tuple(sorted(map(str, ids))[:_SHOWN]), repair)
