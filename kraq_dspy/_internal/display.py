@@ -1,4 +1,4 @@
-"""Shows a prediction or a record as a small table: in a notebook as HTML, in a terminal with rich."""
+"""Shows predictions, records and lists of them as small tables: in a notebook as HTML, in a terminal with rich."""
 
 import dataclasses
 import html
@@ -9,23 +9,17 @@ from typing import Any
 
 ITEMS = 5  # of a long list
 CHARACTERS = 300  # of a long text
+RECORDS = (
+    "Document", "Chunk", "Entity", "Relationship", "Claim", "Community", "Summary", "Question", "Hit", "QuestionHit",
+)  # fmt: skip
 _TEXTS = ("text", "chunk", "question", "name", "title", "point", "id")  # what stands for a record within another
 
 
-class Shown:
-    """Gives a dataclass its table in notebooks (`_repr_html_`) and for rich (`rich.print`)."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-    def __rich__(self) -> Any:
-        return as_table(self)
-
-
 def show(thing: Any) -> None:
-    """Show a prediction of any program, or a record: as HTML in a notebook, else in the terminal."""
+    """Show a prediction of any program, a record, or a list of records: as HTML in a notebook, else in the terminal.
+
+    >>> kraq.show(space.ask("Who signed Executive Order 10925?"))  # doctest: +SKIP
+    """
     if in_notebook():
         picture = {"text/html": as_html(thing), "text/plain": repr(thing)}
         importlib.import_module("IPython.display").display(picture, raw=True)
@@ -42,11 +36,14 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-def show_predictions_in_notebooks() -> None:
-    """Let a `dspy.Prediction` at the end of a cell be shown as its table. Does nothing outside of a notebook."""
+def show_tables_in_notebooks() -> None:
+    """Let a `dspy.Prediction` or a record at the end of a cell be shown as its table. Does nothing elsewhere."""
     if in_notebook():
         formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/html"]
         formatter.for_type_by_name("dspy.primitives.prediction", "Prediction", as_html)
+        for name in RECORDS:
+            formatter.for_type_by_name("kraq_dspy.records", name, as_html)
+        formatter.for_type_by_name("kraq_dspy.build.index.report", "BuildReport", as_html)
 
 
 def as_html(thing: Any) -> str:
@@ -70,7 +67,14 @@ def as_table(thing: Any) -> Any:
 
 
 def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
-    """Names and lines of what is not empty, in their order. Raises TypeError for what has no named parts."""
+    """Names and lines of what is not empty, in their order; of a list, its places and items.
+
+    Raises TypeError for what has no named parts.
+    """
+    if isinstance(thing, list | tuple):
+        for place, item in enumerate(thing, 1):
+            yield str(place), [_brief(item)]
+        return
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         values = [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
     elif callable(getattr(thing, "items", None)):
@@ -99,3 +103,18 @@ def _brief(value: Any) -> str:
         return _brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
     text = f"{value:.3f}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1] + "…"
+
+
+def whole_text(text: str) -> str:
+    """The text with the halves of a character joined, and U+FFFD for each that has no other half.
+
+    >>> whole_text("half \\ud83d")
+    'half \\ufffd'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -11,8 +11,9 @@ comparisons. `rows` keeps every question's result, `statistics` compares them, `
 asks a language model and says how far to believe it. Names are imported when they are first used.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:
     from kraq_dspy.eval.datasets import Dataset as Dataset
@@ -54,36 +55,59 @@ if TYPE_CHECKING:
     from kraq_dspy.eval.metrics.retrieval import ndcg_at_k as ndcg_at_k
     from kraq_dspy.eval.metrics.retrieval import precision_at_k as precision_at_k
     from kraq_dspy.eval.metrics.retrieval import recall_at_k as recall_at_k
+    from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
     from kraq_dspy.eval.questions import read_questions as read_questions
     from kraq_dspy.eval.statistics import bootstrap_difference as bootstrap_difference
     from kraq_dspy.eval.statistics import bootstrap_mean as bootstrap_mean
     from kraq_dspy.eval.statistics import compare as compare
     from kraq_dspy.eval.statistics import permutation_test as permutation_test
+    from kraq_dspy.eval.tables.summary import RunSummary as RunSummary
 
-_NAMES = {
-    "datasets": "Dataset Example fetch_dataset load_dataset",
-    "evaluation": "Evaluation evaluate",
-    "judging.agreement": "judge_agreement",
-    "judging.judges": "BinaryJudge RubricJudge",
-    "judging.without_references": "AnswerRelevance ContextPrecision ContextRecall Groundedness",
-    "metrics.for_dspy": (
-        "Metric answer_found bleu_1 bleu_4 contains contains_items exact_match grounded label_accuracy meteor "
-        "named_metric own_metric paper_match recall_of_support rouge_l similarity_metric token_f1 token_precision "
-        "token_recall"
-    ),
-    "metrics.retrieval": ("all_supporting_at_k average_precision hits_at_k mrr ndcg_at_k precision_at_k recall_at_k"),
-    "questions": "read_questions",
-    "statistics": "bootstrap_difference bootstrap_mean compare permutation_test",
-}  # a test compares it with the imports above
-_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = sorted(_PLACES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.eval.datasets": ["Dataset", "Example", "fetch_dataset", "load_dataset"],
+        "kraq_dspy.eval.evaluation": ["Evaluation", "evaluate"],
+        "kraq_dspy.eval.judging.agreement": ["judge_agreement"],
+        "kraq_dspy.eval.judging.judges": ["BinaryJudge", "RubricJudge"],
+        "kraq_dspy.eval.judging.without_references": [
+            "AnswerRelevance",
+            "ContextPrecision",
+            "ContextRecall",
+            "Groundedness",
+        ],
+        "kraq_dspy.eval.metrics.for_dspy": [
+            "Metric",
+            "answer_found",
+            "bleu_1",
+            "bleu_4",
+            "contains",
+            "contains_items",
+            "exact_match",
+            "grounded",
+            "label_accuracy",
+            "meteor",
+            "named_metric",
+            "own_metric",
+            "paper_match",
+            "recall_of_support",
+            "rouge_l",
+            "similarity_metric",
+            "token_f1",
+            "token_precision",
+            "token_recall",
+        ],
+        "kraq_dspy.eval.metrics.retrieval": [
+            "all_supporting_at_k",
+            "average_precision",
+            "hits_at_k",
+            "mrr",
+            "ndcg_at_k",
+            "precision_at_k",
+            "recall_at_k",
+        ],
+        "kraq_dspy.eval.questions": ["QuestionColumns", "read_questions"],
+        "kraq_dspy.eval.statistics": ["bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"],
+        "kraq_dspy.eval.tables.summary": ["RunSummary"],
+    },
+)

@@ -15,7 +15,7 @@ from kraq_dspy.steps.bounded import bounded_map
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One call of a program: its id within the stage, and the program's inputs by name.
+    """One call of a program: its id within the stage, the program's inputs by name, and a `name` for people.
 
     Where inputs take long to make, they are `LateInputs` with a `recipe`: a short text that changes with whatever they
     are made from, by which a stored result is found without making them.
@@ -24,6 +24,7 @@ class Item:
     id: str
     inputs: Mapping[str, Any]
     recipe: str = ""
+    name: str = ""
 
 
 class LateInputs(Mapping[str, Any]):

@@ -20,6 +20,7 @@ from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import lm_in_program
+from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
 from kraq_dspy.models.lms.journal import Answer, Journal, TappedJournal, working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -31,6 +32,7 @@ from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 logger = logging.getLogger(__name__)
 
 GIVE_UP_AFTER = 25  # failures without one success
+LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
 Outcome = TypeVar("Outcome")
 
@@ -117,9 +119,9 @@ async def map_kept(
             except KraqError:
                 raise
             except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
-                reason = f"{type(error).__name__}: {error}"
+                reason = reason_of(error)
                 keeper.fail(item.id, reason)
-                failures.add(item.id, reason)
+                failures.add(item.name or item.id, reason)
                 return None
             await keeper.keep(item, outcome)
         failures.succeed()
@@ -128,6 +130,13 @@ async def map_kept(
     async for outcome in bounded_map(outcome_of, items, concurrency, ended=ended):
         yield outcome
     failures.check_end()
+
+
+def reason_of(error: Exception) -> str:
+    """The error's class and message as the reason of a failure; of a long message, its beginning and its end."""
+    reason = f"{type(error).__name__}: {error}".strip()
+    half = LONGEST_REASON // 2
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:half]} […] {reason[-half:]}"
 
 
 class ProgramRunner:
@@ -203,13 +212,15 @@ class ProgramRunner:
 async def run_program(
     program: Any, lm: dspy.BaseLM | None, stage: str, item_id: str, inputs: Mapping[str, Any], journal: Journal
 ) -> dspy.Prediction:
-    """What the program makes of an item. Raises ValueError where an output that it declares is missing or of another
-    type."""
+    """What the program makes of an item, with `flaws` where a reply behind it was cut off or could be read in part.
+
+    Raises ValueError where an output that it declares is missing or of another type.
+    """
     its_model = {} if lm is None else {"lm": lm}
     alone = dspy.context(adapter=dspy.settings.adapter or ADAPTER, disable_history=True, trace=None, **its_model)
-    with working_on(stage, item_id, journal), alone:
+    with working_on(stage, item_id, journal), alone, flaws_heard() as heard:
         prediction: dspy.Prediction = await program.acall(**inputs)
     declared = getattr(program, "outputs", {})
     for name, kind in declared.items():
         prediction[name] = type_adapter(kind).validate_python(prediction.get(name))
-    return prediction
+    return with_flaws(prediction, heard)

@@ -26,7 +26,7 @@ from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Items, model_of, when_ended
-from kraq_dspy.steps.kept import StageFailures, run_program
+from kraq_dspy.steps.kept import StageFailures, reason_of, run_program
 from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
 
 logger = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ class RaySteps(StoredSteps):
                 keeper.fail(row["id"], row["reason"])
                 failures.add(row["id"], row["reason"])
                 continue
-            keeper.save(row["id"], row["fingerprint"], row["output"])
+            keeper.save(row["id"], row["fingerprint"], row["output"], row["flaws"])
             failures.succeed()
             yield keeper.done(row["id"], row["output"])
         if end is not None:
@@ -237,11 +237,12 @@ class Actor:
                     self.program, self._ready(), self.stage, item_id, inputs, TappedJournal(answers.append)
                 )
                 row["output"] = encoded(self.program, prediction)
+                row["flaws"] = prediction.get("flaws", ())
                 row["fingerprint"] = fingerprints[possible_forms(self.program, self._lm)[0]]
             except KraqError as error:  # ends the run, but not before the driver has what is done
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)
-                row["reason"] = f"{type(error).__name__}: {error}"
+                row["reason"] = reason_of(error)
         return row | {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
     def _ready(self) -> KraqLM:

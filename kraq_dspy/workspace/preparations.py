@@ -1,27 +1,15 @@
 """Declares what `kraq precompute` makes offline, for programs and retrievers to look up."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from kraq_dspy.build.prepare.instructed import InstructedOptions
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.programs.shared.options import option
 from kraq_dspy.workspace.specs import Preparation
 
 if TYPE_CHECKING:
     from kraq_dspy.build.index.estimate import Estimate
     from kraq_dspy.ports import Progress
     from kraq_dspy.workspace.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class InstructedOptions:
-    """What is embedded as seen from which questions."""
-
-    top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
-    int8: bool = option(False, "Half the size of float16, a little less exact.")
-    questions: Literal["kraq", "random", "all"] = option(
-        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all.", flag="--source"
-    )
 
 
 def _instructed(space: "Workspace", options: InstructedOptions, progress: "Progress") -> Any:
@@ -40,7 +28,7 @@ def _qa_pairs(space: "Workspace", options: Any, progress: "Progress") -> Any:
 def _estimated_pairs(space: "Workspace", progress: "Progress") -> "Estimate":
     from kraq_dspy.build.prepare.qa_pairs import estimate_qa_pairs
 
-    return estimate_qa_pairs(space.index, space.models.settings, progress=progress)
+    return estimate_qa_pairs(space.index, space.models.settings)
 
 
 def _graph(space: "Workspace", options: Any, progress: "Progress") -> Any:

@@ -25,6 +25,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import fill_in, own_adapter
+from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Retriever
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
@@ -234,17 +235,20 @@ class Workspace:
         load_state(program, Path(state), embedder=self.embedder)
 
     def ask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
-        """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one."""
+        """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one.
+
+        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part.
+        """
         program, question = self._asked(program, question)
-        with _asking(program):
-            return program(question=question)
+        with _asking(program) as heard:
+            return with_flaws(program(question=question), heard)
 
     async def aask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
         program, question = self._asked(program, question)
-        with _asking(program):
+        with _asking(program) as heard:
             prediction: dspy.Prediction = await call(program, question=question)
-            return prediction
+            return with_flaws(prediction, heard)
 
     def stream(self, program: dspy.Module | str, question: str | None = None) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
@@ -253,21 +257,21 @@ class Workspace:
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         program, question = self._asked(program, question)
-        with _asking(program):
+        with _asking(program) as heard:
             for value in _streamed(program, async_streaming=False)(question=question):
                 if isinstance(value, PARTS):
-                    yield value
+                    yield with_flaws(value, heard) if isinstance(value, dspy.Prediction) else value
 
     async def astream(self, program: dspy.Module | str, question: str | None = None) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
         program, question = self._asked(program, question)
         streamed = _streamed(program, is_async_program=hasattr(program, "aforward"))
-        with _asking(program):
+        with _asking(program) as heard:
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
                     if isinstance(value, PARTS):
-                        yield value
+                        yield with_flaws(value, heard) if isinstance(value, dspy.Prediction) else value
 
     def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
         if question is None:
@@ -289,9 +293,10 @@ def default_of(index: Index) -> str:
 
 
 @contextmanager
-def _asking(program: dspy.Module) -> Iterator[None]:
-    with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
-        yield
+def _asking(program: dspy.Module) -> Iterator[list[Flaw]]:
+    """Gives the flaws of the replies behind the answer."""
+    with spans.within("ask", kraq__program=type(program).__name__), own_adapter(), flaws_heard() as heard:
+        yield heard
 
 
 def _streamed(program: dspy.Module, **how: bool) -> Callable[..., Any]:

@@ -12,44 +12,29 @@ from kraq_dspy.apps.cli.ask.ask import ask
 from kraq_dspy.apps.cli.ask.chat import chat
 from kraq_dspy.apps.cli.ask.mcp import mcp
 from kraq_dspy.apps.cli.ask.serving import explore, serve
-from kraq_dspy.apps.cli.maintain.add import add
-from kraq_dspy.apps.cli.maintain.check import check
-from kraq_dspy.apps.cli.maintain.export import export
-from kraq_dspy.apps.cli.maintain.import_graph import graphrag, triples
-from kraq_dspy.apps.cli.maintain.remove import remove
-from kraq_dspy.apps.cli.maintain.resume import resume
-from kraq_dspy.apps.cli.maintain.update import update
-from kraq_dspy.apps.cli.prepare.calibrate import calibrate
+from kraq_dspy.apps.cli.maintain.change import add, check, remove, resume, update
+from kraq_dspy.apps.cli.maintain.exchange import export, graphrag, triples
 from kraq_dspy.apps.cli.prepare.catalogue import add as catalogue_add
+from kraq_dspy.apps.cli.prepare.catalogue import approve, import_, list_, seed, show, synthesize
+from kraq_dspy.apps.cli.prepare.catalogue import export as catalogue_export
 from kraq_dspy.apps.cli.prepare.catalogue import remove as catalogue_remove
-from kraq_dspy.apps.cli.prepare.catalogue.approve import approve
-from kraq_dspy.apps.cli.prepare.catalogue.export_file import export as catalogue_export
-from kraq_dspy.apps.cli.prepare.catalogue.import_file import import_
-from kraq_dspy.apps.cli.prepare.catalogue.list import list_
-from kraq_dspy.apps.cli.prepare.catalogue.review import review
-from kraq_dspy.apps.cli.prepare.catalogue.seed import seed
-from kraq_dspy.apps.cli.prepare.catalogue.show import show
-from kraq_dspy.apps.cli.prepare.catalogue.synthesize import synthesize
-from kraq_dspy.apps.cli.prepare.precompute import precompute
+from kraq_dspy.apps.cli.prepare.precompute import calibrate, precompute
+from kraq_dspy.apps.cli.prepare.review import review
 from kraq_dspy.apps.cli.research.data import fetch
 from kraq_dspy.apps.cli.research.data import list_ as list_data
 from kraq_dspy.apps.cli.research.eval.index import index as eval_index
 from kraq_dspy.apps.cli.research.eval.judges import judges
 from kraq_dspy.apps.cli.research.eval.list import list_ as list_tables
 from kraq_dspy.apps.cli.research.eval.table import TABLES, table
-from kraq_dspy.apps.cli.research.finetune import drafter, generator
-from kraq_dspy.apps.cli.research.lm import load, unload
+from kraq_dspy.apps.cli.research.lm import check as lm_check
+from kraq_dspy.apps.cli.research.lm import get, load, unload
 from kraq_dspy.apps.cli.research.lm import serve as lm_serve
-from kraq_dspy.apps.cli.research.lm_check import check as lm_check
-from kraq_dspy.apps.cli.research.lm_get import get
 from kraq_dspy.apps.cli.research.optimize import optimize
-from kraq_dspy.apps.cli.research.pairs import pairs
 from kraq_dspy.apps.cli.research.report import report
+from kraq_dspy.apps.cli.research.train import drafter, generator, pairs
 from kraq_dspy.apps.cli.shared.flat import flat
 from kraq_dspy.apps.cli.start.demo import demo
-from kraq_dspy.apps.cli.start.estimate import estimate
-from kraq_dspy.apps.cli.start.index import index
-from kraq_dspy.apps.cli.start.questions import questions
+from kraq_dspy.apps.cli.start.index import estimate, index, questions
 from kraq_dspy.apps.cli.start.status import status
 from kraq_dspy.errors import did_you_mean
 from kraq_dspy.eval.papers.catalogue import papers_tables
@@ -99,7 +84,7 @@ kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/
 """
 
 CATALOGUE = (
-    catalogue_add.add, list_, show, approve, catalogue_remove.remove, import_, catalogue_export, review, seed,
+    catalogue_add, list_, show, approve, catalogue_remove, import_, catalogue_export, review, seed,
     synthesize,
 )  # fmt: skip
 

@@ -97,14 +97,17 @@ def _show(error: KraqError) -> None:
 def _of_a_model(error: Exception) -> ModelError:
     """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
     from dspy import ContextWindowExceededError
+    from dspy.utils.exceptions import AdapterParseError, LMTimeoutError, LMTransportError
 
     reason = str(error).strip().partition("\n")[0].rstrip(".")
+    if isinstance(error, AdapterParseError):
+        return ModelError(f"The model gave no answer that can be read: {reason}.")
     if isinstance(error, ContextWindowExceededError):
         return ModelError(
             f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Take a "
             "model with a larger context, or start its server with one (vLLM: --max-model-len)."
         )
+    running = "that its server runs, and " if isinstance(error, LMTimeoutError | LMTransportError) else ""
     return ModelError(
-        f"A call to the model failed: {reason}. Check that its server runs, and --lm, --api-base and the key "
-        "(roles in kraq.toml)."
+        f"A call to the model failed: {reason}. Check {running}--lm, --api-base and the key (roles in kraq.toml)."
     )

@@ -7,9 +7,10 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Unpack
+
+import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.notebook import default_progress
@@ -19,8 +20,8 @@ from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
-from kraq_dspy.build.index.finishing import Finishing, forget_finished, take_finished
-from kraq_dspy.build.index.following import Following
+from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
+from kraq_dspy.build.index.following import Difference, Following
 from kraq_dspy.build.index.opening import (
     documents_of,
     open_for_build,
@@ -29,13 +30,13 @@ from kraq_dspy.build.index.opening import (
     require_documents,
     steps_for,
 )
-from kraq_dspy.build.index.options import BuildOptions, require_known, spelled_out, with_lm
-from kraq_dspy.build.index.report import BuildReport, DocumentChanges, usage_since
+from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
+from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import as_embedder
-from kraq_dspy.models.lms.meter import Meter, prices_of
-from kraq_dspy.models.lms.roles import LanguageModels, as_models
+from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
@@ -45,60 +46,76 @@ from kraq_dspy.steps.bounded import abatches
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Ids of the chunks that a change brings and takes away, and of those that were extracted in its course: what
-    failed before is among these, too."""
-
-    new: Set[str]
-    gone: Set[str]
-    extracted: set[str] = field(default_factory=set)
-
-
-@spelled_out
 def build_index(
-    corpus: str | Path | Iterable[Document],
+    corpus: str | Path | Iterable[Document | str],
     out: str | Path,
     *,
+    settings: Settings | None = None,
+    lm: dspy.BaseLM | None = None,
+    models: ModelsLike | None = None,
+    embedder: EmbedderLike | None = None,
+    kraq: KRAQ | None = None,
+    progress: Progress | None = None,
+    program_states: Sequence[str | Path] = (),
+    limits: Limits | None = None,
+    random_questions: bool = False,
     stable: bool = False,
     replace: bool = False,
-    **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """`abuild_index` for code that is not asynchronous; takes the same arguments."""
-    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
 
+    >>> report = build_index(["Ada Lovelace met Charles Babbage in London."], "ada.kraq")  # doctest: +SKIP
+    >>> report = build_index("articles.jsonl", "articles.kraq", lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
 
-@spelled_out
-async def abuild_index(
-    corpus: str | Path | Iterable[Document],
-    out: str | Path,
-    *,
-    stable: bool = False,
-    replace: bool = False,
-    **options: Unpack[BuildOptions],
-) -> BuildReport:
-    """Index a corpus (a file, a folder, or documents) into the folder `out`; `options` are those of `BuildOptions`.
+    Args:
+        corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
+        out: the folder of the index, by custom NAME.kraq.
+        settings: what kraq.toml would say; the defaults unless given.
+        lm: the model that does all the work. Without it and `models`, it is the one of `dspy.context` or
+            `dspy.configure`, then the one that the settings name, then the embedded one.
+        models: models by role, as `{"extractor": lm}`.
+        embedder: a `kraq_dspy.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+        kraq: the pipeline to run, such as an optimized one.
+        progress: is told how the build goes; a notebook shows it unless another is given.
+        program_states: files of `kraq optimize` for the steps; what they change is asked anew.
+        limits: bound what this run may ask of models.
+        random_questions: also make as many questions from random chunks as there are communities with a question.
+        stable: keep communities that are there already as far as they can be, which spares most calls after a small
+            change; without it the index is what a new build would make.
+        replace: let the corpus take the place of documents that the index has and it lacks.
 
     Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
     was done before is not done again, and documents that its corpus no longer has are removed. Another corpus than the
-    one it was made from may add documents and change them, but takes the place of documents that it lacks only with
-    `replace`. With `stable`, communities that are there stay as they are as far as they can (`find_communities`), which
-    spares most calls after a small change; without it the index is what a new build would make.
+    one it was made from may add documents and change them, and removes others only with `replace`.
 
     Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
-    there is nothing to index, RemovedDocumentsError when documents would be lost, IndexStateError when `out` holds
-    something else or was made with other settings, EncoderMismatchError when it was made with another encoder,
-    ModelError when a model cannot be used.
+    there is nothing to index, TypeError for what is no corpus, RemovedDocumentsError when documents would be lost,
+    IndexStateError when `out` holds something else or was made with other settings, EncoderMismatchError when it was
+    made with another encoder, ModelError when a model cannot be used.
     """
+    options: BuildOptions = {
+        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "program_states": program_states, "limits": limits, "random_questions": random_questions,
+    }  # fmt: skip
+    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+
+
+async def abuild_index(
+    corpus: str | Path | Iterable[Document | str],
+    out: str | Path,
+    *,
+    stable: bool = False,
+    replace: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """`build_index` for asynchronous code; takes the same arguments."""
     new = not Path(out).exists()
-    if not isinstance(corpus, str | Path) and not new:
+    if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
     documents = read_to_the_first(documents_of(corpus, settings))
@@ -135,8 +152,8 @@ class Builder:
         self.models = models
         self.kraq = kraq
         self.progress = progress
-        self.random_questions = random_questions
         self.steps = steps_for(index, settings.run, models, progress)
+        self.parts = BuildParts(index, settings, models, embedder, kraq, self.steps, progress, random_questions)
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
@@ -197,7 +214,7 @@ class Builder:
     def begin(
         self,
         kind: str,
-        corpus: str | Path | Iterable[Document],
+        corpus: object,
         documents: Iterable[Document | Failure],
         *,
         replace: bool,
@@ -230,7 +247,7 @@ class Builder:
         With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
         self.progress.start("load", None)
-        self.was_finished = take_finished(self)
+        self.was_finished = take_finished(self.parts)
         if removed is None:
             self.index.results.prune("load", ())
         known_documents: set[str] = set()
@@ -341,19 +358,22 @@ class Builder:
 
     async def finish(self) -> None:
         """From extractions to questions."""
-        if not (self.stable and self.was_finished and await Following(self).follow()):
-            await Finishing(self).finish()
+        follows = self.stable and self.was_finished
+        if not (follows and await Following(self.parts, self.problems, self.difference).follow()):
+            await Finishing(self.parts, self.problems, stable=self.stable).finish()
+        if self.was_finished is not None:
+            settle_finished(self.parts)
 
     async def ask(self) -> None:
         """Questions of all summaries, with their vectors; then the index is complete."""
-        await Finishing(self).ask()
+        await Finishing(self.parts, self.problems).ask()
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
-            failures=tuple(self.index.results.failures()),
+            failures=located(self.index, self.index.results.failures()),
             usage=usage_since(self._usage_before, self.index.results.usage()),
             seconds=time.monotonic() - self._started,
             models=self.models.names(),

@@ -5,12 +5,11 @@ from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.build.index.build import Builder
-from kraq_dspy.build.index.options import BuildOptions, spelled_out
+from kraq_dspy.build.index.options import BuildOptions
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Relationship, Summary
 
 
-@spelled_out
 def import_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -18,7 +17,6 @@ def import_graphrag(
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -44,7 +42,6 @@ async def aimport_graphrag(
         return builder.report()
 
 
-@spelled_out
 def import_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
@@ -52,7 +49,6 @@ def import_triples(
     return run_coroutine(aimport_triples(path, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:

@@ -1,7 +1,7 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.records import Document, Failure
+from kraq_dspy.records import Document, Failure, content_id
 from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.steps.stored import StoredSteps
 
@@ -34,7 +34,7 @@ def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: 
     return RaySteps(index.results, models, progress, run.concurrency, run.ray_address)
 
 
-def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, str]:
+def origin_of(kind: str, corpus: object) -> dict[str, str]:
     """What `kraq resume` goes on from."""
     if not isinstance(corpus, str | Path):
         return {"kind": "documents"}
@@ -42,12 +42,29 @@ def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, s
 
 
 def documents_of(
-    corpus: str | Path | Iterable[Document | Failure], settings: Settings | None
+    corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None
 ) -> Iterable[Document | Failure]:
-    """Those of a file or folder, by the columns that the settings name; or those that are given."""
-    if not isinstance(corpus, str | Path):
-        return corpus
-    return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    """The documents of a file or folder, by the columns that the settings name; or those that are given.
+
+    A text among those that are given becomes a document with its hash as id. Raises TypeError for what is no corpus.
+    """
+    if isinstance(corpus, str | Path):
+        return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
+        raise TypeError(
+            f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
+            "of texts."
+        )
+    documents = map(_document, corpus)
+    return list(documents) if isinstance(corpus, Sequence) else documents  # so that a list is checked at once
+
+
+def _document(item: Document | str | Failure) -> Document | Failure:
+    if isinstance(item, str):
+        return Document(id=content_id("document", item), title="", text=item)
+    if not isinstance(item, Document | Failure):
+        raise TypeError(f"The corpus holds {item!r:.60} ({type(item).__name__}); expected documents or texts.")
+    return item
 
 
 def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:

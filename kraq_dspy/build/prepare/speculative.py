@@ -4,12 +4,11 @@ import dataclasses
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.build.prepare.calibrate import Calibration, CalibrationPlan, SeenFrom, calibrate
-from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.build.prepare.instructed import InstructedOptions, Precomputation
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
@@ -20,9 +19,6 @@ from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scor
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Question
 from kraq_dspy.settings import Settings
-
-if TYPE_CHECKING:
-    from kraq_dspy.workspace.preparations import InstructedOptions
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +83,7 @@ def make_efficient(
 
 
 @contextmanager
-def precomputation(index: Index, settings: Settings, options: "InstructedOptions") -> Iterator[Precomputation]:
+def precomputation(index: Index, settings: Settings, options: InstructedOptions) -> Iterator[Precomputation]:
     """What `kraq precompute` runs: `estimate()`, then `run(progress)`. The index must be open for writing."""
     work = Precomputation.of(
         index,

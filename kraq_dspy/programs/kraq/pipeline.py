@@ -88,7 +88,7 @@ class KRAQ(SavableModule):
         self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
-        items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks)
+        items = (Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk)) for chunk in chunks)
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             prediction = done.prediction
@@ -295,6 +295,10 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
+
+
+def _named(chunk: Chunk) -> str:
+    return f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}"
 
 
 def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:

@@ -4,14 +4,10 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kraq_dspy.apps.cli.ask.ask import Evidence, Stream
+from kraq_dspy.apps.cli.ask.ask import EVIDENCE, Evidence, Stream, asked, note_scarce, show_answer
 from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
-from kraq_dspy.apps.cli.ask.scarce import note_scarce
-from kraq_dspy.apps.cli.ask.show import EVIDENCE, show_answer
-from kraq_dspy.apps.cli.ask.streamed import asked
 from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import IndexDir, Models
+from kraq_dspy.apps.cli.shared.options import IndexDir, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, note, say, short
 from kraq_dspy.errors import ConfigError, KraqError
 

@@ -7,9 +7,8 @@ import typer
 
 from kraq_dspy.apps.cli.research.eval.options import interval, named_scorer
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.options import Calls, Json
+from kraq_dspy.apps.cli.shared.options import Calls, Json, require_writable_file
 from kraq_dspy.apps.cli.shared.terminal import note, output, print_json, short, two_columns
-from kraq_dspy.apps.cli.shared.writable import require_writable_file
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
@@ -25,52 +24,35 @@ def optimize(
             "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
         ),
     ],
-    dev: Annotated[
-        Path, typer.Option("--dev", metavar="FILE", help="JSON lines with inputs and what is right; see docs.")
-    ],
+    dev: Annotated[Path, typer.Option(metavar="FILE", help="JSON lines with inputs and what is right; see docs.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The state to write (.json), for --program-state.")
     ],
     calls: Calls,
     index: Annotated[
-        Path | None,
-        typer.Option("--index", metavar="DIR", help="For programs; and for rows that name chunks or communities."),
+        Path | None, typer.Option(metavar="DIR", help="For programs; and for rows that name chunks or communities.")
     ] = None,
     optimizer: Annotated[
-        str,
-        typer.Option(
-            "--optimizer", help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's)."
-        ),
+        str, typer.Option(help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's).")
     ] = "bootstrap",
-    metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="Default: the one that fits the step.")
-    ] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None,
     train: Annotated[
-        Path | None, typer.Option("--train", metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
+        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
     ] = None,
-    train_share: Annotated[
-        float, typer.Option("--train-share", min=0.05, max=0.95, help="Share of --dev to learn from.")
-    ] = 0.5,
-    demos: Annotated[int, typer.Option("--demos", min=1, help="Demonstrations in a prompt.")] = 4,
-    candidates: Annotated[int, typer.Option("--candidates", min=2, help="Programs or instructions to try.")] = 6,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Of mipro, simba and copro.")] = 3,
-    budget_calls: Annotated[
-        int | None, typer.Option("--budget-calls", min=1, help="Stop before more model calls than this.")
-    ] = None,
+    train_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of --dev to learn from.")] = 0.5,
+    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4,
+    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6,
+    rounds: Annotated[int, typer.Option(min=1, help="Of mipro, simba and copro.")] = 3,
+    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None,
     start: Annotated[
-        Path | None, typer.Option("--start", metavar="FILE", help="Begin with this state instead of the plain program.")
+        Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Save the result even if it is worse.")] = False,
-    retriever: Annotated[
-        str | None, typer.Option("--retriever", help="What finds passages, where rows give none.")
-    ] = None,
+    force: Annotated[bool, typer.Option(help="Save the result even if it is worse.")] = False,
+    retriever: Annotated[str | None, typer.Option(help="What finds passages, where rows give none.")] = None,
     bertscore: Annotated[
-        str,
-        typer.Option(
-            "--bertscore", metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER."
-        ),
+        str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm",
-    seed: Annotated[int, typer.Option("--seed", help="Of the split, the optimizer and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0,
     json: Json = False,
 ) -> None:
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.

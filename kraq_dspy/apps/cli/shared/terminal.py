@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kraq_dspy._internal.display import whole_text
 from kraq_dspy.workspace.shown import printable as printable
 from kraq_dspy.workspace.shown import short as short
 
@@ -29,6 +30,7 @@ def print_line(value: Any) -> None:
 
 def _visible(text: str) -> str:
     """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
+    text = whole_text(text)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
@@ -68,11 +70,13 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
     return table
 
 
-def grid(title: str, headings: str, rows: Iterable[Sequence[Any]], **options: Any) -> Table:
-    """A table; `headings` with commas, those of right-aligned columns with ">" before them. No markup in cells."""
+def grid(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = (), **options: Any
+) -> Table:
+    """A table whose columns of the headings `right` are aligned there. No markup in cells."""
     table = Table(title=Text(title) if title else None, title_justify="left", **options)
-    for heading in headings.split(","):
-        table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:
         table.add_row(*map(_cell, row))
     table.min_width = min(len(title), output.width)

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.apps.cli.ask.show import answer_fields, show_answer
+from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
 from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Json, Models
 from kraq_dspy.apps.cli.shared.report import show_report
@@ -30,11 +30,10 @@ FEW = 10  # questions of --quick
 def demo(
     models: Models,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
+        bool, typer.Option(help=f"A first taste: {FEW} questions and the passages shown with them.")
     ] = False,
     first: Annotated[
-        int | None,
-        typer.Option("--first", min=1, metavar="N", help="Only N questions and their passages: for slow models."),
+        int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -96,9 +95,9 @@ def demo(
             say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
     all_of_them = counted(len(questions), "question")
     say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
-    headings = ["program", *(f">{name}" for name in measured[PROGRAMS[0]])]
+    names = list(measured[PROGRAMS[0]])
     rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
-    output.print(grid("", ",".join(headings), rows))
+    output.print(grid("", ["program", *names], rows, right=names))
     say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
 
 

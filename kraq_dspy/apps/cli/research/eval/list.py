@@ -14,13 +14,10 @@ from kraq_dspy.errors import ConfigError
 
 def list_(
     paper: Annotated[
-        list[str] | None,
-        typer.Option("--paper", help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated."),
+        list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
     ] = None,
-    runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="As a page, with our figures beside the printed ones.")
-    ] = False,
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
+    markdown: Annotated[bool, typer.Option(help="As a page, with our figures beside the printed ones.")] = False,
     json: Json = False,
 ) -> None:
     """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
@@ -37,12 +34,8 @@ def list_(
         return
     for each in tables:
         table = each.table
-        say(
-            (f"{table.command}  ", "bold"),
-            f"{table.paper}, {table.number}",
-            (f"  {each.ours['report']}", "green") if each.ours else "",
-        )
-        lines = [table.shows, f"needs {table.needs}"] if table.needs else [table.shows]
-        for line in lines:
+        report = (f"  {each.ours['report']}", "green") if each.ours else ""
+        say((f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", report)
+        for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
             output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
     say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")

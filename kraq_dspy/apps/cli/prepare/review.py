@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from kraq_dspy.apps.cli.prepare.catalogue.shared import (
+from kraq_dspy.apps.cli.prepare.catalogue import (
     Approve,
     By,
     Status,
@@ -19,8 +19,7 @@ from kraq_dspy.apps.cli.prepare.catalogue.shared import (
     user,
 )
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, grid, output, print_json, short
 from kraq_dspy.errors import ConfigError
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from kraq_dspy.build.catalogue.review import ReviewFilter
     from kraq_dspy.records import CatalogueEntry
 
+
 KEYS = "[a]pprove  [e]dit the answer  [s]kip  [r]emove  [q]uit: "
 
 
@@ -37,22 +37,18 @@ def review(
     index_dir: IndexDir,
     calls: Calls,
     limits: Limits,
-    status: Annotated[Status | None, typer.Option("--status", help="Only pending, or only stale entries.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most N entries.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only pending, or only stale entries.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most N entries.")] = None,
     model: Annotated[
-        bool,
-        typer.Option("--model", help="A model answers: the role teacher of kraq.toml if there is one, else answerer."),
+        bool, typer.Option(help="A model answers: the role teacher of kraq.toml if there is one, else answerer.")
     ] = False,
     approve: Approve = False,
     failure: Annotated[
-        str,
-        typer.Option("--failure", metavar="CLASS", help="Only what programs failed at in this way; see --classes."),
+        str, typer.Option(metavar="CLASS", help="Only what programs failed at in this way; see --classes.")
     ] = "",
-    classes: Annotated[
-        bool, typer.Option("--classes", help="Only say in which ways programs failed, and how often.")
-    ] = False,
+    classes: Annotated[bool, typer.Option(help="Only say in which ways programs failed, and how often.")] = False,
     retriever: Annotated[
-        str | None, typer.Option("--retriever", help="With --model: what finds passages where none were noted.")
+        str | None, typer.Option(help="With --model: what finds passages where none were noted.")
     ] = None,
     by: By = None,
     json: Json = False,
@@ -62,7 +58,7 @@ def review(
     With --model, pending questions without an answer (or, with --status stale, stale ones) get one that waits for your
     approval.
     """
-    if status is Status.approved:
+    if status == "approved":
         raise ConfigError("Approved entries need no review. To change one: kraq catalogue add DIR ... --replace")
     if classes:
         _show_classes(index_dir, json=json)
@@ -91,7 +87,7 @@ def _which(status: Status | None, limit: int | None, failure: str) -> "ReviewFil
 
     if failure not in ("", *CLASSES):
         raise ConfigError(f"There is no class {failure!r} of failures; there are: {', '.join(CLASSES)}.")
-    return ReviewFilter((status or Status.pending).value, limit, failure)
+    return ReviewFilter(status or "pending", limit, failure)
 
 
 def _show_classes(index_dir: Path, *, json: bool) -> None:
@@ -104,7 +100,8 @@ def _show_classes(index_dir: Path, *, json: bool) -> None:
         print_json({name: {"failed": all_classes[name], "answered": answered[name]} for name in CLASSES})
         return
     rows = [(name, all_classes[name], answered[name], means) for name, means in CLASSES.items()]
-    output.print(grid("how programs failed", "class,>questions,>answered since,what it means", rows))
+    headings = ("class", "questions", "answered since", "what it means")
+    output.print(grid("how programs failed", headings, rows, right=headings[1:3]))
 
 
 def _by_model(
@@ -133,7 +130,7 @@ def _in_person(
     from kraq_dspy.errors import CatalogueError
     from kraq_dspy.programs.qa_search.failures import count_classes
 
-    listed = waiting(entries, status.value if status else None, which.failure)
+    listed = waiting(entries, status, which.failure)
     numbers = [entry.number for entry in listed][: which.limit]
     decisions: Counter[str] = Counter(approved=0, answered=0, removed=0, skipped=0)
     interrupted = False
