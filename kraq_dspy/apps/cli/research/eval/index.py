@@ -7,10 +7,8 @@ import typer
 
 from kraq_dspy.apps.cli.research.eval.options import RunOut
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits, Seed
+from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits, Seed, opened, require_writable
 from kraq_dspy.apps.cli.shared.terminal import command, output, print_json, say
-from kraq_dspy.apps.cli.shared.writable import require_writable
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,9 +33,7 @@ def index(
         list[str] | None,
         typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
     ] = None,
-    retrieval_only: Annotated[
-        bool, typer.Option("--retrieval-only", help="Score what the retrievers find; nothing is answered.")
-    ] = False,
+    retrieval_only: Annotated[bool, typer.Option(help="Score what the retrievers find; nothing is answered.")] = False,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,16 +44,16 @@ def index(
         ),
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = 10,
-    question_column: Annotated[str, typer.Option("--question-column", help="Default: question, query, ...")] = "",
-    answer_column: Annotated[str, typer.Option("--answer-column", help="Default: answers, answer, ...")] = "",
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = "",
+    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = "",
     documents_column: Annotated[
         str,
-        typer.Option("--documents-column", help="Ids of the documents with the evidence. Default: supporting_ids, ..."),
+        typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ..."),
     ] = "",
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Questions, drawn by the seed.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None,
     seed: Seed = 0,
     program_state: Annotated[
-        Path | None, typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of the program.")
+        Path | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of the program.")
     ] = None,
     out: RunOut = None,
     json: Json = False,
