@@ -127,6 +127,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.records import Entity as Entity
     from kraq_dspy.records import Failure as Failure
     from kraq_dspy.records import Finding as Finding
+    from kraq_dspy.records import Heading as Heading
     from kraq_dspy.records import Hit as Hit
     from kraq_dspy.records import Question as Question
     from kraq_dspy.records import QuestionHit as QuestionHit
@@ -208,7 +209,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.programs.speculative.speculative_rag": ("SpeculativeRAG",),
         "kraq_dspy.programs.traditional": ("TraditionalRAG",),
         "kraq_dspy.records": (
-            "Chunk", "Claim", "Community", "Document", "Entity", "Failure", "Finding", "Hit", "Question",
+            "Chunk", "Claim", "Community", "Document", "Entity", "Failure", "Finding", "Heading", "Hit", "Question",
             "QuestionHit", "Relationship", "Summary", "Usage",
         ),
         "kraq_dspy.settings": (

@@ -18,8 +18,8 @@ FLOORS = (
     "settings",
     "consent",
     "asset",
-    "models",
     "signatures",
+    "models",
     "steps",
     "programs",
     "build",
@@ -93,7 +93,6 @@ def defines(file: str, name: str) -> bool:
 def test_programs_know_stores_encoders_and_models_only_as_ports() -> None:
     allowed = {
         "programs/speculative",  # scoring reads token log-probabilities, which `lms` assigns to fields
-        "programs/kraq/pipeline",  # where a model wrote no question, a template asks it
         "programs/qa_search",  # words are told apart as the embedded model does
         "programs/retrievers/in_memory",  # plain texts are embedded with the packaged encoder where none is given
     }

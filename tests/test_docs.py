@@ -116,7 +116,17 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["extend/retriever.md", "extend/program.md", "guide/programs.md", "guide/mcp.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "extend/retriever.md",
+        "extend/program.md",
+        "guide/programs.md",
+        "guide/mcp.md",
+        "guide/cookbook/swap-a-step.md",
+        "guide/cookbook/own-program.md",
+    ],
+)
 def test_the_python_blocks_of_a_page_run_one_after_the_other(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

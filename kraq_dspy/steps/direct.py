@@ -17,6 +17,9 @@ from kraq_dspy.steps.bounded import bounded_map
 class Item:
     """One call of a program: its id within the stage, the program's inputs by name, and a `name` for people.
 
+    Of the items of one `document`, all that fail count as one failure, so that no document is taken for a model that
+    fails.
+
     Where inputs take long to make, they are `LateInputs` with a `recipe`: a short text that changes with whatever they
     are made from, by which a stored result is found without making them.
     """
@@ -25,6 +28,7 @@ class Item:
     inputs: Mapping[str, Any]
     recipe: str = ""
     name: str = ""
+    document: str = ""
 
 
 class LateInputs(Mapping[str, Any]):

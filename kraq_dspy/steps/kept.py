@@ -31,7 +31,8 @@ from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
-GIVE_UP_AFTER = 25  # failures without one success
+GIVE_UP_AFTER = 25  # documents, or items of none, that failed without one success
+OF_ONE_DOCUMENT = 200  # failures of any items without one success: a long document may be all that there is
 LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
 Outcome = TypeVar("Outcome")
@@ -67,19 +68,22 @@ class StageFailures:
         self._model = f" with the model {model!r}" if model else ""
         self._again = again
         self._count = 0
+        self._failed: set[str] = set()  # ids of documents, or of items that belong to none
         self._succeeded = False
         self._reason = ""
 
     def succeed(self) -> None:
         self._succeeded = True
 
-    def add(self, item_id: str, reason: str) -> None:
-        """Raises ModelError when it is one too many."""
+    def add(self, item_id: str, reason: str, document: str = "") -> None:
+        """Raises ModelError when it is one too many; failures of one document count once."""
         fields = {"stage": self._stage, "item": item_id, "reason": reason}
         logger.warning("%s of %s failed: %s", self._stage, item_id, reason, extra=fields)
         self._count += 1
         self._reason = reason
-        if self._count >= GIVE_UP_AFTER and not self._succeeded:
+        self._failed.add(document or item_id)
+        too_many = len(self._failed) >= GIVE_UP_AFTER or self._count >= OF_ONE_DOCUMENT
+        if too_many and not self._succeeded:
             raise self._error(f"The first {self._count}")
 
     def check_end(self) -> None:
@@ -121,7 +125,7 @@ async def map_kept(
             except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
                 reason = reason_of(error)
                 keeper.fail(item.id, reason)
-                failures.add(item.name or item.id, reason)
+                failures.add(item.name or item.id, reason, item.document)
                 return None
             await keeper.keep(item, outcome)
         failures.succeed()

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import socket
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 import dspy
@@ -25,7 +25,7 @@ from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Done, Items, model_of, when_ended
+from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, reason_of, run_program
 from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
 
@@ -102,7 +102,7 @@ class RaySteps(StoredSteps):
                 break
             try:
                 async for rows in self._outcomes(missing, Actor.arguments(stage, settings, program)):
-                    for done in self._keep(keeper, failures, stage, rows):
+                    for done in self._keep(keeper, failures, stage, rows, sent):
                         yield done
                     for row in rows:
                         ended(sent.pop(row["id"]))
@@ -146,7 +146,12 @@ class RaySteps(StoredSteps):
             self._running = None
 
     def _keep(
-        self, keeper: StageResults, failures: StageFailures, stage: str, rows: Iterable[dict[str, Any]]
+        self,
+        keeper: StageResults,
+        failures: StageFailures,
+        stage: str,
+        rows: Iterable[dict[str, Any]],
+        sent: Mapping[str, Item],
     ) -> Iterator[Done]:
         """Commits every outcome of a block, then raises what ends the run, if anything does."""
         journal = TappedJournal(self.tell, self.results)
@@ -163,7 +168,8 @@ class RaySteps(StoredSteps):
             self.progress.advance(stage)
             if row["output"] is None:
                 keeper.fail(row["id"], row["reason"])
-                failures.add(row["id"], row["reason"])
+                item = sent[row["id"]]
+                failures.add(item.name or item.id, row["reason"], item.document)
                 continue
             keeper.save(row["id"], row["fingerprint"], row["output"], row["flaws"])
             failures.succeed()

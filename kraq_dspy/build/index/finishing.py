@@ -3,9 +3,11 @@
 import asyncio
 import dataclasses
 import json
+import math
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import drift, find_communities
@@ -13,6 +15,8 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.mentions_file import keep_mentions
 from kraq_dspy.asset.store.passage_graph_file import keep_passage_graph
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
+from kraq_dspy.models.lms.engines.embedded.headings import subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
@@ -24,6 +28,7 @@ from kraq_dspy.steps.stored import Stage, StoredSteps
 
 DRIFT = 0.02  # lost modularity from which on communities should be found anew
 LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
+MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
 
@@ -147,10 +152,26 @@ class Finishing:
         entities: Iterable[Entity],
     ) -> list[Question]:
         documents, names = self._documents_of(communities), self._kraq.central_names(entities)
-        asked = self._kraq.questions(communities, summaries, documents, self._steps, total=total, names=names)
+        asked = self._kraq.questions(
+            communities, summaries, documents, self._steps, total=total, names=names, template=self._template
+        )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
         return questions
+
+    def _template(self, community: Community, summary: str) -> str:
+        """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
+        question = question_about(summary, self._passages(community.chunk_ids), self._subject)
+        return "" if question == NOTHING_NAMED else question
+
+    @cached_property
+    def _subject(self) -> str:
+        """What the passages of the whole index say that they are about."""
+        return subject_of(self._passages(list(self._index.reading_order())))
+
+    def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
+        step = max(1, math.ceil(len(chunk_ids) / MOST_READ))
+        return [chunk.passage for chunk in self._index.get(Chunk, chunk_ids[::step])]
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
         """Document ids by the ids of the chunks of these communities, and of others, maybe."""

@@ -12,14 +12,22 @@ from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
 WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
 WRAPPED = range(40, 111)
 """Widths at which texts are broken into lines by hand or by an editor."""
+REPEATED = 20  # words, from which on a fifth of them have to differ
 HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def sentences(text: str) -> list[str]:
-    """In order, without Markdown's headings; a line break ends a sentence unless it only keeps a line short."""
+    """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
+    over. A line break ends a sentence unless it only keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
-    return [text[start:end] for start, end in sentence_spans(text)]
+    parts = (text[start:end] for start, end in sentence_spans(text))
+    return [part for part in parts if _says_something(part)]
+
+
+def _says_something(part: str) -> bool:
+    own = WORD.findall(part)
+    return bool(own) and (len(own) <= REPEATED or len(set(own)) * 5 > len(own))
 
 
 def parted(passage: str) -> tuple[str, str]:
