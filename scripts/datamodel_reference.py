@@ -35,7 +35,9 @@ PREDICTIONS = """
 ## Predictions
 
 Every program returns a `dspy.Prediction` with `answer` (text), `hits` (a sequence of `Hit`) and `timings` (seconds by
-stage, "wall" all together). Its own keys:
+stage, "wall" all together). `Workspace.ask` adds `next_questions`, up to three
+`SuggestedQuestion`: a stored question near the one that was asked (`question`), the passage of its community that a
+search for it finds first (`passage`), and their cosine (`similarity`). The program's own keys:
 """
 
 

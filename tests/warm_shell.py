@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any
 
+os.environ["TQDM_DISABLE"] = "1"  # as `kraq optimize` does before it imports tqdm, which looks at it then alone
+
 IMPORTED = (
     "kraq_dspy.apps.cli.program", "kraq_dspy.build.index.build", "kraq_dspy.workspace",
     "kraq_dspy.build.prepare.speculative",

@@ -1,5 +1,7 @@
 """Opens an index for work: with its encoder and its models, and with retrievers and programs by name."""
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cached_property
@@ -20,7 +22,7 @@ from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.build.prepare.sentences import sentence_vectors
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms import spans
@@ -37,6 +39,12 @@ from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.k2rag import SummarisedCorpus
+from kraq_dspy.workspace.suggested import SuggestedQuestion, next_questions, starters
+
+logger = logging.getLogger(__name__)
+
+NEXT = 3
+"""Questions that are suggested after an answer."""
 
 PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
 """What a streamed answer consists of."""
@@ -176,8 +184,8 @@ class Workspace:
 
     @property
     def default_retriever(self) -> str:
-        """ "adaptive", which needs a graph, or "dense" where there is none."""
-        return "adaptive" if self.index.count(Entity) else "dense"
+        """See `default_of`."""
+        return default_of(self.index)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """By its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a folder; `default_retriever` without one.
@@ -234,23 +242,32 @@ class Workspace:
         """Put a file of `kraq optimize` into the program. Raises StateError for one that does not fit."""
         load_state(program, Path(state), embedder=self.embedder)
 
-    def ask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
+    def ask(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
         """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one.
 
-        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part.
+        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
+        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
         """
         program, question = self._asked(program, question)
         with _asking(program) as heard:
-            return with_flaws(program(question=question), heard)
+            prediction = with_flaws(program(question=question), heard)
+        return self._followed(prediction, question, next_questions)
 
-    async def aask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
+    async def aask(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
         program, question = self._asked(program, question)
         with _asking(program) as heard:
             prediction: dspy.Prediction = await call(program, question=question)
-            return with_flaws(prediction, heard)
+            prediction = with_flaws(prediction, heard)
+        return await asyncio.to_thread(self._followed, prediction, question, next_questions)
 
-    def stream(self, program: dspy.Module | str, question: str | None = None) -> Iterator[Any]:
+    def stream(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
         writes it, in `StreamResponse`s, and at last the prediction.
 
@@ -259,10 +276,14 @@ class Workspace:
         program, question = self._asked(program, question)
         with _asking(program) as heard:
             for value in _streamed(program, async_streaming=False)(question=question):
-                if isinstance(value, PARTS):
-                    yield with_flaws(value, heard) if isinstance(value, dspy.Prediction) else value
+                if isinstance(value, dspy.Prediction):
+                    yield self._followed(with_flaws(value, heard), question, next_questions)
+                elif isinstance(value, PARTS):
+                    yield value
 
-    async def astream(self, program: dspy.Module | str, question: str | None = None) -> AsyncGenerator[Any, None]:
+    async def astream(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
         program, question = self._asked(program, question)
@@ -270,8 +291,25 @@ class Workspace:
         with _asking(program) as heard:
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
-                    if isinstance(value, PARTS):
-                        yield with_flaws(value, heard) if isinstance(value, dspy.Prediction) else value
+                    if isinstance(value, dspy.Prediction):
+                        prediction = with_flaws(value, heard)
+                        yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
+                    elif isinstance(value, PARTS):
+                        yield value
+
+    def starters(self, count: int = 12) -> list[SuggestedQuestion]:
+        """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
+        return starters(self.index, count)
+
+    def _followed(self, prediction: dspy.Prediction, question: str, count: int) -> dspy.Prediction:
+        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered."""
+        if count:
+            try:
+                prediction.next_questions = tuple(next_questions(self.index, self.questions(), question, count))
+            except KraqError as error:
+                logger.info("There are no next questions: %s", error)
+                prediction.next_questions = ()
+        return prediction
 
     def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
         if question is None:
@@ -285,6 +323,11 @@ class Workspace:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
         return program, question
+
+
+def default_of(index: Index) -> str:
+    """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
+    return "adaptive" if index.count(Entity) else "dense"
 
 
 @contextmanager

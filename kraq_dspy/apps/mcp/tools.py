@@ -109,6 +109,7 @@ class IndexTools:
             model=shown_model(self.space.models.name(choice.role)),
             evidence=[Passage.of(hit) for hit in hits[:evidence]],
             n_passages=len(hits),
+            next_questions=[each.text for each in prediction.get("next_questions") or ()],
             seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
         )
 
@@ -155,6 +156,14 @@ class IndexTools:
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
         return QuestionsResult([StoredQuestion.of(hit.question, hit.similarity) for hit in hits], next_offset)
+
+    def starters(
+        self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12
+    ) -> QuestionsResult:
+        """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
+        model is asked."""
+        chosen = self.space.starters(count)
+        return QuestionsResult([StoredQuestion.of(each.question) for each in chosen], None)
 
     def community(
         self,

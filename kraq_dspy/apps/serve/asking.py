@@ -213,6 +213,7 @@ def _answer_json(call: ProgramCall, prediction: "dspy.Prediction", usage: Usage,
             for hit in prediction.get("hits") or ()
             if isinstance(hit, Hit)
         ],
+        "next_questions": [each.to_dict() for each in prediction.get("next_questions") or ()],
         "notes": [line.plain for line in choice.lines(prediction)],
         "details": {key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
         "timings": {**timings, "wall": timings.get("wall", seconds)},

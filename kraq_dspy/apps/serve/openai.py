@@ -102,7 +102,7 @@ def _usage(answer: dict[str, Any]) -> dict[str, int]:
 
 
 def _evidence(answer: dict[str, Any]) -> dict[str, Any]:
-    return {name: answer[name] for name in ("hits", "notes", "timings", "model")}
+    return {name: answer[name] for name in ("hits", "next_questions", "notes", "timings", "model")}
 
 
 def _data(value: dict[str, Any]) -> bytes:

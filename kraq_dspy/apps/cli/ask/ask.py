@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kraq_dspy.records import Chunk, Hit
     from kraq_dspy.workspace import Workspace
     from kraq_dspy.workspace.specs import ProgramChoice
+    from kraq_dspy.workspace.suggested import SuggestedQuestion
 
 
 EVIDENCE = 3  # passages shown unless more are asked for
@@ -116,7 +117,9 @@ def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: 
 
 def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
     """The prediction as JSON values."""
-    return {"question": question, "program": program, "model": model, **answer.toDict()}
+    next_questions = [each.to_dict() for each in answer.get("next_questions") or ()]
+    fields = {"question": question, "program": program, "model": model, **answer.toDict()}
+    return fields | {"next_questions": next_questions}
 
 
 def show_answer(
@@ -136,6 +139,16 @@ def show_answer(
     left = len(answer.hits) - len(shown)
     if left and evidence:
         say(f"and {left} more: --evidence {len(answer.hits)}", style="dim")
+    show_suggested(answer.get("next_questions") or (), "next:")
+
+
+def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None:
+    """Questions by number, each with the document that answers it."""
+    if suggested:
+        say(title, style="dim")
+    for place, each in enumerate(suggested, start=1):
+        name = f"  ({short(each.passage.title or each.passage.document_id, 60)})"
+        output.print(_hanging(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim"))))
 
 
 def _hanging(line: Text) -> Text:
