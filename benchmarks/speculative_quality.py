@@ -33,7 +33,7 @@ from stand_in import machine
 from kraq_dspy.build.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
 from kraq_dspy.build.prepare.speculative import make_speculative
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.answers import exact_match
+from kraq_dspy.eval.metrics.answers import contains
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.data import load
@@ -137,7 +137,7 @@ def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -
     return Outcome(
         question=example.question,
         answer=other.answer,
-        exact=exact_match(example.answers, other.answer) if example.answers else float("nan"),
+        exact=contains(example.answers, other.answer) if example.answers else float("nan"),
         support=max(recall_at_k(gold, read, None) for read in documents) if gold else float("nan"),
         clusters=agreement(plain.clusters, other.clusters),
         subsets=jaccard(plain.subsets, other.subsets),

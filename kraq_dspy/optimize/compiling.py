@@ -13,7 +13,7 @@ import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
-from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.statistics import Comparison, compare
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.models.lms.structured.enforcement import known_enforcement
@@ -23,7 +23,6 @@ from kraq_dspy.optimize.learned import Learned, learned_by
 from kraq_dspy.optimize.optimizers import Optimizer, Sizes, find_optimizer
 from kraq_dspy.optimize.request import DevSet, Method, Resources, Rows
 from kraq_dspy.optimize.rows import Split
-from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import Target
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
@@ -172,7 +171,7 @@ def _cost(paid: Mapping[str, Usage], prices: Mapping[str, Price]) -> float | Non
 def _metric(target: Target, metric: str | Metric | Callable[..., Any] | None) -> Metric:
     if metric is None or isinstance(metric, str):
         return target.metric(metric)
-    return metric if isinstance(metric, Metric) else own_metric(metric, 1.0)
+    return own_metric(metric)
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kraq_dspy.build.prepare.options import InstructedOptions
+from kraq_dspy.build.prepare.instructed import InstructedOptions
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.workspace.specs import Preparation
 

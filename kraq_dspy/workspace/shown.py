@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from kraq_dspy.errors import counted
-
 if TYPE_CHECKING:
     import dspy
 
@@ -69,8 +67,7 @@ def _proxy(answer: "dspy.Prediction") -> Text:
 
 def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
     """The best `count` points, and how many reports they come from."""
-    batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
-    yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
+    yield Text(f"{len(answer.points)} points from {len(answer.hits)} reports in {answer.n_batches} batches")
     for point in answer.points[:count]:
         yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
 
@@ -79,8 +76,7 @@ def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
     """The names of the entities, and the titles of `count` of their reports."""
     names = ", ".join(entity.name for entity in answer.entities)
     links = len(answer.relationships)
-    size = f"{counted(links, 'relationship')}, {counted(answer.context_tokens, 'token')}"
-    yield Text(f"entities ({size}): ") + short(names, 300)
+    yield Text(f"entities ({links} relationships, {answer.context_tokens:,} tokens): ") + short(names, 300)
     for hit in answer.reports[:count]:
         yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
 
@@ -96,7 +92,7 @@ def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("  ? ", style="cyan") + short(part, 160)
     counts = [(answer.n_looked_up, "looked up"), (answer.n_made, "made now"), (answer.n_failed, "failed")]
     passages = ", ".join(f"{count} {what}" for count, what in counts if count)
-    yield Text(f"{counted(len(answer.pairs), 'question-answer pair')}; passages: {passages or 'none'}")
+    yield Text(f"{len(answer.pairs)} question-answer pairs; passages: {passages or 'none'}")
     if answer.valid is False:
         yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
 
@@ -108,30 +104,32 @@ def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("  ? ", style="cyan") + short(each.question, 160)
         yield Text("    ") + short(each.shortened, 200)
     if answer.n_failed:
-        failed = counted(answer.n_failed, "sub-question")
-        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
+        yield Text(f"{answer.n_failed} sub-questions failed; see --log-json for the reasons.", style="yellow")
 
 
 def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
     """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
-        how = "word for word" if search.exact else counted(search.calls, "call")
+        how = "word for word" if search.exact else f"{search.calls} calls"
         yield Text(f"entry {entry.number}, version {entry.version} ({how}): ", "cyan") + short(entry.question, 160)
         if entry.sources:
             yield Text("from ") + short(", ".join(source.document_id for source in entry.sources), 300)
     else:
-        yield Text(f"not in the catalogue: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
+        yield Text(f"not in the catalogue: {_counted(search.blocks, 'block')}, {_counted(search.calls, 'call')}")
     for rejected in search.rejected:
         line = Text(f"  entry {rejected.entry.number} is another question: ", style="yellow")
         yield line + short(rejected.entry.question, 120) + Text(" (") + short(rejected.reason, 120) + Text(")")
     if search.invalid or search.failed:
-        bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
-        yield Text(bad, style="yellow")
+        yield Text(f"{search.invalid} replies named no entry, {search.failed} calls failed", style="yellow")
     if search.kept:
         yield Text("found right, and kept in the catalogue")
     if search.collected:
         yield Text("noted for review: kraq catalogue review DIR")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def shown_model(name: str) -> str:

@@ -184,8 +184,8 @@ class Workspace:
 
     @property
     def default_retriever(self) -> str:
-        """ "adaptive", which needs a graph, or "dense" where there is none."""
-        return "adaptive" if self.index.count(Entity) else "dense"
+        """See `default_of`."""
+        return default_of(self.index)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """By its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a folder; `default_retriever` without one.
@@ -323,6 +323,11 @@ class Workspace:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
         return program, question
+
+
+def default_of(index: Index) -> str:
+    """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
+    return "adaptive" if index.count(Entity) else "dense"
 
 
 @contextmanager

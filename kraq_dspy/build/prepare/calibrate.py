@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.errors import IndexStateError, counted, needs
+from kraq_dspy.errors import IndexStateError, needs
 from kraq_dspy.ports import (
     InstructedEmbedder,
     PrecomputedVectors,
@@ -119,8 +119,7 @@ def calibrate(
     n, k, seed = plan.n, plan.k, plan.seed
     if len(questions) < 2:
         raise IndexStateError(
-            f"The index has {counted(len(questions), 'question')}; calibration compares at least two. Index a larger "
-            "corpus."
+            f"The index has {len(questions)} questions; calibration compares at least two. Index a larger corpus."
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}

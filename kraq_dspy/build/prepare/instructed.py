@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, Precision
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
+from kraq_dspy.programs.shared.options import option
 from kraq_dspy.records import Question
 
 logger = logging.getLogger(__name__)
@@ -24,6 +26,17 @@ _QUESTIONS_PER_SEARCH = 32
 _PASSAGES_AT_ONCE = 256
 _SAMPLE_PAIRS = 64
 _SAMPLE_QUESTIONS = 64
+
+
+@dataclass(frozen=True)
+class InstructedOptions:
+    """What is embedded as seen from which questions."""
+
+    top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
+    int8: bool = option(False, "Half the size of float16, a little less exact.")
+    questions: Literal["kraq", "random", "all"] = option(
+        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all.", flag="--source"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.build.prepare.calibrate import Calibration, CalibrationPlan, SeenFrom, calibrate
-from kraq_dspy.build.prepare.instructed import Precomputation
-from kraq_dspy.build.prepare.options import InstructedOptions
+from kraq_dspy.build.prepare.instructed import InstructedOptions, Precomputation
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer

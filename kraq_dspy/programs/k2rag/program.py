@@ -13,7 +13,6 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy._internal.validation import require_counts
-from kraq_dspy.errors import counted
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.local_context import LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
@@ -85,7 +84,7 @@ class K2RAG(SavableModule):
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
         sub_questions = list(dict.fromkeys(reply for reply in replies if reply)) or [question]
-        await clock.begin("sub_answers", f"answering {counted(len(sub_questions), 'sub-question')}")
+        await clock.begin("sub_answers", f"answering {len(sub_questions)} sub-questions")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]
         findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))

@@ -12,7 +12,7 @@ from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.index import show_estimate
-from kraq_dspy.build.prepare.options import InstructedOptions
+from kraq_dspy.build.prepare.instructed import InstructedOptions
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.workspace.preparations import PREPARATIONS
 

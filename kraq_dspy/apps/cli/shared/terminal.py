@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
-from kraq_dspy.errors import counted as counted
 from kraq_dspy.workspace.shown import printable as printable
 from kraq_dspy.workspace.shown import short as short
 
@@ -88,6 +87,11 @@ def _cell(value: Any) -> Text:
     if isinstance(value, Text):
         return value
     return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+
+
+def counted(number: int, what: str) -> str:
+    """1 as "1 call", 2 as "2 calls"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def compact(number: int) -> str:
