@@ -5,6 +5,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
 from rich.text import Text
 
@@ -70,7 +71,7 @@ def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:
     message = str(program._of_a_model(looping))
     assert "repeats itself" in message
     assert "server" not in message
-    assert "Check that its server runs" in str(program._of_a_model(dspy.LMError("Connection refused.")))
+    assert "Check that its server runs" in str(program._of_a_model(LMTransportError("Connection refused.")))
 
 
 @pytest.mark.parametrize(
