@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from kraq_dspy.programs.combined_options import EXPLAIN, CombinedOptions
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
+from kraq_dspy.records import Question
 from kraq_dspy.workspace import shown
 from kraq_dspy.workspace.preparations import GRAPH, INSTRUCTED, QA_PAIRS, SUMMARISED
 from kraq_dspy.workspace.specs import ProgramSpec, Registry
@@ -35,6 +36,8 @@ def _combined(space: "Workspace", retrieve: "Retriever", options: CombinedOption
     from kraq_dspy.programs.combined import CombinedRetrieveRAG
 
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
+    if not space.index.count(Question):
+        sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 
