@@ -30,14 +30,27 @@ def _brief(text: str, length: int = 60) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a document. Its section begins at `start`, in characters of the text; `level` 1 is the broadest."""
+
+    start: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded."""
+    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
+
+    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
+    """
 
     id: str
     title: str
     text: str
     source: str = ""
     metadata: Metadata = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
 
     def __repr__(self) -> str:
         return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
@@ -47,7 +60,8 @@ class Document:
 class Chunk:
     """A span of a document: `text == document.text[start:end]`, in characters.
 
-    `position` counts the chunks of a document from 0. `title` is the document's title.
+    `position` counts the chunks of a document from 0. `title` is the document's title. `headings` are those under which
+    the text stands: the path of sections that are open where it begins, then the headings that begin inside it.
     """
 
     id: str
@@ -59,6 +73,7 @@ class Chunk:
     n_tokens: int
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    headings: tuple[str, ...] = ()
 
     @property
     def passage(self) -> str:

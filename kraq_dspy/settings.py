@@ -16,6 +16,7 @@ describes it in docs/reference/settings.md. Example:
     api_base = "http://localhost:8000/v1"
 """
 
+import codecs
 import dataclasses
 import re
 import tomllib
@@ -55,6 +56,22 @@ class CorpusSettings:
     """Its title."""
     id_column: str = "id"
     """What it is called."""
+    encoding: str = ""
+    """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
+    refused, but for web pages, which say it themselves."""
+    max_bytes: Positive = 50_000_000
+    """Most bytes of a file that is one document, of a line of jsonl, and of a text."""
+    max_unpacked: Positive = 200
+    """Most times its size that a compressed file may hold."""
+
+    def __post_init__(self) -> None:
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise ConfigError(
+                f"corpus.encoding is {self.encoding!r}; Python knows no such encoding. Names are cp1252, latin-1, "
+                "cp932, gb18030, big5, ..."
+            ) from None
 
 
 @checked("chunks")
@@ -193,6 +210,10 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
+    reply_s: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
+    reply_mb: Positive = 256
+    """Most megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
@@ -268,6 +289,10 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
+    reply_s: Annotated[float, Field(gt=0)] = 600.0
+    """Seconds before a reply of a server is given up as a whole, however it comes."""
+    reply_mb: Positive = 16
+    """Most megabytes of a server's reply, unpacked."""
     retries: int = 3
     """Times that a call is tried again."""
     second_calls: bool = True
@@ -381,7 +406,9 @@ def read_settings(path: Path | None = None) -> Settings:
     if path is None:
         return Settings()
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
+        data = path.read_bytes()
+        encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+        tables = tomllib.loads(data.decode(encoding))
     except FileNotFoundError:
         raise ConfigError(f"There is no settings file {str(path)!r}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
