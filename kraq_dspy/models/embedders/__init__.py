@@ -6,7 +6,6 @@ import importlib.util
 from kraq_dspy.consent import own_key
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.models.embedders.device import precision_of
-from kraq_dspy.models.embedders.endpoint import EndpointEmbedder
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings
@@ -19,6 +18,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
     endpoint is not asked before its first text.
     """
     if settings.api_base is not None:
+        from kraq_dspy.models.embedders.endpoint import EndpointEmbedder  # brings httpx and dspy, .7 s
+
         return EndpointEmbedder(
             settings.name,
             settings.api_base,
