@@ -1,5 +1,6 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import contextlib
 import errno
 import io
 import logging
@@ -97,7 +98,8 @@ def take_any_bytes() -> None:
     """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")
 
 
 def _show(error: KraqError) -> None:
