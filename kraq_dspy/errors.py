@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,18 @@ class UnknownRecordError(IndexStateError, KeyError):
 
 class ModelError(KraqError):
     """A language model or an encoder that cannot be reached, or that cannot do what was asked of it."""
+
+
+class UnembeddableError(ModelError):
+    """Texts that an encoder made no vectors of, beside others that it did.
+
+    `vectors` has a row for each text, zeros for those; `reasons` says by place why.
+    """
+
+    def __init__(self, message: str, vectors: Any, reasons: Mapping[int, str]) -> None:
+        super().__init__(message)
+        self.vectors = vectors
+        self.reasons = reasons
 
 
 class MissingLogprobsError(ModelError):

@@ -210,6 +210,10 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
+    reply_s: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
+    reply_mb: Positive = 256
+    """Most megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
@@ -285,6 +289,10 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
+    reply_s: Annotated[float, Field(gt=0)] = 600.0
+    """Seconds before a reply of a server is given up as a whole, however it comes."""
+    reply_mb: Positive = 16
+    """Most megabytes of a server's reply, unpacked."""
     retries: int = 3
     """Times that a call is tried again."""
     second_calls: bool = True

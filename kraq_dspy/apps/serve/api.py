@@ -38,6 +38,7 @@ from kraq_dspy.apps.serve.requests import (
     QuestionsQuery,
     ReviewRequest,
     SearchQuery,
+    StartersQuery,
 )
 from kraq_dspy.apps.serve.search import KINDS, search
 from kraq_dspy.apps.serve.served import Served, ServedIndex
@@ -68,6 +69,11 @@ class Api:
             listed = [each for each in listed if each.level == query.level]
         listed = listing.with_words(listed, query.q, lambda each: each.text.casefold())
         return listing.page_of(listed, query, listing.question_json)
+
+    def starters(self, query: StartersQuery) -> Json:
+        served = self.served[query.index]
+        chosen = served.kept(("starters", query.limit), lambda: served.space.starters(query.limit))
+        return {"items": [each.to_dict() for each in chosen]}
 
     def communities(self, query: CommunitiesQuery) -> Json:
         atlas = self._atlas(query)

@@ -42,6 +42,10 @@ ENDPOINTS = (
         requests.QuestionsQuery,
     ),
     Endpoint(
+        "GET", "/api/starters", "starters", "Index", "Questions to begin with: answerable, and about most of it.",
+        requests.StartersQuery,
+    ),
+    Endpoint(
         "GET", "/api/communities", "communities", "Index", "Communities, broadest and largest first.",
         requests.CommunitiesQuery,
     ),

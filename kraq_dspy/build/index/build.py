@@ -332,16 +332,24 @@ class Builder:
             await asyncio.wait([running])
 
     def _embed(self, is_stopped: Callable[[], bool]) -> None:
-        store, encode = self.index.chunk_vectors, self.embedder.encode_passages
+        store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
+        again = self.index.graph_rows.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        store.delete(again)
+        results.prune("embed", ())
+
+        def left_out(chunk_id: str, reason: str) -> None:
+            results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
+
         if self.was_finished and self.difference is not None:  # all others have theirs
             store.delete(self.difference.gone)
-            self.progress.start("embed", len(self.difference.new))
-            points = map(chunk_point, self.index.get(Chunk, sorted(self.difference.new)))
-            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped)
+            ids = sorted({*self.difference.new, *again})
+            self.progress.start("embed", len(ids))
+            points = map(chunk_point, self.index.get(Chunk, ids))
+            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
             return
         ids = self.index.ids(Chunk)
         absent = self._points_beside(store, ids)
-        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped)
+        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
 
     def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
         """Of those chunks that the store does not have yet."""

@@ -24,6 +24,8 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             api_key=own_key(settings.api_base, settings.api_key_env),
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
+            reply_s=settings.reply_s,
+            reply_mb=settings.reply_mb,
         )
     if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
         raise MissingExtraError("torch", "embedded", "The sentence encoder")
