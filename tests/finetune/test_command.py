@@ -48,4 +48,4 @@ def test_wrong_files_and_settings_end_with_a_sentence(
     code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
     assert (code, 'it must be "auto", "nf4" or "none"' in message) == (2, True)
     code, _, message = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
-    assert (code, "Name the questions: --dataset" in message) == (2, True)
+    assert (code, "Missing: --dataset" in message) == (2, True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -21,6 +22,7 @@ from kraq_dspy.apps.cli.prepare.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.prepare.review import review
 from kraq_dspy.apps.cli.research.data import fetch
 from kraq_dspy.apps.cli.research.data import list_ as list_data
+from kraq_dspy.apps.cli.research.eval.index import index as eval_index
 from kraq_dspy.apps.cli.research.eval.judges import judges
 from kraq_dspy.apps.cli.research.eval.list import list_ as list_tables
 from kraq_dspy.apps.cli.research.eval.table import TABLES, table
@@ -41,14 +43,19 @@ Command = Callable[..., Any]
 
 
 class TableGroup(TyperGroup):
-    """`kraq eval kraq-2` and `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
+    """`kraq eval docs.kraq questions.csv` is `kraq eval index docs.kraq questions.csv`; `kraq eval kraq-2` and
+    `kraq eval my.toml` are `kraq eval table kraq-2` and `kraq eval table my.toml`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # typer's click is a package of its own
         if args and (args[0] in TABLES or args[0].endswith(".toml") or args[0] in papers_tables()):
             args = ["table", *args]
+        elif args and args[0] not in self.commands and (args[0].endswith(".kraq") or Path(args[0]).is_dir()):
+            args = ["index", *args]
         if args and args[0] not in self.commands:
             near = did_you_mean(args[0], [*self.commands, *TABLES, *papers_tables()])
-            ctx.fail(f"There is no command or table {args[0]!r}{near}. `kraq eval list` has every table of the papers.")
+            ctx.fail(
+                f"There is no command, table or index {args[0]!r}{near}. `kraq eval list` has all tables of the papers."
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -63,6 +70,8 @@ class Group:
 
 
 EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same command goes on.
+
+kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
 
 kraq eval list: every table and figure of the five papers, what it needs, and whether it was run. kraq eval kraq-2, or
 another id of that list, runs it; --paper takes the paper's own settings.
@@ -91,7 +100,7 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (list_tables, table, judges), TableGroup), report,
+        Group("eval", EVAL, (eval_index, list_tables, table, judges), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),

@@ -1,9 +1,11 @@
 """Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kraq_dspy.errors import EvaluationError, MissingExtraError
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepared
@@ -13,6 +15,8 @@ from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,
@@ -40,8 +44,9 @@ def run_table(
     absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
-    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
-        METRIC_CHECKS[table.kind](metric)
+    table, notes = _without_missing(table)
+    if table.kind == "questions":
+        options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept, ablations=())
@@ -60,9 +65,29 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress)
+        run = Run(table, questions, settings, embedder, options, progress, notes)
         if table.references == "model":
             run.questions = with_model_references(run, folder)
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
+
+
+def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:
+    """The table without metrics whose package or data are not on this machine, and a note on each of these.
+
+    Raises ConfigError for a metric that there is not, and MissingExtraError where none is left.
+    """
+    if table.kind not in METRIC_CHECKS:
+        return table, []
+    kept, notes = [], []
+    for metric in table.metrics:
+        try:
+            METRIC_CHECKS[table.kind](metric)
+            kept.append(metric)
+        except (MissingExtraError, EvaluationError) as error:
+            if len(table.metrics) == 1:
+                raise
+            notes.append(f"{metric} is left out: {error}")
+            logger.warning("%s", notes[-1])
+    return replace(table, metrics=tuple(kept)), notes

@@ -21,7 +21,7 @@ from kraq_dspy.workspace.choices import choose_program
 
 
 def hit(number: int, query: str, why: str, text: str = "Text.", document: str = "") -> Hit:
-    return Hit(Chunk(f"c{number}", document or f"d{number}", 0, 0, len(text), text, ""), 1.0, query, why)
+    return Hit(Chunk(f"c{number}", document or f"d{number}", 0, 0, len(text), text, 1), 1.0, query, why)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.api import ENDPOINTS
 from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Question
-from kraq_dspy.workspace.shown import shown_model
 from tests.apps.serve.conftest import MARKUP, open_all
 
 Clients = Callable[..., TestClient]

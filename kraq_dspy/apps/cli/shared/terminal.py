@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
+from kraq_dspy.apps.text import printable as printable
+from kraq_dspy.apps.text import short as short
 from kraq_dspy.errors import counted as counted
-from kraq_dspy.workspace.shown import printable as printable
-from kraq_dspy.workspace.shown import short as short
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

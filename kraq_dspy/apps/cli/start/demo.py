@@ -130,7 +130,7 @@ def _largest(communities: Iterable[Community], count: int) -> list[Community]:
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
     """Means over the questions; the measures are those of `kraq_dspy.eval`."""
-    from kraq_dspy.eval.metrics.answers import exact_match
+    from kraq_dspy.eval.metrics.answers import contains
     from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 
     def mean(values: Iterable[float]) -> float:
@@ -143,6 +143,6 @@ def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> di
         f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
         f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
         "gold in answer": mean(
-            exact_match(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
+            contains(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
         ),
     }
