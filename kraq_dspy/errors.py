@@ -132,6 +132,12 @@ def import_extra(package: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(package)
 
 
+def counted(number: int, what: str) -> str:
+    """1 and "passage" as "1 passage", 2000 as "2,000 passages"; "entry" becomes "entries"."""
+    many = f"{what[:-1]}ies" if what.endswith(("ty", "ry")) else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """ " (did you mean 'dense'?)" for a name near a known one, else nothing: the middle of a message."""
     near = difflib.get_close_matches(name, list(known), n=1)

@@ -217,8 +217,8 @@ NOISY = """
 import os, sys
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.workspace.specs import NoOptions, ProgramSpec
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.programs.shared.spec import NoOptions, ProgramSpec
+from kraq_dspy.workspace.registry import PROGRAMS
 
 class Noisy(TraditionalRAG):
     async def aforward(self, question):
