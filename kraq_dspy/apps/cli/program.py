@@ -81,9 +81,16 @@ def run() -> None:
         if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        place = repr(str(error.filename)) if error.filename else "What was to be written"
-        reason = "the disk is full" if is_full else error.strerror
-        _show(KraqError(f"{place} cannot be read or written: {reason}."))
+        if is_full:
+            where = f" at {str(error.filename)!r}" if error.filename else ""
+            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
+        else:
+            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
+        _show(KraqError(message))
+        sys.exit(FAILURE)
+    except MemoryError as error:
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
