@@ -13,6 +13,7 @@ from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy._internal.announce import answer_listeners
 from kraq_dspy._internal.both_ways import call
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.index import Index
@@ -359,7 +360,7 @@ class Workspace:
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        return program, question
+        return program, normalised(question)
 
 
 def default_of(index: Index) -> str:
