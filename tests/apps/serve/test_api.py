@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy._internal.display import shown_model
-from kraq_dspy.apps.serve.endpoints import ENDPOINTS
+from kraq_dspy.apps.serve.api import ENDPOINTS
 from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
