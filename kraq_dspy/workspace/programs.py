@@ -236,7 +236,7 @@ PROGRAMS = Registry(
             roles={"scorer": "verifier"}, budget=attrgetter("sizes.n"), calls_at_once=attrgetter("sizes.m"),
             calls=_twice_the_drafts, settings=("instructed",),
             keys=(*_DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
-            lines=shown.speculation, seconds=_stage_seconds, source="KRAQ paper, appendix C",
+            lines=shown.speculation, seconds=_stage_seconds, source="KRAQ paper, Algorithm 2",
         ),
         ProgramSpec(
             "graph-local", "Entities near the question, their links, reports and passages in a budget.", _graph_local,
