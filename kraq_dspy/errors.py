@@ -119,17 +119,26 @@ CPU_FIRST = (
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """An import that fails in the block says which extra brings the package."""
+    """An import that fails in the block says which extra brings the package, or why one that is there cannot be loaded:
+    too little memory, a library that lacks."""
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError(package, extra, purpose) from error
+    except ImportError as error:
+        raise KraqError(f"{purpose} needs the package {package!r}, which cannot be loaded: {error}") from error
 
 
 def import_extra(package: str, extra: str, purpose: str) -> Any:
     """A module of an optional package. Raises MissingExtraError."""
     with needs(package, extra, purpose):
         return importlib.import_module(package)
+
+
+def counted(number: int, what: str) -> str:
+    """1 and "passage" as "1 passage", 2000 as "2,000 passages"; "entry" becomes "entries"."""
+    many = f"{what[:-1]}ies" if what.endswith(("ty", "ry")) else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.specs import ProgramSpec
+from kraq_dspy.programs.shared.spec import ProgramSpec
+from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"

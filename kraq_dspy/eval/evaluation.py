@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import dspy
 
@@ -34,11 +34,11 @@ from kraq_dspy.programs.retrievers import as_retriever
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice
 
 K = 10
 """Passages that a retriever is asked for."""
-Asked = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
+Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import MissingExtraError, counted
 from kraq_dspy.eval.learned import write_learned
 from kraq_dspy.eval.tables.report.plots import loss_plot
 from kraq_dspy.finetune.pairs import read_pairs
@@ -98,7 +98,7 @@ Trained by `kraq finetune {kind}` on the prompts that the step is asked with; th
 | adapter | r {settings.r}, alpha {settings.alpha}, dropout {settings.dropout}, \
 {trained.trained_parameters:,} parameters |
 | 4 bits | {facts["quantized"]} |
-| training | {settings.epochs} epochs, {settings.batch_size} x {settings.accumulate} rows a step, \
+| training | {counted(settings.epochs, "epoch")}, {settings.batch_size} x {settings.accumulate} rows a step, \
 learning rate {settings.learning_rate:g}, {settings.max_tokens} tokens, seed {settings.seed} |
 | made with | {versions} |
 

@@ -33,7 +33,7 @@ from kraq_dspy.signatures import (
 )
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.registry import PROGRAMS
 
 QUESTION_FIELDS = frozenset(
     {"id", "question", "answers", "answer", "answer_items", "supporting_ids", "context_ids", "type", "level", "split"}

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
@@ -16,29 +16,41 @@ from kraq_dspy._internal.both_ways import call
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.passage_graph_file import open_passage_graph
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
+from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.build.prepare.instructed import open_precomputed
+from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
+from kraq_dspy.build.prepare.qa_pairs import StoredPairs
+from kraq_dspy.build.prepare.raptor import open_tree
 from kraq_dspy.build.prepare.sentences import sentence_vectors
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import fill_in, own_adapter
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Embedder, Retriever
+from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
+from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
+from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import Settings
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
-from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
-
-if TYPE_CHECKING:
-    from kraq_dspy.build.prepare.k2rag import SummarisedCorpus
+from kraq_dspy.workspace.choices import (
+    DEFAULT_PROGRAM,
+    ProgramChoice,
+    RetrieverChoice,
+    choose_program,
+    choose_retriever,
+)
 from kraq_dspy.workspace.suggested import SuggestedQuestion, next_questions, starters
 
 logger = logging.getLogger(__name__)
@@ -160,15 +172,11 @@ class Workspace:
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.build.prepare.raptor import open_tree
-
         return open_tree(self.index, self.embedder)
 
     @cached_property
-    def summarised(self) -> "SummarisedCorpus":
+    def summarised(self) -> SummarisedCorpus:
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.build.prepare.k2rag import open_summarised  # brings all that makes an index
-
         return open_summarised(self.index, self.embedder)
 
     @cached_property
@@ -177,6 +185,36 @@ class Workspace:
         catalogue = Catalogue(self.index.path / CATALOGUE)
         store = self.index.vectors_named("catalogue")
         return ServedAnswers(catalogue, store, self.embedder, lambda ids: present_sources(self.index, ids))
+
+    @cached_property
+    def stored_pairs(self) -> StoredPairs:
+        """What `kraq precompute DIR --qa-pairs` stored; pairs of other passages are written when they are asked for."""
+        return StoredPairs(self.index.results)
+
+    @cached_property
+    def instructed_embedder(self) -> InstructedEmbedder:
+        """The encoder of the section [instructed]: passages as seen from a question."""
+        return load_instructed_embedder(self.models.settings.instructed)
+
+    def precomputed(self) -> InstructedStore:
+        """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
+        return open_precomputed(self.index, self.instructed_embedder)
+
+    def proxy_threshold(self) -> float:
+        """From which cosine a stored question stands in, by `kraq calibrate`; -1.0 where it was not run."""
+        return proxy_threshold(self.index, self.instructed_embedder)
+
+    def prompt_scorer(self) -> PromptScorer:
+        """The verifier, as what gives a prompt's log-probabilities. Raises ModelError for a model that cannot."""
+        return make_prompt_scorer(self.models.settings.role("verifier"))
+
+    def shortener(self, share: float) -> Shorten:
+        """What puts a text in fewer words, as the section [k2rag] says."""
+        return shortener(self.models.settings.k2rag, share=share)
+
+    def cross_encoder(self, model: str) -> CrossEncoderReranker:
+        """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""
+        return CrossEncoderReranker(model)
 
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""

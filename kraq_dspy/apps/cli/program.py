@@ -1,5 +1,6 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import errno
 import logging
 import os
 import sys
@@ -73,10 +74,20 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except OSError as error:
-        if error.filename is None:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        _show(KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}."))
+        if is_full:
+            where = f" at {str(error.filename)!r}" if error.filename else ""
+            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
+        else:
+            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
+        _show(KraqError(message))
+        sys.exit(FAILURE)
+    except MemoryError as error:
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised

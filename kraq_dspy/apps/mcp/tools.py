@@ -13,6 +13,7 @@ from dspy.streaming import StatusMessage
 from pydantic import Field
 from rapidfuzz import process
 
+from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.mcp.results import (
     SNIPPET,
     AskResult,
@@ -33,12 +34,9 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
 from kraq_dspy.programs.retrievers import NearestQuestions
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Relationship, Summary
-from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.shown import shown_model
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.workspace import Workspace
 
 DEPTH = 50

@@ -11,7 +11,7 @@ from kraq_dspy.apps.serve.asking import ProgramCall, stream
 from kraq_dspy.apps.serve.errors import RequestError
 from kraq_dspy.apps.serve.requests import QUESTION, ChatRequest
 from kraq_dspy.apps.serve.served import Served, ServedIndex
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.registry import PROGRAMS
 
 
 def models(served: Served) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.errors import IndexStateError, RemovedDocumentsError
+from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
@@ -93,10 +93,10 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
         names = ", ".join(map(repr, list(removed)[:3])) + (", ..." if len(removed) > 3 else "")
         source = f" of {index.manifest.origin['path']!r}" if "path" in index.manifest.origin else ""
         raise RemovedDocumentsError(
-            f"{str(index.path)!r} holds {index.count(Document)} documents{source}. This corpus would add {added}, "
-            f"change {changed} and remove {len(removed)} ({names}), with all that was made from them. Choose another "
-            f"folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: --replace "
-            "(replace=True)."
+            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus would add "
+            f"{added}, change {changed} and remove {len(removed)} ({names}), with all that was made from them. Choose "
+            f"another folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: "
+            "--replace (replace=True)."
         )
 
 

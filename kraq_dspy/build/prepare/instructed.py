@@ -3,6 +3,7 @@
 import logging
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, Precision
 from kraq_dspy.errors import IndexStateError, ModelError
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.records import Question
+from kraq_dspy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -233,3 +236,30 @@ class Precomputation:
         started = perf_counter()
         self.embedder.encode(question.text, passages)
         return (perf_counter() - started) / len(passages)
+
+
+@contextmanager
+def precomputation(index: Index, settings: Settings, options: InstructedOptions) -> Iterator[Precomputation]:
+    """What `kraq precompute` runs: `estimate()`, then `run(progress)`. The index must be open for writing."""
+    work = Precomputation.of(
+        index,
+        load_instructed_embedder(settings.instructed),
+        top_n=options.top_n,
+        precision="int8" if options.int8 else "float16",
+        source=None if options.questions == "all" else options.questions,
+    )
+    try:
+        yield work
+    finally:
+        work.store.close()
+
+
+def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedStore:
+    """What `kraq precompute` stored. Raises IndexStateError for an index without questions or without pre-computed
+    embeddings, EncoderMismatchError if another encoder made them; each names the command that mends it."""
+    if index.count(Question) == 0:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no questions that could stand in for yours. Finish the build "
+            f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}"
+        )
+    return InstructedStore.open(index.path / INSTRUCTED, embedder=embedder)

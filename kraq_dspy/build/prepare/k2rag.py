@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -18,8 +19,9 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
+from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.prepare.graph import entity_vectors, report_vectors
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -73,6 +75,17 @@ class SummarisedCorpus(SharedByCopies):
     @property
     def has_reports(self) -> bool:
         return self.index.count(Summary) > 0
+
+    @cached_property
+    def graph(self) -> IndexGraph:
+        """The graph of the summaries, as GraphRAG's searches need it."""
+        return IndexGraph(self.index)
+
+    def entity_vectors(self, embedder: Embedder) -> TextVectors:
+        return entity_vectors(self.index, embedder)
+
+    def report_vectors(self, embedder: Embedder) -> TextVectors:
+        return report_vectors(self.index, embedder)
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return [self.passages[chunk_id] for chunk_id in ids]

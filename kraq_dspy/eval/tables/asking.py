@@ -32,7 +32,7 @@ from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice
 
 ENDS_THE_RUN = (
     BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,

@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import EvalTable, System
@@ -15,14 +16,13 @@ from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.shared.options import options_of
+from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.choices import choose_program, choose_retriever
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.specs import Preparation, ProgramChoice, ProgramSpec, RetrieverSpec
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
 """Options of an entry that are not the program's."""

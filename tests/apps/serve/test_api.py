@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from kraq_dspy.apps.serve.endpoints import ENDPOINTS
+from kraq_dspy._internal.display import shown_model
+from kraq_dspy.apps.serve.api import ENDPOINTS
 from kraq_dspy.apps.serve.served import names_of
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Question
-from kraq_dspy.workspace.shown import shown_model
 from tests.apps.serve.conftest import MARKUP, open_all
 
 Clients = Callable[..., TestClient]
@@ -309,3 +309,16 @@ def test_names_of_folders_are_told_apart_and_models_lose_theirs(tmp_path: Path) 
 def test_one_index_is_served_twice(copy: Path) -> None:
     with open_all(copy) as first, open_all(copy) as second:
         assert [each.index.counts() for each in first] == [each.index.counts() for each in second]
+
+
+def test_one_model_is_told_by_its_name_with_the_index_where_there_are_several(
+    client: TestClient, client_of: Clients, poets: Path, copy: Path
+) -> None:
+    for listed in client.get("/v1/models").json()["data"]:
+        assert client.get(f"/v1/models/{listed['id']}").json() == listed
+    unknown = client.get("/v1/models/gpt-5")
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "model_not_found")
+    several = client_of(poets, copy)
+    name = several.get("/v1/models").json()["data"][0]["id"]
+    assert "/" in name
+    assert several.get(f"/v1/models/{name}").json()["id"] == name

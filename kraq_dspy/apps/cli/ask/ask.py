@@ -16,6 +16,7 @@ from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.shared.options import IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import counted, note, output, print_json, printable, say, short
+from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.options import options_of
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from kraq_dspy.records import Chunk, Hit
     from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.specs import ProgramChoice
+    from kraq_dspy.workspace.choices import ProgramChoice
     from kraq_dspy.workspace.suggested import SuggestedQuestion
 
 
@@ -131,7 +132,7 @@ def show_answer(
     output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
-    for line in choice.lines(answer):
+    for line in prediction_lines(choice, answer):
         output.print(_hanging(line))
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):

@@ -175,7 +175,7 @@ def remove(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = Fa
     if json:
         print_json({"removed": removed, "left": left})
     else:
-        say(f"Removed {len(removed)}; {sum(left.values()):,} entries are left.")
+        say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
 
 
 def import_(
@@ -228,8 +228,7 @@ def _show(report: "ImportReport") -> None:
     if len(report.refused) > 20:
         note(f"and {len(report.refused) - 20} more", label="")
     if report.stale:
-        entries = counted(len(report.stale), "entry").replace("entrys", "entries")
-        note(" went stale: their documents are not those of the file.", label=entries)
+        note(" went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry"))
 
 
 def export(
@@ -259,7 +258,7 @@ def export(
     if json:
         print_json({"file": str(file), "entries": len(entries)})
     else:
-        say(f"{len(entries):,} entries in {file}")
+        say(f"{counted(len(entries), 'entry')} in {file}")
 
 
 def seed(

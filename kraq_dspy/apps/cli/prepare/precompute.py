@@ -13,8 +13,8 @@ from kraq_dspy.apps.cli.shared.options import Calls, Config, IndexDir, Json, Lim
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.index import show_estimate
 from kraq_dspy.build.prepare.instructed import InstructedOptions
+from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.calibrate import Calibration
@@ -93,7 +93,7 @@ def _embed(
     index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
 ) -> None:
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.prepare.speculative import precomputation
+    from kraq_dspy.build.prepare.instructed import precomputation
 
     kept = "What was embedded is kept; the same command goes on from there."
     settings = calls.settings_of(index_dir)
@@ -135,7 +135,7 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
     """What the one of `kinds` will take; no model is asked."""
-    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS if preparation.estimate}
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
     if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
         raise ConfigError(
             f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
@@ -150,7 +150,7 @@ def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for preparation in PREPARATIONS:
+        for preparation in PREPARATIONS.values():
             if preparation.name in kinds:
                 report = preparation.make(space, preparation.options(), bars)
                 reports[preparation.name] = dataclasses.asdict(report)
@@ -182,8 +182,7 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
-    from kraq_dspy.build.prepare.calibrate import CalibrationPlan
-    from kraq_dspy.build.prepare.speculative import calibrate_index
+    from kraq_dspy.build.prepare.calibrate import CalibrationPlan, calibrate_index
 
     if clusters > passages:
         raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
-from kraq_dspy.workspace.shown import printable as printable
-from kraq_dspy.workspace.shown import short as short
+from kraq_dspy.apps.text import printable as printable
+from kraq_dspy.apps.text import short as short
+from kraq_dspy.errors import counted as counted
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -87,11 +88,6 @@ def _cell(value: Any) -> Text:
     if isinstance(value, Text):
         return value
     return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-
-
-def counted(number: int, what: str) -> str:
-    """1 as "1 call", 2 as "2 calls"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def compact(number: int) -> str:

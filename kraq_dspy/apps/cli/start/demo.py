@@ -110,7 +110,7 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
     def label(community: Community) -> Text:
         question = questions.get(community.id)
         text = short(question.text, 160) if question else Text("no question")
-        return text + Text(f" ({len(community.chunk_ids)} passages)", style="dim")
+        return text + Text(f" ({counted(len(community.chunk_ids), 'passage')})", style="dim")
 
     tree = Tree(f"{len(communities):,} communities")
     broadest = [community for community in communities.values() if community.level == 0]

@@ -22,7 +22,18 @@ from kraq_dspy.apps.cli.shared.options import (
     Source,
 )
 from kraq_dspy.apps.cli.shared.report import run_build
-from kraq_dspy.apps.cli.shared.terminal import command, compact, grid, in_time, note, output, print_json, say, short
+from kraq_dspy.apps.cli.shared.terminal import (
+    command,
+    compact,
+    counted,
+    grid,
+    in_time,
+    note,
+    output,
+    print_json,
+    say,
+    short,
+)
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 
 if TYPE_CHECKING:
@@ -116,7 +127,8 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
         totals = {"expected": result.expected, "low": result.low, "high": result.high, "cost": result.cost}
         print_json({"estimate": result, **totals})
         return
-    say(f"{name}: {result.documents:,} documents, {result.chunks:,} chunks, {compact(result.corpus_tokens)} tokens")
+    documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
+    say(f"{name}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
     rows = [
         (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
     ]

@@ -111,7 +111,7 @@ function column(program) {
     const queries = [...new Set([question(answer), ...answer.hits.map((each) => each.query)])];
     const hue = new Map(queries.map((each, place) => [each, place % STAGES]));
     cards = answer.hits.map((hit, place) => ({ hit, node: passage(hit, { open: false, note: [
-      h("span", { class: `query q${hue.get(hit.query)}`, title: `Found with: ${hit.query}` }, hit.why), h("span", { class: "dim" }, Number(hit.score).toFixed(3)), h("span", { class: "place" }, `${place + 1}`)] }) }));
+      h("span", { class: `query q${hue.get(hit.query)}`, title: `Found with: ${hit.query}` }, hit.why), hit.why === "dense" ? h("span", { class: "dim" }, Number(hit.score).toFixed(2)) : null, h("span", { class: "place" }, `${place + 1}`)] }) }));
     replace(rest,
       times(answer),
       answer.next_questions.length ? h("section", { class: "next" }, h("h3", {}, "Next"), h("ul", { class: "plain" }, answer.next_questions.map((each) => suggested(each, { can_ask: true })))) : null,

@@ -1,40 +1,43 @@
-"""Says in lines for a terminal what a program's prediction rests on, besides its answer and its passages."""
+"""Says in lines what a program's prediction rests on, besides its answer and its passages."""
 
-from collections.abc import Iterator
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
+import dspy
 from rich.text import Text
 
-if TYPE_CHECKING:
-    import dspy
+from kraq_dspy._internal.display import brief
+from kraq_dspy.apps.text import short
+from kraq_dspy.errors import counted
+from kraq_dspy.workspace.choices import ProgramChoice
 
 
-def short(text: str, length: int) -> Text:
-    """One line of at most `length` characters. Never read as markup, and without control characters."""
-    line = " ".join(printable(text).split())
-    return Text(line if len(line) <= length else line[: length - 1] + "…")
+def prediction_lines(choice: ProgramChoice, prediction: dspy.Prediction) -> Iterator[Text]:
+    """What is shown of the prediction; of a program of another package, the keys that its declaration names."""
+    show = LINES.get(choice.spec.name)
+    if show is not None:
+        yield from show(prediction)
+    else:
+        for key in choice.spec.keys:
+            if key in prediction:
+                yield Text(f"{key}: ", style="cyan") + short(brief(prediction[key]), 300)
+    if choice.inner is not None and prediction.get("source") == "program":
+        yield from prediction_lines(choice.inner, prediction)
 
 
-def printable(text: str) -> str:
-    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
-    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
-
-
-def explanation(answer: "dspy.Prediction") -> Iterator[Text]:
+def explanation(answer: dspy.Prediction) -> Iterator[Text]:
     """What supports the answer, where that was asked for."""
     if "explanation" in answer:
         yield Text("because ", style="bold") + short(answer.explanation, 600)
 
 
-def auxiliary_questions(answer: "dspy.Prediction") -> Iterator[Text]:
+def auxiliary_questions(answer: dspy.Prediction) -> Iterator[Text]:
     """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
     yield from explanation(answer)
     for auxiliary in answer.auxiliary_questions:
         yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
 
 
-def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
+def speculation(answer: dspy.Prediction) -> Iterator[Text]:
     """The rationale, the drafts and the times; for the efficient program the question that stood in."""
     yield Text("because ", style="bold") + short(answer.rationale, 600)
     for draft in answer.drafts:
@@ -55,7 +58,7 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
     yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 
 
-def _proxy(answer: "dspy.Prediction") -> Text:
+def _proxy(answer: dspy.Prediction) -> Text:
     if answer.proxy is None:
         return Text("no stored question; passages embedded online")
     similarity = f"{answer.proxy_similarity:.2f}"
@@ -65,23 +68,25 @@ def _proxy(answer: "dspy.Prediction") -> Text:
     return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
 
 
-def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+def global_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
     """The best `count` points, and how many reports they come from."""
-    yield Text(f"{len(answer.points)} points from {len(answer.hits)} reports in {answer.n_batches} batches")
+    batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
+    yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
     for point in answer.points[:count]:
         yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
 
 
-def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+def local_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
     """The names of the entities, and the titles of `count` of their reports."""
     names = ", ".join(entity.name for entity in answer.entities)
     links = len(answer.relationships)
-    yield Text(f"entities ({links} relationships, {answer.context_tokens:,} tokens): ") + short(names, 300)
+    size = f"{counted(links, 'relationship')}, {counted(answer.context_tokens, 'token')}"
+    yield Text(f"entities ({size}): ") + short(names, 300)
     for hit in answer.reports[:count]:
         yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
 
 
-def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
+def plug_ins(answer: dspy.Prediction) -> Iterator[Text]:
     """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
 
     Nothing for the variant without plug-ins.
@@ -92,49 +97,52 @@ def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("  ? ", style="cyan") + short(part, 160)
     counts = [(answer.n_looked_up, "looked up"), (answer.n_made, "made now"), (answer.n_failed, "failed")]
     passages = ", ".join(f"{count} {what}" for count, what in counts if count)
-    yield Text(f"{len(answer.pairs)} question-answer pairs; passages: {passages or 'none'}")
+    yield Text(f"{counted(len(answer.pairs), 'question-answer pair')}; passages: {passages or 'none'}")
     if answer.valid is False:
         yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
 
 
-def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
+def sub_answers(answer: dspy.Prediction) -> Iterator[Text]:
     """The graph's account, and each sub-question with its answer."""
     yield Text("the graph: ", style="bold") + short(answer.account_summary or "nothing", 400)
     for each in answer.sub_answers:
         yield Text("  ? ", style="cyan") + short(each.question, 160)
         yield Text("    ") + short(each.shortened, 200)
     if answer.n_failed:
-        yield Text(f"{answer.n_failed} sub-questions failed; see --log-json for the reasons.", style="yellow")
+        failed = counted(answer.n_failed, "sub-question")
+        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
 
 
-def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
+def catalogue_search(answer: dspy.Prediction) -> Iterator[Text]:
     """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
-        how = "word for word" if search.exact else f"{search.calls} calls"
+        how = "word for word" if search.exact else counted(search.calls, "call")
         yield Text(f"entry {entry.number}, version {entry.version} ({how}): ", "cyan") + short(entry.question, 160)
         if entry.sources:
             yield Text("from ") + short(", ".join(source.document_id for source in entry.sources), 300)
     else:
-        yield Text(f"not in the catalogue: {_counted(search.blocks, 'block')}, {_counted(search.calls, 'call')}")
+        yield Text(f"not in the catalogue: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
     for rejected in search.rejected:
         line = Text(f"  entry {rejected.entry.number} is another question: ", style="yellow")
         yield line + short(rejected.entry.question, 120) + Text(" (") + short(rejected.reason, 120) + Text(")")
     if search.invalid or search.failed:
-        yield Text(f"{search.invalid} replies named no entry, {search.failed} calls failed", style="yellow")
+        bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
+        yield Text(bad, style="yellow")
     if search.kept:
         yield Text("found right, and kept in the catalogue")
     if search.collected:
         yield Text("noted for review: kraq catalogue review DIR")
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def shown_model(name: str) -> str:
-    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
-    provider, slash, rest = name.partition("/")
-    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
-        return f"{provider}/{PurePath(rest).name}"
-    return PurePath(name).name if name.startswith(("/", ".", "~")) else name
+LINES: dict[str, Callable[[dspy.Prediction], Iterator[Text]]] = {
+    "traditional": explanation,
+    "combined": auxiliary_questions,
+    "speculative": speculation,
+    "efficient": speculation,
+    "graph-local": local_search,
+    "graph-global": global_search,
+    "qa-rag": plug_ins,
+    "k2rag": sub_answers,
+    "qa-search": catalogue_search,
+}
