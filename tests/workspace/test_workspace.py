@@ -86,7 +86,7 @@ def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_pro
         program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
         prepared = space.ask(program, "who is it that keeps the Ardmore lighthouse")
         assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
-        prediction = space.ask(program, QUESTION)
+        prediction = space.ask(program, QUESTION, next_questions=0)
         assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
         assert prediction.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
         with pytest.raises(ConfigError, match="not of itself"):
@@ -178,7 +178,7 @@ def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(buil
     with Workspace.open(built) as space:
         choice = choose_program(name)
         program = space.make_program(choice)
-        prediction = space.ask(program, QUESTION)
+        prediction = space.ask(program, QUESTION, next_questions=0)
         assert type(program).__name__ == choice.spec.class_name
         assert set(prediction.keys()) - {"next_questions"} == {"answer", "hits", "timings", *choice.spec.keys}
         assert len(prediction.hits) <= choice.budget

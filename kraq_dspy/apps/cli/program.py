@@ -1,6 +1,8 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import contextlib
 import errno
+import io
 import logging
 import os
 import sys
@@ -62,6 +64,7 @@ add_commands(app)
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    take_any_bytes()
     try:
         app()
     except ConfigError as error:
@@ -78,9 +81,16 @@ def run() -> None:
         if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        place = repr(str(error.filename)) if error.filename else "What was to be written"
-        reason = "the disk is full" if is_full else error.strerror
-        _show(KraqError(f"{place} cannot be read or written: {reason}."))
+        if is_full:
+            where = f" at {str(error.filename)!r}" if error.filename else ""
+            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
+        else:
+            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
+        _show(KraqError(message))
+        sys.exit(FAILURE)
+    except MemoryError as error:
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
@@ -89,6 +99,14 @@ def run() -> None:
             raise
         _show(_of_a_model(error))
         sys.exit(FAILURE)
+
+
+def take_any_bytes() -> None:
+    """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")
 
 
 def _show(error: KraqError) -> None:

@@ -35,7 +35,7 @@ from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 
-TOOLS = {"ask", "search", "questions_about", "community", "neighbours_of", "read_document"}
+TOOLS = {"ask", "search", "starters", "questions_about", "community", "neighbours_of", "read_document"}
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
 KRAQ = [sys.executable, "-m", "kraq_dspy"]
 

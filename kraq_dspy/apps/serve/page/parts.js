@@ -11,7 +11,7 @@ export function questionRow(each, more = null) {
 // A question that is known to be answerable: asked where that is possible, else shown where it comes from.
 export function suggested(each, { can_ask }) {
   const href = can_ask ? link("ask", "", { q: each.text, go: "1" }) : link("document", each.document_id, { passage: each.chunk_id });
-  return h("li", {}, h("a", { class: "question", href, title: each.title || each.document_id, "data-stop": true }, each.text));
+  return h("li", {}, h("a", { class: "question", href, title: each.title || each.document_id }, each.text));
 }
 
 export function communityRow(each) {
