@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.optimizers import Sizes
@@ -94,8 +95,6 @@ class Resources:
             return as_embedder(self.embedder)
         embedder = space.embedder if space else None
         if embedder is None and needed:
-            from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-
             return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
         return embedder
 

@@ -1,6 +1,8 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import contextlib
 import errno
+import io
 import logging
 import os
 import sys
@@ -65,6 +67,7 @@ def make_app(words: Sequence[str] | None = None) -> typer.Typer:
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    take_any_bytes()
     try:
         make_app(sys.argv[1:])()
     except ConfigError as error:
@@ -99,6 +102,14 @@ def run() -> None:
             raise
         _show(_of_a_model(error))
         sys.exit(FAILURE)
+
+
+def take_any_bytes() -> None:
+    """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")
 
 
 def _show(error: KraqError) -> None:

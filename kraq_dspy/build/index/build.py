@@ -15,7 +15,6 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.notebook import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.corpus.redact import redacted_document
 from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
@@ -23,12 +22,14 @@ from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
 from kraq_dspy.build.index.following import Difference, Following
 from kraq_dspy.build.index.opening import (
+    as_before,
     documents_of,
     open_for_build,
     origin_of,
     read_to_the_first,
     require_documents,
     steps_for,
+    unread,
 )
 from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
 from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
@@ -121,8 +122,9 @@ async def abuild_index(
     documents = read_to_the_first(documents_of(corpus, settings))
     async with Builder.at(Path(out), options) as builder:
         try:
-            builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)
-            builder.load(documents)
+            again = documents_of(corpus, settings)
+            builder.begin("corpus", corpus, builder.as_before(again, corpus), replace=replace)
+            builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
                 builder.index.close()
@@ -224,7 +226,7 @@ class Builder:
         origin = origin_of(kind, corpus)
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
-            require_documents(self.index, self._redacted(documents))
+            require_documents(self.index, (item for item in documents if isinstance(item, Document)))
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:
@@ -242,7 +244,8 @@ class Builder:
         return self.report()
 
     def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
-        """Documents and their chunks as the corpus has them now; what it no longer has goes.
+        """Documents and their chunks as the corpus has them now; what it no longer has goes, but for what could not be
+        read: that stays as it was.
 
         With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
@@ -250,16 +253,19 @@ class Builder:
         self.was_finished = take_finished(self.parts)
         if removed is None:
             self.index.results.prune("load", ())
+        failed: list[Failure] = []
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
         new_chunks: set[str] = set()
         for batch in batches(documents, _BATCH):
-            kept = list(self._redacted(batch))
+            kept = [item for item in batch if isinstance(item, Document)]
+            failures = [item for item in batch if isinstance(item, Failure)]
+            failed += failures if removed is None else []
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
             if removed is not None:
                 ids = {chunk.id for chunk in chunks}
                 new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
-            self.index.add([item for item in batch if isinstance(item, Failure)])
+            self.index.add(failures)
             self._store(kept, chunks, known_documents)
             known_documents.update(document.id for document in kept)
             known_chunks.update(chunk.id for chunk in chunks)
@@ -268,6 +274,9 @@ class Builder:
         if removed is None:
             if not known_chunks:
                 raise CorpusError(_NO_TEXT)
+            if kept_back := unread(self.index, known_documents, failed):
+                known_documents |= kept_back
+                known_chunks |= self.index.graph_rows.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
             return
         gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
@@ -277,8 +286,9 @@ class Builder:
         self.index.results.forget("extract", gone)
         self._forget(set(removed) - known_documents, gone)
 
-    def _redacted(self, items: Iterable[Document | Failure]) -> Iterator[Document]:
-        return (redacted_document(item, self.settings.redact) for item in items if isinstance(item, Document))
+    def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
+        """The items as they are stored, under the ids that they have in the index already."""
+        return as_before(items, self.index, corpus, self.settings.redact)
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""

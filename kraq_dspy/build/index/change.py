@@ -109,7 +109,7 @@ async def _change(
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         if forget_strays:
             builder.forget_strays()
-        builder.load(documents, removed=removed)
+        builder.load(builder.as_before(documents), removed=removed)
         builder.stable = True
         return await builder.build()
 

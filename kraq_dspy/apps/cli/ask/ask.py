@@ -17,6 +17,7 @@ from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.shared.options import IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.options import options_of
 
@@ -54,7 +55,8 @@ def ask(
     json: Json = False,
 ) -> None:
     """Answer QUESTION from the index, and show what the answer rests on."""
-    if not question.strip():
+    question = normalised(question)
+    if is_blank(question):
         raise ConfigError("The question is empty.")
     choice = chosen.choice(flags)
     tell_what_is_cut_off()

@@ -9,6 +9,7 @@ from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.shared.options import IndexDir, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, note, say, short
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import ConfigError, KraqError
 
 if TYPE_CHECKING:
@@ -110,6 +111,6 @@ def _line() -> str | None:
         import readline  # noqa: F401 (input uses it)
     errors.print("? ", end="", style="bold")
     try:
-        return input().strip()
+        return normalised(input()).strip()
     except EOFError:
         return None

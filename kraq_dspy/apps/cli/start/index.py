@@ -69,16 +69,17 @@ def index(
     out = out or index_beside(corpus)
     build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
     try:
-        run_build(partial(build, replace=replace), settings, limits, json=json)
+        report = run_build(partial(build, replace=replace), settings, limits, json=json)
     except RemovedDocumentsError as error:
         if json or not sys.stdin.isatty():
             raise
         typer.echo(str(error), err=True)
         if not typer.confirm("Remove them?", err=True):
             raise typer.Exit(1) from None
-        run_build(partial(build, replace=True), settings, limits, json=json)
+        report = run_build(partial(build, replace=True), settings, limits, json=json)
     if not json:
-        say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
+        listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
+        say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
 
 
 def index_beside(corpus: Path) -> Path:
