@@ -16,6 +16,7 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader, read_reply
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.records import Question
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class CombinedRetrieveRAG(SavableModule):
 
 def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -> CombinedRetrieveRAG:
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
+    if not space.index.count(Question):
+        sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 

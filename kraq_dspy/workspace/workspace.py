@@ -23,12 +23,11 @@ from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
-from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
 from kraq_dspy.build.prepare.instructed import open_precomputed
 from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
 from kraq_dspy.build.prepare.qa_pairs import StoredPairs
 from kraq_dspy.build.prepare.raptor import open_tree
-from kraq_dspy.build.prepare.sentences import sentence_vectors
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder

@@ -71,19 +71,19 @@ class Calibration:
     curve: tuple[tuple[float, float], ...]
 
     def agreement_at(self, cosine: float) -> float:
-        """Expected from the curve, between its points linearly."""
+        """The agreement expected at a cosine: from the curve, between its points linearly."""
         xs, ys = zip(*self.curve, strict=True)
         return float(np.interp(cosine, xs, ys))
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest: everything but the points."""
+        """The fields for the manifest: all but the points."""
         fields = asdict(self)
         del fields["points"]
         return {**fields, "n_pairs": len(self.points)}
 
 
 class SeenFrom:
-    """E(d|q) of chunks: stored ones looked up, others made once."""
+    """The vectors of chunks as seen from a question, E(d|q): stored ones are looked up, others made once."""
 
     def __init__(self, embedder: InstructedEmbedder, stored: PrecomputedVectors | None = None) -> None:
         self.name = embedder.name

@@ -97,8 +97,9 @@ class Precomputation:
         precision: Precision = "float16",
         source: str | None = None,
     ) -> "Precomputation":
-        """For the questions of an index that is open for writing (`source` "kraq" or "random"; None for both), those
-        about the most passages first: they stand in for more of the questions that may come.
+        """The work for the questions of an index that is open for writing: `source` "kraq", "random", or None for both.
+
+        Those about the most passages come first: they stand in for more of the questions that may come.
 
         Raises IndexStateError for an index without questions or without chunks, EncoderMismatchError when another
         encoder or precision has begun.
@@ -115,7 +116,8 @@ class Precomputation:
         return cls(questions, index.question_vectors, index.chunk_vectors, index, store, embedder, top_n)
 
     def estimate(self) -> PrecomputeEstimate:
-        """Times a few encoder passes; writes nothing. Raises ModelError when the encoder fails."""
+        """What a run will take, by timing a few encoder passes; nothing is written. Raises ModelError when the encoder
+        fails."""
         per_question = self._k()
         stored = [question for question in self.questions if question.id in self.store]
         rng = random.Random(self.seed)
@@ -223,7 +225,8 @@ class Precomputation:
         return InstructedRow(question.id, tuple(chunk_ids), vectors)
 
     def _seconds(self, pairs: int) -> float:
-        """Of an encoder that remembers what it read of a passage, each passage is met anew once."""
+        """The time for so many pairs; an encoder that remembers what it read of a passage meets each passage anew
+        once."""
         first, other = self.questions[0], self.questions[-1]
         [hits] = self.chunk_vectors.search(self.question_vectors.vectors([first.id]), min(self._k(), _SAMPLE_PAIRS))
         passages = [chunk.passage for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in hits])]

@@ -102,7 +102,7 @@ def build_summarised(
     shorten: Shorten | None = None,
     progress: Progress | None = None,
 ) -> SummarisedReport:
-    """What `kraq precompute DIR --k2rag` does. The index must be open for writing.
+    """Make the summarised corpus, as `kraq precompute DIR --k2rag` does. The index must be open for writing.
 
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
@@ -117,14 +117,14 @@ def build_summarised(
 
 
 def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
-    """As `[k2rag]` in kraq.toml says; `share` instead of the one for documents."""
+    """The step that shortens texts as `[k2rag]` in kraq.toml says; `share` takes the place of the one for documents."""
     summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
     return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
 
 
 def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
-    """What `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the documents have
-    changed since; EncoderMismatchError when another encoder made its vectors."""
+    """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
+    documents have changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
     try:
         stored = json.loads((index.path / FILE).read_text("utf-8"))
@@ -188,7 +188,7 @@ async def _build(
 
 
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
-    """By document id; without those that failed."""
+    """The summaries by document id, without those that failed."""
     index.results.prune(STAGE, index.ids(Document))
     steps = StoredSteps(index.results, models, progress)
     items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
@@ -240,8 +240,7 @@ class _OwnStages:
 
 
 class GraphOnly(KRAQ):
-    """The pipeline without its last stage: K2RAG's graph has reports, and nobody asks for questions that stand for its
-    communities."""
+    """The pipeline without its last stage: nobody asks for questions about K2RAG's graph."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> Any:
         questions: tuple[Question, ...] = ()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.apps.cli.ask.ask import show_suggested
 from kraq_dspy.apps.cli.shared.bars import label
 from kraq_dspy.apps.cli.shared.options import (
     Columns,
@@ -70,16 +69,17 @@ def index(
     out = out or index_beside(corpus)
     build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
     try:
-        run_build(partial(build, replace=replace), settings, limits, json=json)
+        report = run_build(partial(build, replace=replace), settings, limits, json=json)
     except RemovedDocumentsError as error:
         if json or not sys.stdin.isatty():
             raise
         typer.echo(str(error), err=True)
         if not typer.confirm("Remove them?", err=True):
             raise typer.Exit(1) from None
-        run_build(partial(build, replace=True), settings, limits, json=json)
+        report = run_build(partial(build, replace=True), settings, limits, json=json)
     if not json:
-        say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
+        listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
+        say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
 
 
 def index_beside(corpus: Path) -> Path:
@@ -200,6 +200,7 @@ def questions(
 
 
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+    from kraq_dspy.apps.cli.ask.ask import show_suggested
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.workspace.suggested import starters
 
