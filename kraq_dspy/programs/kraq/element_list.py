@@ -122,7 +122,8 @@ def bare_name(name: str) -> str:
     ('Mira Tolan', '"Heroes" (song)')
     """
     name = name.strip()
-    for before, after in QUOTES:
+    for pair in QUOTES:
+        before, after = pair[0], pair[1]
         inside = name[len(before) : len(name) - len(after)]
         if len(inside) > 1 and name == before + inside + after and before not in inside and after not in inside:
             return inside.strip()
