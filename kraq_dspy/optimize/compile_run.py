@@ -4,6 +4,7 @@ import dspy
 
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
+from kraq_dspy._internal.step import with_steps
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.models.lms.defaults import lm_in_program
@@ -53,7 +54,7 @@ class CompileRun:
                 )
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
-        self.student = target.program.deepcopy()
+        self.student = with_steps(target.program.deepcopy())
         lms = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
         own = {name: lm for name, lm in lms.items() if lm is not None}
         self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}

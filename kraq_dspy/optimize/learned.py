@@ -1,20 +1,18 @@
 """Takes what an optimizer learned over into a program: instructions and demonstrations, and nothing else."""
 
-from typing import Any
-
 import dspy
 
-from kraq_dspy._internal.nearest_demos import NearestDemos, mixed, near, unlearned
+from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.shared.state import NAMELESS
 
 
 def keeping_models(program: dspy.Module) -> dspy.Module:
-    """The program with predictors that keep their models when an optimizer resets them."""
-    for predictor in program.predictors():
-        if isinstance(predictor, NearestDemos):  # to learn anew
-            unlearned(predictor)
-        kind: Any = type(predictor)
-        predictor.__class__ = mixed(KeepsModel, kind)
+    """The program with steps that keep their models when an optimizer resets them, and learn anew."""
+    for step in program.predictors():
+        if isinstance(step, Step):
+            step.keeps_model = True
+            if step.nearest is not None:
+                step.unlearn()
     return program
 
 
@@ -29,15 +27,6 @@ def take_over(predictor: dspy.Predict, learned: dspy.Predict) -> bool:
         learned.signature.__name__ = predictor.signature.__name__
     predictor.signature = learned.signature
     predictor.demos = demos
-    if isinstance(learned, NearestDemos):
-        near(predictor, demos, learned.nearest, learned.embedder)
+    if isinstance(predictor, Step) and isinstance(learned, Step):
+        predictor.nearest = learned.nearest
     return changed
-
-
-class KeepsModel(dspy.Predict):
-    """A predictor that keeps its model when an optimizer resets it."""
-
-    def reset(self) -> None:
-        lm = getattr(self, "lm", None)
-        super().reset()
-        self.lm = lm

@@ -14,7 +14,7 @@ import dspy
 from pydantic import Field
 
 from kraq_dspy._internal.dspy_internals import thaw
-from kraq_dspy._internal.nearest_demos import near
+from kraq_dspy._internal.step import Step
 from kraq_dspy._internal.validation import Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
@@ -110,7 +110,9 @@ def _knn(job: Job) -> dspy.Module:
         pooled = _bootstrap(job, len(job.train))
     thaw(pooled)
     for predictor in pooled.predictors():
-        near(predictor, predictor.demos, job.sizes.demos, job.embedder)
+        if not isinstance(predictor, Step):
+            raise ConfigError(f"The optimizer 'knn' cannot teach a predictor of the class {type(predictor).__name__}.")
+        predictor.choose_nearest(predictor.demos, job.sizes.demos, job.embedder)
     return pooled
 
 

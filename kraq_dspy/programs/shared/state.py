@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
-from kraq_dspy._internal.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy._internal.step import Step
 from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import StateError
 from kraq_dspy.ports import Embedder
@@ -206,8 +206,9 @@ def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:
         },
         "demos": [_plain_demo(predictor, demo) for demo in predictor.demos],
     }
-    if isinstance(predictor, NearestDemos):
-        state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
+    nearest = predictor.nearest if isinstance(predictor, Step) else None
+    if nearest is not None:
+        state["nearest"] = {"count": nearest.count, "encoder": nearest.embedder.name}
     return state
 
 
@@ -263,6 +264,11 @@ def _change(
         count = int(nearest["count"]) if nearest else 0
     except (KeyError, TypeError, ValueError, ValidationError) as error:
         raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
+    if nearest and not isinstance(predictor, Step):
+        raise StateError(
+            f"{source} chooses demonstrations by nearness (optimizer knn), which {name!r}, a "
+            f"{type(predictor).__name__}, cannot: load it into a program of this library."
+        )
     if nearest and embedder is None:
         raise StateError(
             f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
@@ -276,10 +282,11 @@ def _change(
 
     def change() -> None:
         predictor.signature = signature
-        if nearest and embedder is not None:
-            near(predictor, demos, count, embedder)
-            return
-        unlearned(predictor)
+        if isinstance(predictor, Step):
+            predictor.unlearn()
+            if nearest and embedder is not None:
+                predictor.choose_nearest(demos, count, embedder)
+                return
         predictor.demos = demos
 
     return change
