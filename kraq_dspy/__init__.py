@@ -18,8 +18,9 @@ pipeline of an index. A `Workspace` makes them by name, with their retriever. `k
 Settings: `read_settings` reads a `kraq.toml`; `Settings` and its sections do the same in Python. `LanguageModels` are
 the models by role.
 
-Better programs: `kraq.metrics` in DSPy's form, `kraq.optimize` for prompts, `kraq.finetune` for adapters. Your own
-parts: `kraq.testing` checks whether a retriever, a store, a model or a program keeps its contract.
+Better programs: `kraq.evaluate` measures them on questions of yours, with `kraq.metrics` in DSPy's form;
+`kraq.optimize` for prompts, `kraq.finetune` for adapters. Your own parts: `kraq.testing` checks whether a retriever, a
+store, a model or a program keeps its contract.
 
 Whatever this library raises on purpose is a `KraqError`. Names are imported when they are first used.
 """
@@ -73,6 +74,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.errors import TrainingError as TrainingError
     from kraq_dspy.errors import UnknownRecordError as UnknownRecordError
     from kraq_dspy.errors import WorseProgramError as WorseProgramError
+    from kraq_dspy.eval.evaluation import evaluate as evaluate
     from kraq_dspy.eval.metrics import for_dspy as metrics  # noqa: F401
     from kraq_dspy.models.embedders import load_embedder as load_embedder
     from kraq_dspy.models.embedders.adapted import as_embedder as as_embedder
@@ -179,6 +181,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "KraqError", "MissingExtraError", "MissingLogprobsError", "ModelError", "ServerDownError", "StateError",
             "TrainingError", "UnknownRecordError", "WorseProgramError",
         ),
+        "kraq_dspy.eval.evaluation": ("evaluate",),
         "kraq_dspy.models.embedders": ("load_embedder",),
         "kraq_dspy.models.embedders.adapted": ("as_embedder",),
         "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),

@@ -119,11 +119,14 @@ CPU_FIRST = (
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """An import that fails in the block says which extra brings the package."""
+    """An import that fails in the block says which extra brings the package, or why one that is there cannot be loaded:
+    too little memory, a library that lacks."""
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError(package, extra, purpose) from error
+    except ImportError as error:
+        raise KraqError(f"{purpose} needs the package {package!r}, which cannot be loaded: {error}") from error
 
 
 def import_extra(package: str, extra: str, purpose: str) -> Any:

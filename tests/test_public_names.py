@@ -12,8 +12,9 @@ from types import ModuleType
 import pytest
 
 import kraq_dspy as kraq
+import kraq_dspy.eval
 
-PACKAGES = ["kraq_dspy", "kraq_dspy.finetune"]
+PACKAGES = ["kraq_dspy", "kraq_dspy.eval", "kraq_dspy.finetune"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -54,7 +55,7 @@ def own_types(annotation: object) -> set[str]:
 
 
 def test_what_a_public_signature_mentions_can_be_imported_from_the_top() -> None:
-    public = set(kraq.__all__) | set(kraq.retrievers.__all__) | set(kraq.optimize.__all__)
+    public = set(kraq.__all__) | set(kraq_dspy.eval.__all__) | set(kraq.retrievers.__all__) | set(kraq.optimize.__all__)
     missing = {}
     for name in kraq.__all__:
         thing = getattr(kraq, name)

@@ -5,6 +5,7 @@ import html
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Set
+from pathlib import PurePath
 from typing import Any
 
 ITEMS = 5  # of a long list
@@ -73,7 +74,7 @@ def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
     """
     if isinstance(thing, list | tuple):
         for place, item in enumerate(thing, 1):
-            yield str(place), [_brief(item)]
+            yield str(place), [brief(item)]
         return
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         values = [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
@@ -88,21 +89,30 @@ def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        value = [f"{name}: {_brief(each)}" for name, each in value.items()]
+        value = [f"{name}: {brief(each)}" for name, each in value.items()]
     if not isinstance(value, tuple | list | Set):
-        return [_brief(value)]
+        return [brief(value)]
     items = sorted(value) if isinstance(value, Set) else list(value)
     more = [f"and {len(items) - ITEMS} more"] if len(items) > ITEMS else []
-    return [_brief(item) for item in items[:ITEMS]] + more
+    return [brief(item) for item in items[:ITEMS]] + more
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """The value on one line of at most `CHARACTERS` characters; of a record, what stands for it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         inner = next((getattr(value, name) for name in _TEXTS if getattr(value, name, None)), repr(value))
         score = getattr(value, "score", None)
-        return _brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
+        return brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
     text = f"{value:.3f}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1] + "…"
+
+
+def shown_model(name: str) -> str:
+    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
+    provider, slash, rest = name.partition("/")
+    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
+        return f"{provider}/{PurePath(rest).name}"
+    return PurePath(name).name if name.startswith(("/", ".", "~")) else name
 
 
 def whole_text(text: str) -> str:

@@ -14,7 +14,7 @@ import dspy
 from pydantic import Field
 
 from kraq_dspy._internal.dspy_internals import thaw
-from kraq_dspy._internal.step import Step
+from kraq_dspy._internal.nearest_demos import NearestDemos, put
 from kraq_dspy._internal.validation import Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
@@ -62,7 +62,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """`calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models."""
+    """One of DSPy's optimizers.
+
+    `calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models; `percent` says
+    that it scores candidates from 0 to 100.
+    """
 
     name: str
     calls: Callable[[int, int, int, Sizes, bool], int]
@@ -71,6 +75,7 @@ class Optimizer:
     writes_instructions: bool = False
     needs_labels: bool = False
     one_model: bool = False
+    percent: bool = False
 
 
 def find_optimizer(name: str) -> Optimizer:
@@ -109,10 +114,8 @@ def _knn(job: Job) -> dspy.Module:
     else:
         pooled = _bootstrap(job, len(job.train))
     thaw(pooled)
-    for predictor in pooled.predictors():
-        if not isinstance(predictor, Step):
-            raise ConfigError(f"The optimizer 'knn' cannot teach a predictor of the class {type(predictor).__name__}.")
-        predictor.choose_nearest(predictor.demos, job.sizes.demos, job.embedder)
+    for name, predictor in pooled.named_predictors():
+        put(pooled, name, NearestDemos(predictor, predictor.demos, job.sizes.demos, job.embedder))
     return pooled
 
 
@@ -143,7 +146,6 @@ def _mipro(job: Job) -> dspy.Module:
         num_threads=job.sizes.threads,
         max_errors=NO_LIMIT,
         seed=job.seed + 1,  # 0 is taken for none
-        track_stats=False,
     )
     return optimizer.compile(
         job.student, trainset=make_from, valset=choose_by, num_trials=_trials(job.sizes), minibatch=False
@@ -159,6 +161,7 @@ def _gepa(job: Job) -> dspy.Module:
         num_threads=job.sizes.threads,
         seed=job.seed,
         warn_on_score_mismatch=False,
+        track_stats=True,
     )
     return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
 
@@ -231,11 +234,11 @@ OPTIMIZERS: Mapping[str, Optimizer] = {
     optimizer.name: optimizer
     for optimizer in (
         Optimizer("bootstrap", lambda n, calls, *_: n * calls, _bootstrap),
-        Optimizer("random-search", _random_search_calls, _random_search),
-        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True),
+        Optimizer("random-search", _random_search_calls, _random_search, percent=True),
+        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True, percent=True),
         Optimizer("gepa", _gepa_calls, _gepa, package="gepa", writes_instructions=True),
         Optimizer("simba", _simba_calls, _simba, writes_instructions=True, one_model=True),
-        Optimizer("copro", _copro_calls, _copro, writes_instructions=True),
+        Optimizer("copro", _copro_calls, _copro, writes_instructions=True, percent=True),
         Optimizer("knn", lambda n, calls, _, __, labelled: 0 if labelled else n * calls, _knn),
         Optimizer("labeled", lambda *_: 0, _labeled, needs_labels=True),
     )

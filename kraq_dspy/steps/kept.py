@@ -26,7 +26,7 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress
-from kraq_dspy.steps.bounded import CallSlots, Turns, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, OneByOne, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 
 logger = logging.getLogger(__name__)
@@ -105,17 +105,18 @@ async def map_kept(
     *,
     concurrency: int,
     ended: Callable[[Item], None] = lambda item: None,
-    turns: Turns | None = None,
+    one_by_one: OneByOne | None = None,
 ) -> AsyncIterator[Outcome | None]:
-    """For every item, in any order, its outcome, found or made by `await work(item)` and kept; None where it failed.
+    """The outcome of every item, in any order; None for one that failed.
 
-    At most `concurrency` items are under way, and each begins in its turn; `ended` is told of each whose outcome was
-    taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
+    An outcome that the keeper has is used again; another is made by `await work(item)`, and kept before it is handed
+    on. At most `concurrency` items are under way, and they begin `one_by_one`; `ended(item)` is called once an outcome
+    was taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
     """
-    turns = turns or Turns()
+    one_by_one = one_by_one or OneByOne()
 
     async def outcome_of(item: Item) -> Outcome | None:
-        await turns.turn()
+        await one_by_one.wait()
         outcome = keeper.find(item)
         if outcome is None:
             try:
@@ -187,7 +188,7 @@ class ProgramRunner:
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
         try:
             async for done in map_kept(
-                work, items, keeper, failures, concurrency=at_once, ended=ended, turns=self._slots.turns
+                work, items, keeper, failures, concurrency=at_once, ended=ended, one_by_one=self._slots.one_by_one
             ):
                 self.progress.advance(stage)
                 if done is not None:

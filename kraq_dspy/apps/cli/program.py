@@ -1,9 +1,12 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import contextlib
 import errno
+import io
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
@@ -17,15 +20,6 @@ from kraq_dspy.errors import ConfigError, KraqError, ModelError
 
 logger = logging.getLogger(__name__)
 
-app = typer.Typer(
-    name="kraq",
-    help="Representative questions from a corpus, and answers that use them.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 USAGE, FAILURE = 2, 1
 
 
@@ -35,7 +29,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
@@ -57,13 +50,26 @@ def _root(
         set_up_spans()
 
 
-add_commands(app)
+def make_app(words: Sequence[str] | None = None) -> typer.Typer:
+    """The program with all its commands; given the words of a command line, with no more than it needs."""
+    app = typer.Typer(
+        name="kraq",
+        help="Representative questions from a corpus, and answers that use them.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    add_commands(app, words)
+    return app
 
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    take_any_bytes()
     try:
-        app()
+        make_app(sys.argv[1:])()
     except ConfigError as error:
         _show(error)
         sys.exit(USAGE)
@@ -78,9 +84,16 @@ def run() -> None:
         if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        place = repr(str(error.filename)) if error.filename else "What was to be written"
-        reason = "the disk is full" if is_full else error.strerror
-        _show(KraqError(f"{place} cannot be read or written: {reason}."))
+        if is_full:
+            where = f" at {str(error.filename)!r}" if error.filename else ""
+            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
+        else:
+            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
+        _show(KraqError(message))
+        sys.exit(FAILURE)
+    except MemoryError as error:
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
@@ -89,6 +102,14 @@ def run() -> None:
             raise
         _show(_of_a_model(error))
         sys.exit(FAILURE)
+
+
+def take_any_bytes() -> None:
+    """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")
 
 
 def _show(error: KraqError) -> None:

@@ -149,6 +149,7 @@ def data_of(served: ServedIndex) -> dict[str, Any]:
             ]
             for each in atlas.questions
         ],
+        "starters": [each.to_dict() for each in served.space.starters()],
         "coverage": coverage,
     }  # fmt: skip
 

@@ -15,6 +15,7 @@ from kraq_dspy.records import Document, Failure, content_id
 MAX_BYTES, MAX_UNPACKED = 50_000_000, 200
 FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
 SAME_TEXT = "The text is the same as that of the earlier document"
+SAME_ID = "belongs to an earlier document"
 FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
 
 logger = logging.getLogger(__name__)
@@ -55,6 +56,11 @@ def load_documents(
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
     settings = ReadSettings(id_column, title_column, text_column, max_bytes, max_unpacked, encoding)
     return _load(root, settings)
+
+
+def is_repeated(failure: Failure) -> bool:
+    """Whether what failed was read, and left out since an earlier document has its text or its id."""
+    return failure.reason.startswith(SAME_TEXT) or SAME_ID in failure.reason
 
 
 def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
@@ -157,10 +163,7 @@ class _DuplicateFilter:
         if first is not None:
             return f"{SAME_TEXT} {first!r}. It is left out."
         if document.id in self.ids:
-            return (
-                f"The id {document.id!r} belongs to an earlier document, whose text is another. "
-                "Give each document an id of its own."
-            )
+            return f"The id {document.id!r} {SAME_ID}, whose text is another. Give each document an id of its own."
         self.ids.add(document.id)
         self.first_with[digest] = document.id
         return ""

@@ -4,8 +4,13 @@
 'café well-known'
 """
 
+import dataclasses
 import re
 import unicodedata
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+
+from kraq_dspy.records import Document
 
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _LINE_ENDS = "\u000b\u0085\u2028\u2029"
@@ -43,6 +48,28 @@ def normalised(text: str) -> str:
     while previous != text:  # what is taken out may have stood between a letter and its accent
         previous, text = text, unicodedata.normalize("NFC", text.translate(_ONE_WAY))
     return text
+
+
+def normalised_document(document: Document) -> Document:
+    """The document with its title and text normalised."""
+    return rewritten(document, normalised)
+
+
+def rewritten(document: Document, change: Callable[[str], str]) -> Document:
+    """The document with `change` made to its title and, section by section, to its text, so that each heading knows
+    where its own begins now."""
+    starts = [heading.start for heading in document.headings]
+    sections = [document.text[start:end] for start, end in pairwise([0, *starts, len(document.text)])]
+    parts = list(map(change, sections))
+    title, text = change(document.title), "".join(parts)
+    if (title, text) == (document.title, document.text):
+        return document
+    places = accumulate(map(len, parts))
+    headings = (
+        dataclasses.replace(heading, start=place, text=change(heading.text))
+        for heading, place in zip(document.headings, places, strict=False)
+    )
+    return dataclasses.replace(document, title=title, text=text, headings=tuple(headings))
 
 
 def is_blank(text: str) -> bool:

@@ -4,9 +4,9 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
-from kraq_dspy.records import Document, Heading
+from kraq_dspy.asset.corpus.normalise import rewritten
+from kraq_dspy.records import Document
 from kraq_dspy.settings import RedactSettings
 
 EMAIL, PHONE, CARD = "e-mail address", "phone number", "card number"
@@ -59,30 +59,14 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
     """In its title, text and metadata. The id stays: it is how the corpus knows the document."""
     if settings == RedactSettings():
         return document
-    text, headings = _redacted_sections(document, settings)
+    document = rewritten(document, lambda text: redacted(text, settings))
     return dataclasses.replace(
         document,
-        title=redacted(document.title, settings),
-        text=text,
-        headings=headings,
         metadata={
             name: redacted(value, settings) if isinstance(value, str) else value
             for name, value in document.metadata.items()
         },
     )
-
-
-def _redacted_sections(document: Document, settings: RedactSettings) -> tuple[str, tuple[Heading, ...]]:
-    """The text, section by section, so that each heading knows where its own begins now."""
-    starts = [heading.start for heading in document.headings]
-    sections = [document.text[start:end] for start, end in pairwise([0, *starts, len(document.text)])]
-    parts = [redacted(section, settings) for section in sections]
-    places = list(accumulate(map(len, parts)))
-    headings = (
-        dataclasses.replace(heading, start=place, text=redacted(heading.text, settings))
-        for heading, place in zip(document.headings, places, strict=False)
-    )
-    return "".join(parts), tuple(headings)
 
 
 def _candidates(text: str) -> Iterator[PersonalSpan]:

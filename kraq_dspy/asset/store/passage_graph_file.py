@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import ResolvedMentions
-from kraq_dspy.asset.graph.distinct import distinct
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
 from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.records import Chunk, Entity, Relationship

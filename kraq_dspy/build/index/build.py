@@ -15,20 +15,20 @@ import dspy
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.notebook import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.corpus.redact import redacted_document
 from kraq_dspy.asset.graph.communities import prepare
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
 from kraq_dspy.build.index.following import Difference, Following
 from kraq_dspy.build.index.opening import (
+    as_before,
     documents_of,
     open_for_build,
     origin_of,
     read_to_the_first,
     require_documents,
     steps_for,
+    unread,
 )
 from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
 from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
@@ -37,7 +37,7 @@ from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Embedder, Progress, VectorStore
+from kraq_dspy.ports import Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
@@ -69,7 +69,8 @@ def build_index(
 ) -> BuildReport:
     """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
 
-    >>> report = build_index(["Ada Lovelace met Charles Babbage in London."], "ada.kraq")  # doctest: +SKIP
+    >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
+    1
     >>> report = build_index("articles.jsonl", "articles.kraq", lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
 
     Args:
@@ -121,8 +122,9 @@ async def abuild_index(
     documents = read_to_the_first(documents_of(corpus, settings))
     async with Builder.at(Path(out), options) as builder:
         try:
-            builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)
-            builder.load(documents)
+            again = documents_of(corpus, settings)
+            builder.begin("corpus", corpus, builder.as_before(again, corpus), replace=replace)
+            builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
                 builder.index.close()
@@ -135,34 +137,20 @@ async def abuild_index(
 class Builder:
     """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
 
-    def __init__(
-        self,
-        index: Index,
-        settings: Settings,
-        models: LanguageModels,
-        embedder: Embedder,
-        kraq: KRAQ,
-        progress: Progress,
-        *,
-        random_questions: bool = False,
-    ) -> None:
-        self.index = index
-        self.settings = settings
-        self.embedder = embedder
-        self.models = models
-        self.kraq = kraq
-        self.progress = progress
-        self.steps = steps_for(index, settings.run, models, progress)
-        self.parts = BuildParts(index, settings, models, embedder, kraq, self.steps, progress, random_questions)
+    def __init__(self, parts: BuildParts) -> None:
+        self.parts = parts
+        self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
+        self.models, self.embedder = parts.models, parts.embedder
+        self.steps, self.progress = parts.steps, parts.progress
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
         self.difference: Difference | None = None  # of a change beside what is there
-        self._documents_before = index.count(Document)
+        self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
         self._started = time.monotonic()
-        self._usage_before = index.results.usage()
+        self._usage_before = self.index.results.usage()
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions) -> "Builder":
@@ -198,10 +186,10 @@ class Builder:
             load_state(kraq, Path(state), embedder=embedder)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
-        return cls(
-            index, settings, models, embedder, kraq,
-            options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
-        )  # fmt: skip
+        progress = options.get("progress") or default_progress()
+        steps = steps_for(index, settings.run, models, progress)
+        random_questions = options.get("random_questions", False)
+        return cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
 
     async def __aenter__(self) -> "Builder":
         return self
@@ -224,7 +212,7 @@ class Builder:
         origin = origin_of(kind, corpus)
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
-            require_documents(self.index, self._redacted(documents))
+            require_documents(self.index, (item for item in documents if isinstance(item, Document)))
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:
@@ -242,7 +230,8 @@ class Builder:
         return self.report()
 
     def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
-        """Documents and their chunks as the corpus has them now; what it no longer has goes.
+        """Documents and their chunks as the corpus has them now; what it no longer has goes, but for what could not be
+        read: that stays as it was.
 
         With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
@@ -250,16 +239,19 @@ class Builder:
         self.was_finished = take_finished(self.parts)
         if removed is None:
             self.index.results.prune("load", ())
+        failed: list[Failure] = []
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
         new_chunks: set[str] = set()
         for batch in batches(documents, _BATCH):
-            kept = list(self._redacted(batch))
+            kept = [item for item in batch if isinstance(item, Document)]
+            failures = [item for item in batch if isinstance(item, Failure)]
+            failed += failures if removed is None else []
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
             if removed is not None:
                 ids = {chunk.id for chunk in chunks}
                 new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
-            self.index.add([item for item in batch if isinstance(item, Failure)])
+            self.index.add(failures)
             self._store(kept, chunks, known_documents)
             known_documents.update(document.id for document in kept)
             known_chunks.update(chunk.id for chunk in chunks)
@@ -268,6 +260,9 @@ class Builder:
         if removed is None:
             if not known_chunks:
                 raise CorpusError(_NO_TEXT)
+            if kept_back := unread(self.index, known_documents, failed):
+                known_documents |= kept_back
+                known_chunks |= self.index.graph_rows.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
             return
         gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
@@ -277,8 +272,9 @@ class Builder:
         self.index.results.forget("extract", gone)
         self._forget(set(removed) - known_documents, gone)
 
-    def _redacted(self, items: Iterable[Document | Failure]) -> Iterator[Document]:
-        return (redacted_document(item, self.settings.redact) for item in items if isinstance(item, Document))
+    def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
+        """The items as they are stored, under the ids that they have in the index already."""
+        return as_before(items, self.index, corpus, self.settings.redact)
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""

@@ -28,6 +28,10 @@ from kraq_dspy.steps.stored import Stage, StoredSteps
 
 DRIFT = 0.02  # lost modularity from which on communities should be found anew
 LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
+NO_QUESTIONS = (
+    "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
+    "answers by retrieval alone. A language model finds more: name one with --lm."
+)
 MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
@@ -187,6 +191,8 @@ class Finishing:
             questions += in_reading_order([question async for question in drawn], ())
             self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
+        if not self._index.count(Question):
+            self._problems.append(NO_QUESTIONS)
         self._index.update_manifest(complete=True, settings=self._settings, models=self._parts.models.names())
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
 
+from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.change import GraphChange, keeps_order
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.graph.distinct import distinct
 from kraq_dspy.asset.store.mentions_file import keep_mentions, open_mentions
 from kraq_dspy.asset.store.passage_graph_file import keep_passage_graph
 from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing

@@ -1,17 +1,20 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.load import is_repeated, load_documents
+from kraq_dspy.asset.corpus.normalise import normalised_document
+from kraq_dspy.asset.corpus.redact import redacted_document
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
-from kraq_dspy.settings import RunSettings, Settings
+from kraq_dspy.settings import RedactSettings, RunSettings, Settings
 from kraq_dspy.steps.stored import StoredSteps
 
 
@@ -65,6 +68,51 @@ def _document(item: Document | str | Failure) -> Document | Failure:
     if not isinstance(item, Document | Failure):
         raise TypeError(f"The corpus holds {item!r:.60} ({type(item).__name__}); expected documents or texts.")
     return item
+
+
+def as_before(
+    items: Iterable[Document | Failure], index: Index, corpus: object, redact: RedactSettings
+) -> Iterator[Document | Failure]:
+    """The same items, as they are to be stored; a file that was moved keeps the ids of its documents.
+
+    So nothing that was made of them is made again. A document whose own name went with one that moved is called by its
+    content too.
+    """
+    stored: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    here: set[str] = set()
+    if isinstance(corpus, str | Path) and index.count(Document):
+        for document in index.all(Document):
+            stored[content_id(document.title, document.text)] = document.id
+            sources[document.id] = document.source
+        here = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
+    for item in items:
+        if isinstance(item, Failure):
+            yield item
+            continue
+        document = redacted_document(normalised_document(item), redact)
+        id = document.id
+        if sources and (id == document.source or id.startswith(f"{document.source}#")):  # not a name that it came with
+            before = stored.get(content_id(document.title, document.text), id)
+            if before != id and (sources[before] == document.source or sources[before] not in here):
+                id = before
+            elif sources.get(id, document.source) != document.source:
+                id = f"{id}#{content_id('row', document.title, document.text)[:12]}"
+        yield document if id == document.id else dataclasses.replace(document, id=id)
+
+
+def unread(index: Index, known: Collection[str], failures: Iterable[Failure]) -> set[str]:
+    """Documents that are not among the `known` ones of a corpus, because they or their files could not be read."""
+    failed = {failure.item_id for failure in failures if not is_repeated(failure)}
+    failed |= {name.rpartition("#")[0] for name in failed if "#" in name}
+    if not failed:
+        return set()
+    others = (document for document in index.all(Document) if document.id not in known)
+    return {
+        document.id
+        for document in others
+        if failed & {document.id, document.source, *map(str, PurePosixPath(document.source).parents)}
+    }
 
 
 def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:

@@ -12,6 +12,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.nearest_demos import NearestDemos
 from kraq_dspy._internal.step import Step
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -29,12 +30,12 @@ class RoleModel(SharedByCopies):
         return self.models[self.role]
 
     @contextmanager
-    def filled_in(self, step: dspy.Predict) -> Iterator[None]:
+    def filled_in(self, *, has_model: bool) -> Iterator[None]:
         """As `Fallback` says."""
         settings: dict[str, Any] = {}
         if dspy.settings.adapter is None:
             settings["adapter"] = ADAPTER
-        if step.lm is None and dspy.settings.lm is None:
+        if not has_model and dspy.settings.lm is None:
             settings["lm"] = self.lm()
         with dspy.context(**settings):
             yield
@@ -49,17 +50,24 @@ def fill_in(
     A model that was given for a role (`LanguageModels(models=...)`) is nearer than DSPy's settings: the role's steps
     get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
     """
-    for name, step in program.named_predictors():
+    for name, predictor in program.named_predictors():
+        step = _inner(predictor)
         if isinstance(step, Step) and step.by_role is None:
             step.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
-            step.lm = step.lm or models.given(step.by_role.role)
+            predictor.lm = predictor.lm or models.given(step.by_role.role)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:
     """The model that the predictor would ask now; None where it has none and no role to fall back on."""
-    if predictor.lm is not None or not isinstance(predictor, Step) or predictor.by_role is None:
+    step = _inner(predictor)
+    if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
         return predictor.lm
-    return dspy.settings.lm or predictor.by_role.lm()
+    return dspy.settings.lm or step.by_role.lm()
+
+
+def _inner(predictor: dspy.Predict) -> dspy.Predict:
+    """The predictor that asks: the one that a pool of demonstrations holds, or itself."""
+    return predictor.predictor if isinstance(predictor, NearestDemos) else predictor
 
 
 @contextmanager

@@ -26,8 +26,7 @@ from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
-from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, Steps
-from kraq_dspy.steps.ordered import OrderedItems
+from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)
 

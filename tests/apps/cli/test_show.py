@@ -1,5 +1,6 @@
 """What a person sees of an answer and of a failure: honest, in order, and without marks of another format."""
 
+import errno
 import io
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.text import Text
 from kraq_dspy.apps.cli import program
 from kraq_dspy.apps.cli.ask import ask as asking
 from kraq_dspy.apps.cli.shared import terminal
-from kraq_dspy.errors import counted
+from kraq_dspy.errors import KraqError, MissingExtraError, counted, needs
 from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import AnswerQuestion
@@ -20,7 +21,7 @@ from kraq_dspy.workspace.choices import choose_program
 
 
 def hit(number: int, query: str, why: str, text: str = "Text.", document: str = "") -> Hit:
-    return Hit(Chunk(f"c{number}", document or f"d{number}", 0, 0, len(text), text, ""), 1.0, query, why)
+    return Hit(Chunk(f"c{number}", document or f"d{number}", 0, 0, len(text), text, 1), 1.0, query, why)
 
 
 @pytest.fixture
@@ -85,3 +86,33 @@ def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:
 )
 def test_one_is_no_plural(number: int, what: str, words: str) -> None:
     assert counted(number, what) == words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "The disk is full."),
+        (OSError(errno.ENOSPC, "No space left on device", "x.parquet"), "The disk is full at 'x.parquet'."),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), "'x' cannot be read or written: Permission denied."),
+        (MemoryError(), "The memory that this process may use is too small"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_in_words(
+    error: BaseException, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(program, "make_app", lambda words: fail)
+    with pytest.raises(SystemExit) as ended:
+        program.run()
+    assert ended.value.code == 1
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing() -> None:
+    with pytest.raises(KraqError, match="cannot be loaded: failed to map segment") as caught, needs("x", "y", "It"):
+        raise ImportError("failed to map segment from shared object")
+    assert not isinstance(caught.value, MissingExtraError)
+    with pytest.raises(MissingExtraError), needs("x", "y", "It"):
+        raise ModuleNotFoundError("No module named 'x'")

@@ -16,6 +16,8 @@ from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
 from kraq_dspy.apps.cli.shared.options import IndexDir, Json, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import counted, note, output, print_json, printable, say, short
+from kraq_dspy.apps.lines import prediction_lines
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.options import options_of
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
     from kraq_dspy.records import Chunk, Hit
     from kraq_dspy.workspace import Workspace
-    from kraq_dspy.workspace.specs import ProgramChoice
+    from kraq_dspy.workspace.choices import ProgramChoice
+    from kraq_dspy.workspace.suggested import SuggestedQuestion
 
 
 EVIDENCE = 3  # passages shown unless more are asked for
@@ -52,7 +55,8 @@ def ask(
     json: Json = False,
 ) -> None:
     """Answer QUESTION from the index, and show what the answer rests on."""
-    if not question.strip():
+    question = normalised(question)
+    if is_blank(question):
         raise ConfigError("The question is empty.")
     choice = chosen.choice(flags)
     tell_what_is_cut_off()
@@ -116,7 +120,9 @@ def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: 
 
 def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
     """The prediction as JSON values."""
-    return {"question": question, "program": program, "model": model, **answer.toDict()}
+    next_questions = [each.to_dict() for each in answer.get("next_questions") or ()]
+    fields = {"question": question, "program": program, "model": model, **answer.toDict()}
+    return fields | {"next_questions": next_questions}
 
 
 def show_answer(
@@ -128,7 +134,7 @@ def show_answer(
     output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
     for flaw in answer.get("flaws", ()):
         note(flaw)
-    for line in choice.lines(answer):
+    for line in prediction_lines(choice, answer):
         output.print(_hanging(line))
     shown = _in_turn(answer.hits, evidence)
     for place, hit in enumerate(shown, start=1):
@@ -136,6 +142,16 @@ def show_answer(
     left = len(answer.hits) - len(shown)
     if left and evidence:
         say(f"and {left} more: --evidence {len(answer.hits)}", style="dim")
+    show_suggested(answer.get("next_questions") or (), "next:")
+
+
+def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None:
+    """Questions by number, each with the document that answers it."""
+    if suggested:
+        say(title, style="dim")
+    for place, each in enumerate(suggested, start=1):
+        name = f"  ({short(each.passage.title or each.passage.document_id, 60)})"
+        output.print(_hanging(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim"))))
 
 
 def _hanging(line: Text) -> Text:

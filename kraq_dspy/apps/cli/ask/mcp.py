@@ -28,8 +28,8 @@ def mcp(
         str, typer.Option(metavar="VARIABLE", help="Of the environment: holds the token for HTTP.")
     ] = "KRAQ_TOKEN",
 ) -> None:
-    """Offer the index to agents by the Model Context Protocol: ask, search, questions_about, community, neighbours_of,
-    read_document.
+    """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
+    neighbours_of, read_document.
 
     A client starts this command and speaks to it over standard input and output; with --http it runs by itself. The
     program and the models chosen here are those of the tool `ask`.

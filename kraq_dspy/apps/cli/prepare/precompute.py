@@ -12,13 +12,11 @@ from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.index import show_estimate
-from kraq_dspy.build.prepare.options import InstructedOptions
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.calibrate import Calibration
-    from kraq_dspy.build.prepare.instructed import PrecomputeEstimate
+    from kraq_dspy.build.prepare.instructed import InstructedOptions, PrecomputeEstimate
 
 
 Questions = Literal["kraq", "random", "all"]
@@ -70,6 +68,8 @@ def precompute(
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
     questions: Any = source or "kraq"
+    from kraq_dspy.build.prepare.instructed import InstructedOptions
+
     how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
     _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
 
@@ -90,10 +90,10 @@ def parse_top_n(text: str) -> int | None:
 
 
 def _embed(
-    index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
+    index_dir: Path, calls: Calls, how: "InstructedOptions", budget_minutes: float | None, *, estimate: bool, json: bool
 ) -> None:
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.prepare.speculative import precomputation
+    from kraq_dspy.build.prepare.instructed import precomputation
 
     kept = "What was embedded is kept; the same command goes on from there."
     settings = calls.settings_of(index_dir)
@@ -135,7 +135,9 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
     """What the one of `kinds` will take; no model is asked."""
-    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS if preparation.estimate}
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
     if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
         raise ConfigError(
             f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
@@ -148,9 +150,11 @@ def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for preparation in PREPARATIONS:
+        for preparation in PREPARATIONS.values():
             if preparation.name in kinds:
                 report = preparation.make(space, preparation.options(), bars)
                 reports[preparation.name] = dataclasses.asdict(report)
@@ -182,8 +186,7 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
-    from kraq_dspy.build.prepare.calibrate import CalibrationPlan
-    from kraq_dspy.build.prepare.speculative import calibrate_index
+    from kraq_dspy.build.prepare.calibrate import CalibrationPlan, calibrate_index
 
     if clusters > passages:
         raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.options import Calls, Json, Limits, require_writable, require_writable_file
+from kraq_dspy.apps.cli.shared.options import Calls, Json, Limits, missing, require_writable, require_writable_file
 from kraq_dspy.apps.cli.shared.terminal import grid, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
 
@@ -16,10 +16,12 @@ Kind = Literal["generator", "drafter"]
 
 
 def pairs(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="JSON lines to write or to go on with.")],
     calls: Calls,
     limits: Limits,
-    dataset: Annotated[str | None, typer.Option(help="Questions with evidence: musique, dolly, ...")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None,
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data"),
     kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator",
     index: Annotated[
@@ -49,8 +51,8 @@ def pairs(
     from kraq_dspy.models.lms.roles import LanguageModels
     from kraq_dspy.programs.shared.state import load_state
 
-    if dataset is None:
-        raise ConfigError("Name the questions: --dataset NAME, with its folder's parent in --data.")
+    if dataset is None or out is None:
+        raise missing({"--dataset NAME, with its folder's parent in --data": dataset, "--out FILE": out})
     if index is not None and kind == "drafter":
         raise ConfigError("An index has no answers to draft: leave --index out for --for drafter.")
     require_writable_file(out)

@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -281,6 +281,11 @@ def require_writable(*folders: Path) -> None:
     """Raises ConfigError for a folder that cannot be made or written. Leaves nothing there."""
     for folder in folders:
         _require_room(folder.absolute(), folder)
+
+
+def missing(options: Mapping[str, object]) -> ConfigError:
+    """An error that names all of the options that are None, so that they need not be found out one by one."""
+    return ConfigError(f"Missing: {'; '.join(name for name, value in options.items() if value is None)}.")
 
 
 def require_writable_file(file: Path) -> None:

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from kraq_dspy.settings import Settings
 
 
-def run_build(build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool) -> None:
-    """What makes or changes an index, run under bars and limits, and its report."""
+def run_build(
+    build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool
+) -> "BuildReport":
+    """What makes or changes an index, run under bars and limits; its report is shown and returned."""
     with Bars(settings, quiet=json) as bars:
         report = build(settings=settings, limits=limits.of(settings), progress=bars)
     show_report(report, json=json)
+    return report
 
 
 def show_report(report: "BuildReport", *, json: bool) -> None:

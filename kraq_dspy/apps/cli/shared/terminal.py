@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
+from kraq_dspy.apps.text import printable as printable
+from kraq_dspy.apps.text import short as short
 from kraq_dspy.errors import counted as counted
-from kraq_dspy.workspace.shown import printable as printable
-from kraq_dspy.workspace.shown import short as short
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -21,12 +22,17 @@ errors = Console(stderr=True, highlight=False)
 
 def print_json(value: Any) -> None:
     """`value`, which may hold records, as JSON and nothing else on standard output."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False, indent=2)))
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone(), indent=2)))
 
 
 def print_line(value: Any) -> None:
     """As `print_json`, on one line, at once: for results that come one after the other."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False)), flush=True)
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone())), flush=True)
+
+
+def _takes_ascii_alone() -> bool:
+    """Whether standard output is in an encoding without most letters, as what Windows redirects: JSON escapes them."""
+    return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def _visible(text: str) -> str:

@@ -10,13 +10,11 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
 from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Json, Models
 from kraq_dspy.apps.cli.shared.report import show_report
 from kraq_dspy.apps.cli.shared.terminal import command, counted, grid, output, print_json, say, short
 from kraq_dspy.records import Community, Question
-from kraq_dspy.workspace.choices import choose_program
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
@@ -42,11 +40,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
     from kraq_dspy.asset.corpus.bundled import bundled_example
     from kraq_dspy.asset.corpus.load import load_documents
     from kraq_dspy.build.index.build import build_index
     from kraq_dspy.models.embedders import load_embedder, resolve_encoder
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import choose_program
 
     example = bundled_example()
     settings = models.settings()
@@ -76,7 +76,7 @@ def demo(
             bars.start("answer", len(questions) * len(PROGRAMS))
             for question in questions:
                 for name, program in programs.items():
-                    answers[name].append(space.ask(program, question["question"]))
+                    answers[name].append(space.ask(program, question["question"], next_questions=0))
                     bars.advance("answer")
         measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
         if json:
@@ -130,7 +130,7 @@ def _largest(communities: Iterable[Community], count: int) -> list[Community]:
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
     """Means over the questions; the measures are those of `kraq_dspy.eval`."""
-    from kraq_dspy.eval.metrics.answers import exact_match
+    from kraq_dspy.eval.metrics.answers import contains
     from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 
     def mean(values: Iterable[float]) -> float:
@@ -143,6 +143,6 @@ def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> di
         f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
         f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
         "gold in answer": mean(
-            exact_match(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
+            contains(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
         ),
     }

@@ -69,16 +69,17 @@ def index(
     out = out or index_beside(corpus)
     build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
     try:
-        run_build(partial(build, replace=replace), settings, limits, json=json)
+        report = run_build(partial(build, replace=replace), settings, limits, json=json)
     except RemovedDocumentsError as error:
         if json or not sys.stdin.isatty():
             raise
         typer.echo(str(error), err=True)
         if not typer.confirm("Remove them?", err=True):
             raise typer.Exit(1) from None
-        run_build(partial(build, replace=True), settings, limits, json=json)
+        report = run_build(partial(build, replace=True), settings, limits, json=json)
     if not json:
-        say("Try: ", (command("questions", out), "bold"), " or ", (command("ask", out, "YOUR QUESTION"), "bold"))
+        listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
+        say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
 
 
 def index_beside(corpus: Path) -> Path:
@@ -158,6 +159,9 @@ def questions(
     level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None,
     source: Source = "kraq",
     duplicates: Annotated[bool, typer.Option(help="Also those marked as duplicates.")] = False,
+    starters: Annotated[
+        int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")
+    ] = None,
     personal: Annotated[bool, typer.Option(help="Only those with e-mail addresses, phone or card numbers.")] = False,
     json: Json = False,
 ) -> None:
@@ -165,6 +169,9 @@ def questions(
     from kraq_dspy.asset.corpus.redact import find_personal
     from kraq_dspy.asset.store.index import Index
 
+    if starters is not None:
+        _show_starters(index_dir, starters, json=json)
+        return
     with Index.open(index_dir) as index:
         listed = list(index.questions(level, source=source, duplicates=duplicates))
         deepest = max((question.level for question in index.questions(source=source)), default=None)
@@ -190,3 +197,16 @@ def questions(
             style="dim" if question.duplicate_of else None,
         )
     output.print(table)
+
+
+def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+    from kraq_dspy.apps.cli.ask.ask import show_suggested
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.workspace.suggested import starters
+
+    with Index.open(index_dir) as index:
+        chosen = starters(index, count)
+    if json:
+        print_json([each.to_dict() for each in chosen])
+    else:
+        show_suggested(chosen, f"{index_dir} answers, among others:" if chosen else "No questions here.")

@@ -90,11 +90,25 @@ class _ClockedSocket:
         self._inner.close()
 
 
+CONNECT_S = 10.0
+"""A connection, TLS handshake included, is given up after so long, or after `timeout_s` where that is shorter."""
+
+
+def _timeouts(timeout_s: float) -> dict[str, float]:
+    connect = min(CONNECT_S, timeout_s)
+    return {
+        "connect_timeout": connect,
+        "read_timeout": timeout_s,
+        "write_timeout": timeout_s,
+        "pool_timeout": timeout_s,
+    }
+
+
 class BoundedTransport(StdlibTransport):  # type: ignore[misc]
     """The client that lm15 makes, with limits for whole replies. Safe for threads."""
 
     def __init__(self, limits: ReplyLimits, timeout_s: float) -> None:
-        super().__init__(read_timeout=timeout_s, write_timeout=timeout_s, pool_timeout=timeout_s)
+        super().__init__(**_timeouts(timeout_s))
         self._limits = limits
 
     def stream(self, request: Any) -> Any:
@@ -135,7 +149,7 @@ class AsyncBoundedTransport(StdlibAsyncTransport):  # type: ignore[misc]
     """The same for asynchronous callers."""
 
     def __init__(self, limits: ReplyLimits, timeout_s: float) -> None:
-        super().__init__(read_timeout=timeout_s, write_timeout=timeout_s, pool_timeout=timeout_s)
+        super().__init__(**_timeouts(timeout_s))
         self._limits = limits
 
     async def _do_stream(self, request: Any) -> Any:

@@ -103,3 +103,14 @@ def test_a_server_that_is_silent_is_not_taken_for_one_that_writes_too_much() -> 
     with server(lambda connection: time.sleep(3)) as url, pytest.raises(LMError) as caught:
         ask(url, asynchronous=False)
     assert isinstance(caught.value, LMError)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_tls_handshake_that_hangs_keeps_to_the_time_limit(asynchronous: bool) -> None:
+    with server(lambda connection: time.sleep(8)) as url:
+        secure = url.replace("http://", "https://")
+        lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=secure, timeout_s=0.5, retries=0))
+        started = time.monotonic()
+        with pytest.raises(LMError):
+            asyncio.run(lm.acall("?")) if asynchronous else lm("?")
+        assert time.monotonic() - started < 5

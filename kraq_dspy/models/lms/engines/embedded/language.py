@@ -12,10 +12,10 @@ _SCRIPTS = {
 }
 """In this order: Japanese has Chinese letters too."""
 _WORDS = {
-    "en": "the and of is was in to for with that",
-    "es": "el la los las de del que una es en y por con",
-    "de": "der die das und ist ein eine den von mit auf im",
-    "fr": "le la les des du une est et dans par pour qui",
+    "en": "the and of to for with that by from are this at be it has were an his their which",
+    "es": "el la los las de del que una es en y por con su para como se fue donde lo al más",
+    "de": "der die das und ist ein eine einen den dem des von mit auf zu für nicht wurde nach bei wie durch im am",
+    "fr": "le la les des du une est et dans par pour qui en au aux il elle avec son sa fut a été",
 }
 _COMMON = {language: frozenset(words.split()) for language, words in _WORDS.items()}
 _PLAIN = {
@@ -46,11 +46,11 @@ def language_of(text: str) -> str:
         share = 0.05 if language == "ja" else 0.3
         if letters and len(script.findall(text)) >= share * letters:
             return language
-    words = re.findall(r"[^\W\d_]+", text.lower())
+    words = [word for word in re.findall(r"[^\W\d_]+", text) if word.islower()]
     counts = {language: sum(word in common for word in words) for language, common in _COMMON.items()}
     most = max(counts, key=counts.__getitem__)
     differ = len(_COMMON[most].intersection(words))
-    return most if counts[most] > 2 * counts["en"] and differ >= _TELLING else "en"
+    return most if counts[most] > 2 * counts["en"] and differ >= (_TELLING if counts["en"] else 2) else "en"
 
 
 def plain_question(language: str, names: Sequence[str]) -> str:

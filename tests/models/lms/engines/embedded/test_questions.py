@@ -157,6 +157,6 @@ def test_other_languages_are_asked_in_their_own(text: str, language: str, questi
 
 
 def test_a_language_is_told_by_its_script_or_several_of_its_words() -> None:
-    assert [language_of(text) for text in ("京都はどこですか", "ไทย", "مرحبا", "नमस्ते", "en la", "")] == [
-        "ja", "th", "ar", "hi", "en", "en",
+    assert [language_of(text) for text in ("京都はどこですか", "ไทย", "مرحبا", "नमस्ते", "en la", "La Liga", "")] == [
+        "ja", "th", "ar", "hi", "es", "en", "en",
     ]  # fmt: skip

@@ -1,12 +1,27 @@
-"""Lets Python make millions of records without looking through all of them again and again."""
+"""Spares time where there are millions of numbers or records."""
 
 import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.integer)
 
 _lock = threading.Lock()
 _pauses, _was_on = 0, False
+
+
+def distinct(numbers: NDArray[T]) -> NDArray[T]:
+    """Each of them once, sorted. `np.unique` hashes them first (numpy 2.3 and later), which takes six times as long for
+    ten thousand and seventeen times for a million."""
+    ordered = np.sort(numbers)
+    is_first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 @contextmanager

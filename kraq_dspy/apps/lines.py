@@ -1,42 +1,43 @@
-"""Says in lines for a terminal what a program's prediction rests on, besides its answer and its passages."""
+"""Says in lines what a program's prediction rests on, besides its answer and its passages."""
 
-from collections.abc import Iterator
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
+import dspy
 from rich.text import Text
 
+from kraq_dspy._internal.display import brief
+from kraq_dspy.apps.text import short
 from kraq_dspy.errors import counted
-
-if TYPE_CHECKING:
-    import dspy
+from kraq_dspy.workspace.choices import ProgramChoice
 
 
-def short(text: str, length: int) -> Text:
-    """One line of at most `length` characters. Never read as markup, and without control characters."""
-    line = " ".join(printable(text).split())
-    return Text(line if len(line) <= length else line[: length - 1] + "…")
+def prediction_lines(choice: ProgramChoice, prediction: dspy.Prediction) -> Iterator[Text]:
+    """What is shown of the prediction; of a program of another package, the keys that its declaration names."""
+    show = LINES.get(choice.spec.name)
+    if show is not None:
+        yield from show(prediction)
+    else:
+        for key in choice.spec.keys:
+            if key in prediction:
+                yield Text(f"{key}: ", style="cyan") + short(brief(prediction[key]), 300)
+    if choice.inner is not None and prediction.get("source") == "program":
+        yield from prediction_lines(choice.inner, prediction)
 
 
-def printable(text: str) -> str:
-    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
-    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
-
-
-def explanation(answer: "dspy.Prediction") -> Iterator[Text]:
+def explanation(answer: dspy.Prediction) -> Iterator[Text]:
     """What supports the answer, where that was asked for."""
     if "explanation" in answer:
         yield Text("because ", style="bold") + short(answer.explanation, 600)
 
 
-def auxiliary_questions(answer: "dspy.Prediction") -> Iterator[Text]:
+def auxiliary_questions(answer: dspy.Prediction) -> Iterator[Text]:
     """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
     yield from explanation(answer)
     for auxiliary in answer.auxiliary_questions:
         yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
 
 
-def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
+def speculation(answer: dspy.Prediction) -> Iterator[Text]:
     """The rationale, the drafts and the times; for the efficient program the question that stood in."""
     yield Text("because ", style="bold") + short(answer.rationale, 600)
     for draft in answer.drafts:
@@ -57,7 +58,7 @@ def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
     yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 
 
-def _proxy(answer: "dspy.Prediction") -> Text:
+def _proxy(answer: dspy.Prediction) -> Text:
     if answer.proxy is None:
         return Text("no stored question; passages embedded online")
     similarity = f"{answer.proxy_similarity:.2f}"
@@ -67,7 +68,7 @@ def _proxy(answer: "dspy.Prediction") -> Text:
     return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
 
 
-def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+def global_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
     """The best `count` points, and how many reports they come from."""
     batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
     yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
@@ -75,7 +76,7 @@ def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
         yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
 
 
-def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
+def local_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
     """The names of the entities, and the titles of `count` of their reports."""
     names = ", ".join(entity.name for entity in answer.entities)
     links = len(answer.relationships)
@@ -85,7 +86,7 @@ def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
         yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
 
 
-def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
+def plug_ins(answer: dspy.Prediction) -> Iterator[Text]:
     """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
 
     Nothing for the variant without plug-ins.
@@ -101,7 +102,7 @@ def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
 
 
-def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
+def sub_answers(answer: dspy.Prediction) -> Iterator[Text]:
     """The graph's account, and each sub-question with its answer."""
     yield Text("the graph: ", style="bold") + short(answer.account_summary or "nothing", 400)
     for each in answer.sub_answers:
@@ -112,7 +113,7 @@ def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
 
 
-def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
+def catalogue_search(answer: dspy.Prediction) -> Iterator[Text]:
     """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
@@ -134,9 +135,14 @@ def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
         yield Text("noted for review: kraq catalogue review DIR")
 
 
-def shown_model(name: str) -> str:
-    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
-    provider, slash, rest = name.partition("/")
-    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
-        return f"{provider}/{PurePath(rest).name}"
-    return PurePath(name).name if name.startswith(("/", ".", "~")) else name
+LINES: dict[str, Callable[[dspy.Prediction], Iterator[Text]]] = {
+    "traditional": explanation,
+    "combined": auxiliary_questions,
+    "speculative": speculation,
+    "efficient": speculation,
+    "graph-local": local_search,
+    "graph-global": global_search,
+    "qa-rag": plug_ins,
+    "k2rag": sub_answers,
+    "qa-search": catalogue_search,
+}
