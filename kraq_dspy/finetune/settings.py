@@ -11,6 +11,9 @@ from kraq_dspy._internal.validation import AboveZero, OneOf, Positive, checked
 class TrainSettings:
     """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
 
+    >>> TrainSettings(r=16, epochs=1).learning_rate
+    0.0002
+
     `target_modules` are the layers that get an adapter: "" is peft's choice for the architecture (the query and value
     projections of most), "all-linear" every linear layer, else names with commas. `quantize` is "nf4" (4 bits, double
     quantisation, by bitsandbytes), "none", or "auto": nf4 on a GPU where bitsandbytes is installed.
