@@ -282,7 +282,7 @@ class _Asking:
         if not self.system.answers:
             prediction = dspy.Prediction(hits=asked(question, self.k))
         elif self.space is not None and isinstance(asked, dspy.Module):
-            prediction = self.space.ask(asked, question)
+            prediction = self.space.ask(question, asked)
         else:
             prediction = asked(question=question)  # type: ignore[call-arg,assignment]
         if isinstance(prediction, str):

@@ -107,7 +107,7 @@ class SystemRunner:
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
         def answer(example: Example) -> ResultRow:
             outcome = measured(
-                system.name, example, self.prices, lambda: self.space.ask(program, example.question, next_questions=0)
+                system.name, example, self.prices, lambda: self.space.ask(example.question, program, next_questions=0)
             )
             if isinstance(outcome, ResultRow):
                 return outcome
