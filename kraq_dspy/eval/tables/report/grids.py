@@ -136,7 +136,10 @@ def facts(run: RunSummary) -> dict[str, str]:
         "sample": f"questions until their evidence has {extra['sample_tokens']:,} tokens"
         if extra.get("sample_tokens")
         else "",
-        "generated questions": ", ".join(f"{name} {count:,}" for name, count in extra.get("questions", {}).items()),
+        "generated questions": ", ".join(
+            f"{name} {count:,}{_templates(extra.get('templates', {}).get(name, 0))}"
+            for name, count in extra.get("questions", {}).items()
+        ),
         "data": extra.get("data", ""),
         "models": _models(header.models),
         "weights": ", ".join(f"{name} sha256 {digest[:16]}" for name, digest in extra.get("weights", {}).items()),
@@ -152,6 +155,10 @@ def facts(run: RunSummary) -> dict[str, str]:
         "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
     }
     return {name: text for name, text in lines.items() if text}
+
+
+def _templates(count: int) -> str:
+    return f" ({count:,} of templates)" if count else ""
 
 
 def _models(models: Mapping[str, str]) -> str:
