@@ -143,6 +143,7 @@ def facts(run: RunSummary) -> dict[str, str]:
         "data": extra.get("data", ""),
         "models": _models(header.models),
         "weights": ", ".join(f"{name} sha256 {digest[:16]}" for name, digest in extra.get("weights", {}).items()),
+        "judge's agreement with labels": "; ".join(extra.get("judge_agreement", ())),
         "encoder": header.models.get("encoder", ""),
         "BERTScore": header.models.get("bertscore", ""),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
@@ -334,8 +335,8 @@ def _resources(run: RunSummary) -> Grid | None:
     )
     note = (
         "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
-        "all processors that this process kept busy meanwhile. Memory: the most "
-        "that this process held after a question; systems are asked one after the other in one process, and what a "
+        "all processors that this process kept busy meanwhile. Memory: what "
+        "this process held after a question; systems are asked one after the other in one process, and what a "
         "server holds is not in it."
     )
     return Grid("Resources of a question", headings, rows, note=note)
