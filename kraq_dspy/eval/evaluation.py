@@ -16,6 +16,7 @@ import dspy
 from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.judging.agreement import known_agreements
 from kraq_dspy.eval.judging.without_references import JUDGED
 from kraq_dspy.eval.learned import learned_by, learned_note, without_learned
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
@@ -402,6 +403,7 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": _checksum(examples),
+            "judge_agreement": known_agreements(str(judge.model)) if judge else [],
         },
         made_with=machine(),
     )

@@ -107,7 +107,7 @@ class SystemRunner:
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
         def answer(example: Example) -> ResultRow:
             outcome = measured(
-                system.name, example, self.prices, lambda: self.space.ask(program, example.question, next_questions=0)
+                system.name, example, self.prices, lambda: self.space.ask(program, asked_of(example), next_questions=0)
             )
             if isinstance(outcome, ResultRow):
                 return outcome
@@ -215,6 +215,13 @@ class SpendingJournal(TappedJournal):
             "cpu_s": process_time() - computing,
             **memory_mb(),
         }
+
+
+def asked_of(example: Example) -> str:
+    """The question as a program is asked it: of a claim (PubHealth) it says which verdicts there are."""
+    if example.type == "veracity":
+        return f"{example.question}\nIs this claim true, false, or a mixture of both?"
+    return example.question
 
 
 def facts_of(example: Example) -> dict[str, Any]:
