@@ -136,6 +136,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.records import Usage as Usage
     from kraq_dspy.settings import ChunkSettings as ChunkSettings
     from kraq_dspy.settings import CommunitySettings as CommunitySettings
+    from kraq_dspy.settings import CorpusSettings as CorpusSettings
     from kraq_dspy.settings import EncoderSettings as EncoderSettings
     from kraq_dspy.settings import ExtractSettings as ExtractSettings
     from kraq_dspy.settings import InstructedSettings as InstructedSettings
@@ -213,9 +214,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "QuestionHit", "Relationship", "Summary", "Usage",
         ),
         "kraq_dspy.settings": (
-            "ChunkSettings", "CommunitySettings", "EncoderSettings", "ExtractSettings", "InstructedSettings",
-            "K2RAGSettings", "QuestionSettings", "RedactSettings", "ResolveSettings", "RoleSettings", "RunSettings",
-            "Settings", "StoreSettings", "SummarySettings", "read_settings",
+            "ChunkSettings", "CommunitySettings", "CorpusSettings", "EncoderSettings", "ExtractSettings",
+            "InstructedSettings", "K2RAGSettings", "QuestionSettings", "RedactSettings", "ResolveSettings",
+            "RoleSettings", "RunSettings", "Settings", "StoreSettings", "SummarySettings", "read_settings",
         ),
         "kraq_dspy.workspace": ("Workspace",),
     },

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.apps.cli.ask.ask import show_suggested
 from kraq_dspy.apps.cli.shared.bars import label
 from kraq_dspy.apps.cli.shared.options import (
     Columns,
@@ -201,6 +200,7 @@ def questions(
 
 
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+    from kraq_dspy.apps.cli.ask.ask import show_suggested
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.workspace.suggested import starters
 
