@@ -20,10 +20,11 @@ from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
 from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, critics_of, make_synthetic_pairs
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import SystemRunner, measured, prepared_space
+from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
 from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import dspy
 
+from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import measured
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
