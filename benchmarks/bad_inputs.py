@@ -21,7 +21,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
+from kraq_dspy.apps.cli.program import make_app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.records import Document
@@ -175,7 +175,7 @@ def in_folder(path: str) -> Iterator[None]:
 def outcome(case: str, words: tuple[str, ...], make: Callable[[], None]) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, in_folder(folder):
         make()
-        result = CliRunner().invoke(app, list(words))
+        result = CliRunner().invoke(make_app(), list(words))
         says, listed, error = "", 0, result.exception
         if isinstance(error, KraqError):  # which `kraq` itself prints
             says = str(error)

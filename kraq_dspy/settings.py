@@ -24,19 +24,18 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
-
-from kraq_dspy._internal.validation import (
+from kraq_dspy._internal.options import (
     AboveZero,
+    Count,
     Joined,
     NotNegative,
     OneOf,
     Positive,
     Share,
     checked,
-    fields_of,
-    suggestion,
+    options_of,
 )
+from kraq_dspy._internal.validation import suggestion
 from kraq_dspy.errors import ConfigError
 
 ROLES = (
@@ -108,7 +107,7 @@ class ExtractSettings:
     """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
     the passage's own sentences then describe ("small"). "auto" takes "small" where the extractor's name says that it
     has less than two billion parameters."""
-    gleanings: Annotated[int, Field(ge=0)] = 1
+    gleanings: Count = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True
     """Drop what is about names that the passage does not have: small models invent some."""
@@ -179,7 +178,7 @@ class QuestionSettings:
     else 1."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
-    names: Annotated[int, Field(ge=0)] = 8
+    names: Count = 8
     """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
     random_least: Positive = 2
     """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
@@ -210,7 +209,7 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
-    reply_s: Annotated[float, Field(gt=0)] = 300.0
+    reply_s: AboveZero = 300.0
     """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
     reply_mb: Positive = 256
     """Most megabytes of an endpoint's reply, unpacked."""
@@ -232,7 +231,7 @@ class InstructedSettings:
     text), "decoder" (a language model's hidden state), "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
-    sharpness: Annotated[float, Field(ge=0)] = 10.0
+    sharpness: NotNegative = 10.0
     """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
     layers: Positive | None = None
     """Of "decoder": how many layers are run; unset, a third of the model's."""
@@ -289,7 +288,7 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
-    reply_s: Annotated[float, Field(gt=0)] = 600.0
+    reply_s: AboveZero = 600.0
     """Seconds before a reply of a server is given up as a whole, however it comes."""
     reply_mb: Positive = 16
     """Most megabytes of a server's reply, unpacked."""
@@ -424,7 +423,7 @@ def read_settings(path: Path | None = None) -> Settings:
 
 def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Settings:
     """The inverse of `Settings.to_dict`; keys that are left out keep their defaults. Raises ConfigError."""
-    sections = fields_of(Settings)
+    sections = options_of(Settings)
     try:
         for name in tables.keys() - sections.keys():
             raise ConfigError(f"[{name}] is no section; {suggestion(name, sections)}")
@@ -435,7 +434,7 @@ def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Setti
 
 def _section(name: str, table: Any) -> Any:
     if name != "roles":
-        kind: Any = fields_of(Settings)[name].annotation
+        [kind] = options_of(Settings)[name].kinds
         return kind(**_table(name, table))
     roles = {"default": RoleSettings()}
     for role, entry in _table(name, table).items():

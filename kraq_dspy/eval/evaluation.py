@@ -17,6 +17,7 @@ from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judging.without_references import JUDGED
+from kraq_dspy.eval.learned import learned_by, learned_note, without_learned
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, write_rows
@@ -176,10 +177,19 @@ def evaluate_systems(
     out: str | Path | None = None,
     concurrency: int = 8,
     seed: int = 0,
-    left_out: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """As `evaluate`, of systems that are made and questions that are read."""
+    """As `evaluate`, of systems that are made and questions that are read.
+
+    Questions that an adapter of the index or of its models was trained on are left out, and counted.
+    """
+    n_read = len(examples)
+    if space is not None:
+        models = {*space.index.manifest.models.values(), *space.models.names().values()}
+        examples = without_learned(examples, learned_by(models))
+    left_out = n_read - len(examples)
+    if not examples:
+        raise EvaluationError(f"{learned_note(left_out)} None remains.")
     if twice := {each.name for each in systems if [other.name for other in systems].count(each.name) > 1}:
         raise ConfigError(f"Two systems are named {min(twice)!r}; give them by name: {{'a': ..., 'b': ...}}.")
     chosen = list(metrics) if metrics is not None else default_metrics(systems, examples, k)
@@ -376,7 +386,7 @@ def _header(
         "metrics": list(metrics),
         "systems": {system.name: {"about": dict(system.about)} for system in systems},
     }
-    notes = [f"{left_out} questions are left out: a model in use learned from them."] if left_out else []
+    notes = [learned_note(left_out)] if left_out else []
     return RunHeader(
         name="evaluation",
         dataset=title,

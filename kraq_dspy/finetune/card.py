@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, counted
+from kraq_dspy.eval.learned import write_learned
 from kraq_dspy.eval.tables.report.plots import loss_plot
+from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.training import LossPoint, Trained
 
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
 def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON."""
+    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON.
+
+    Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
+    """
     facts = {
         "step": kind,
         "base": trained.base,
@@ -41,6 +46,8 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
     (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
+    pairs = read_pairs(data, kind)
+    write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
     try:
         plot = loss_plot(curves_of(trained))
     except MissingExtraError:

@@ -74,6 +74,9 @@ def compile_program(
 ) -> Compiled:
     """Optimize a step ("extraction", ...), a program ("combined", ...) or a Target of your own on a dev set.
 
+    >>> compiled = compile_program("answering", "dev.jsonl", method="mipro", out="answering.json")  # doctest: +SKIP
+    >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
+
     The rows of `dev` are split by the method's seed: the optimizer learns from one half, and before and after are
     measured on the other; a `DevSet` says it otherwise. `method` is the name of an optimizer, or a `Method` with its
     sizes and budget. `metric` is a name of the target's, a Metric, or a function `metric(example, prediction)` in

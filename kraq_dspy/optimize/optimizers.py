@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import dspy
-from pydantic import Field
 
 from kraq_dspy._internal.dspy_internals import thaw
 from kraq_dspy._internal.nearest_demos import NearestDemos, put
-from kraq_dspy._internal.validation import Positive, checked
+from kraq_dspy._internal.options import Bounds, Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
@@ -30,7 +29,7 @@ class Sizes:
     often an optimizer that goes by rounds does so. `threads`: rows at work at once."""
 
     demos: Positive = 4
-    candidates: Annotated[int, Field(ge=2)] = 6
+    candidates: Annotated[int, Bounds(least=2)] = 6
     rounds: Positive = 3
     threads: Positive = 8
 

@@ -22,7 +22,11 @@ Rows = str | Path | Sequence[Row]
 
 @dataclass(frozen=True)
 class DevSet:
-    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`."""
+    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`.
+
+    >>> DevSet("dev.jsonl", train_share=0.3).train_share
+    0.3
+    """
 
     rows: Rows
     train: Rows | None = None
@@ -43,7 +47,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class Method:
-    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with."""
+    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with.
+
+    >>> Method("mipro", Sizes(demos=2, candidates=4), budget=Budget(calls=500)).sizes.candidates
+    4
+    """
 
     optimizer: str = "bootstrap"
     sizes: Sizes = field(default_factory=Sizes)

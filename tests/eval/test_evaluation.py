@@ -75,7 +75,7 @@ def test_questions_without_answers_are_scored_by_what_needs_none(lm: DummyLM) ->
     with dspy.context(lm=lm):
         result = evaluate(Echo(), [{"query": "Say Oslo"}, {"query": "Say Rome"}])
     assert result.summary.metrics == ["grounded"]
-    assert [row.metrics["grounded"] for row in result.rows] == [1.0, 0.0]
+    assert {row.question_id: row.metrics["grounded"] for row in result.rows} == {"q1": 1.0, "q2": 0.0}
 
 
 def test_examples_of_dspy_and_metrics_of_ones_own_are_taken(lm: DummyLM) -> None:

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kraq_dspy import consent
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, resume_index, update_index
 from kraq_dspy.build.index.estimate import estimate_index
@@ -21,6 +20,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
 from kraq_dspy.workspace import Workspace
+from tests.whole_program import app
 
 SECRET = "not-for-strangers"
 STOLEN = "AWS_SECRET_ACCESS_KEY"

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from kraq_dspy.apps.cli.ask.ask import ask
-from kraq_dspy.apps.cli.ask.chat import chat
-from kraq_dspy.apps.cli.ask.mcp import mcp
 from kraq_dspy.apps.cli.ask.serving import explore, serve
 from kraq_dspy.apps.cli.maintain.change import add, check, remove, resume, update
 from kraq_dspy.apps.cli.maintain.exchange import export, graphrag, triples
@@ -60,6 +58,20 @@ class TableGroup(TyperGroup):
 
 
 @dataclass(frozen=True)
+class ProgramCommand:
+    """A command with the options of all programs, which take a second to import: only itself needs them, and the list
+    of commands needs no more than its name and its first line."""
+
+    name: str
+    help: str
+    module: str
+
+    def load(self) -> Command:
+        command: Command = getattr(import_module(self.module), self.name)
+        return command
+
+
+@dataclass(frozen=True)
 class Group:
     """Commands of two words, such as `kraq catalogue add`."""
 
@@ -88,9 +100,15 @@ CATALOGUE = (
     synthesize,
 )  # fmt: skip
 
-COMMANDS: dict[str, Sequence[Command | Group]] = {
+ASK = ProgramCommand("ask", "Answer QUESTION from the index, and show what it rests on.", "kraq_dspy.apps.cli.ask.ask")
+CHAT = ProgramCommand(
+    "chat", "Ask one question after another, without waiting for models to load again.", "kraq_dspy.apps.cli.ask.chat"
+)
+MCP = ProgramCommand("mcp", "Offer the index to agents by the Model Context Protocol.", "kraq_dspy.apps.cli.ask.mcp")
+
+COMMANDS: dict[str, Sequence[Command | ProgramCommand | Group]] = {
     "Start": (demo, index, estimate, status, questions),
-    "Ask": (ask, chat, explore, serve, mcp),
+    "Ask": (ASK, CHAT, explore, serve, MCP),
     "Maintain": (
         add, remove, update, resume, check, export,
         Group("import", "Make an index from another system's graph.", (graphrag, triples)),
@@ -108,7 +126,8 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
 }  # fmt: skip
 
 
-def add_commands(app: typer.Typer) -> None:
+def add_commands(app: typer.Typer, words: Sequence[str] | None = None) -> None:
+    """All commands; of those with the options of programs, only the ones that `words`, a command line, names."""
     for panel, commands in COMMANDS.items():
         for command in commands:
             if isinstance(command, Group):
@@ -116,8 +135,16 @@ def add_commands(app: typer.Typer) -> None:
                 for member in command.commands:
                     group.command(name_of(member))(flat(member))
                 app.add_typer(group, name=command.name, rich_help_panel=panel)
+            elif isinstance(command, ProgramCommand):
+                is_wanted = words is None or command.name in words
+                add = app.command(command.name, rich_help_panel=panel, help=None if is_wanted else command.help)
+                add(flat(command.load()) if is_wanted else _not_loaded)
             else:
                 app.command(name_of(command), rich_help_panel=panel)(flat(command))
+
+
+def _not_loaded() -> None:
+    """Stands in a list of commands."""
 
 
 def name_of(command: Command) -> str:

@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
@@ -19,15 +20,6 @@ from kraq_dspy.errors import ConfigError, KraqError, ModelError
 
 logger = logging.getLogger(__name__)
 
-app = typer.Typer(
-    name="kraq",
-    help="Representative questions from a corpus, and answers that use them.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 USAGE, FAILURE = 2, 1
 
 
@@ -37,7 +29,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
@@ -59,14 +50,26 @@ def _root(
         set_up_spans()
 
 
-add_commands(app)
+def make_app(words: Sequence[str] | None = None) -> typer.Typer:
+    """The program with all its commands; given the words of a command line, with no more than it needs."""
+    app = typer.Typer(
+        name="kraq",
+        help="Representative questions from a corpus, and answers that use them.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    add_commands(app, words)
+    return app
 
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
     take_any_bytes()
     try:
-        app()
+        make_app(sys.argv[1:])()
     except ConfigError as error:
         _show(error)
         sys.exit(USAGE)

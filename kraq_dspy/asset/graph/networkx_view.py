@@ -23,10 +23,14 @@ def to_networkx(
     claims: Iterable[Claim] = (),
     communities: Iterable[Community] = (),
 ) -> "nx.MultiDiGraph":
-    """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
+    """The graph with entities as nodes by id, relationships as edges keyed by id, with the records' fields as
+    attributes.
 
     A node also has `claims`, the statements about it, and `communities`, the ids of its communities, broadest first;
     an edge `claims`, the statements about what links its two nodes.
+
+    >>> to_networkx([Entity("a", "Ada", "person", "", ("Ada",), (), 0)], []).nodes["a"]["name"]
+    'Ada'
     """
     import networkx as nx
 

@@ -16,7 +16,6 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.notebook import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import prepare
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
@@ -38,7 +37,7 @@ from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Embedder, Progress, VectorStore
+from kraq_dspy.ports import Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
@@ -70,7 +69,8 @@ def build_index(
 ) -> BuildReport:
     """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
 
-    >>> report = build_index(["Ada Lovelace met Charles Babbage in London."], "ada.kraq")  # doctest: +SKIP
+    >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
+    1
     >>> report = build_index("articles.jsonl", "articles.kraq", lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
 
     Args:
@@ -137,34 +137,20 @@ async def abuild_index(
 class Builder:
     """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
 
-    def __init__(
-        self,
-        index: Index,
-        settings: Settings,
-        models: LanguageModels,
-        embedder: Embedder,
-        kraq: KRAQ,
-        progress: Progress,
-        *,
-        random_questions: bool = False,
-    ) -> None:
-        self.index = index
-        self.settings = settings
-        self.embedder = embedder
-        self.models = models
-        self.kraq = kraq
-        self.progress = progress
-        self.steps = steps_for(index, settings.run, models, progress)
-        self.parts = BuildParts(index, settings, models, embedder, kraq, self.steps, progress, random_questions)
+    def __init__(self, parts: BuildParts) -> None:
+        self.parts = parts
+        self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
+        self.models, self.embedder = parts.models, parts.embedder
+        self.steps, self.progress = parts.steps, parts.progress
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
         self.difference: Difference | None = None  # of a change beside what is there
-        self._documents_before = index.count(Document)
+        self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
         self._started = time.monotonic()
-        self._usage_before = index.results.usage()
+        self._usage_before = self.index.results.usage()
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions) -> "Builder":
@@ -200,10 +186,10 @@ class Builder:
             load_state(kraq, Path(state), embedder=embedder)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
-        return cls(
-            index, settings, models, embedder, kraq,
-            options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
-        )  # fmt: skip
+        progress = options.get("progress") or default_progress()
+        steps = steps_for(index, settings.run, models, progress)
+        random_questions = options.get("random_questions", False)
+        return cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
 
     async def __aenter__(self) -> "Builder":
         return self

@@ -33,6 +33,9 @@ def add_documents(
 ) -> BuildReport:
     """Add a file, a folder, documents or texts to the index at `path`; those with a known id replace what was there.
 
+    >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
+    1
+
     Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
     IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
     """
@@ -41,6 +44,9 @@ def add_documents(
 
 def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
     """Remove documents with all that was made from them alone.
+
+    >>> remove_documents("ada.kraq", ["london"]).documents.removed
+    1
 
     Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
     is changed. Otherwise as `add_documents`.
@@ -57,6 +63,9 @@ def update_index(
 ) -> BuildReport:
     """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
 
+    >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
+    1
+
     With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
     `add_documents`.
     """
@@ -68,6 +77,9 @@ def update_index(
 
 def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
     """Go on with a build that was interrupted, or try again what failed in it.
+
+    >>> resume_index("ada.kraq").failures
+    ()
 
     The corpus is read again where it still lies where it was; else the stored documents serve. Raises IndexStateError
     for an import whose source is gone, and what `build_index` raises.

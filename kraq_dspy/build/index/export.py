@@ -21,6 +21,9 @@ FORMATS = ("parquet", "graphml", "jsonl")
 def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
     """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
 
+    >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
+    ['documents.parquet', 'text_units.parquet', 'entities.parquet']
+
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
     kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
     IndexStateError for no index.

@@ -6,13 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.eval.learned import learned_by, learned_note
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
-from kraq_dspy.eval.tables.data import load
+from kraq_dspy.eval.tables.data import ExampleSet, load
 from kraq_dspy.eval.tables.indexes import prepared
 from kraq_dspy.eval.tables.references import with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.settings import Settings
 
@@ -50,6 +52,7 @@ def run_table(
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept, ablations=())
+    learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {
         name: load(
             options.data,
@@ -58,6 +61,7 @@ def run_table(
             limit=options.limit_of(name),
             seed=options.seed,
             needs_corpus=table.kind != "qa_search",
+            learned=learned,
         )
         for name in names
     }
@@ -65,12 +69,16 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress, notes)
+        run = Run(table, questions, settings, embedder, options, progress, [*notes, *_learned(questions)])
         if table.references == "model":
             run.questions = with_model_references(run, folder)
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
+
+
+def _learned(questions: ExampleSet) -> list[str]:
+    return [learned_note(questions.learned)] if questions.learned else []
 
 
 def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:

@@ -14,6 +14,9 @@ from kraq_dspy.settings import EncoderSettings
 def load_embedder(settings: EncoderSettings) -> Embedder:
     """The encoder that the settings name, ready to use.
 
+    >>> load_embedder(EncoderSettings()).encode_passages(["Ada wrote notes.", "Mules pull carts."]).shape
+    (2, 384)
+
     Raises MissingExtraError when a package is absent, ModelError when the model is unknown or cannot be reached. An
     endpoint is not asked before its first text.
     """

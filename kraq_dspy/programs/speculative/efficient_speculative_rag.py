@@ -134,5 +134,5 @@ EFFICIENT = ProgramSpec(
     settings=("instructed",),
     keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
     seconds=stage_seconds,
-    source="KRAQ paper, appendix C",
+    source="KRAQ paper, Algorithm 2",
 )

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.records import Document
+from tests.whole_program import app
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ def test_what_the_machine_lacks_is_said_in_words(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(program, "app", fail)
+    monkeypatch.setattr(program, "make_app", lambda words: fail)
     with pytest.raises(SystemExit) as ended:
         program.run()
     assert ended.value.code == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from kraq_dspy.apps.cli.program import app
+from tests.whole_program import app
 
 SKILL = (Path(__file__).resolve().parents[3] / "SKILL.md").read_text("utf-8")
 LINES = [line.strip() for line in re.findall(r"(?m)^ {4}(kraq .*)$", SKILL)]

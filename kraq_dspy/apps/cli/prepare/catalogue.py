@@ -26,7 +26,6 @@ from kraq_dspy.apps.cli.shared.terminal import (
     two_columns,
 )
 from kraq_dspy.errors import CatalogueError, ConfigError
-from kraq_dspy.workspace.choices import choose_program
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.catalogue import Catalogue
@@ -279,6 +278,7 @@ def seed(
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
     from kraq_dspy.build.catalogue.seed import seed_answers
+    from kraq_dspy.workspace.choices import choose_program
 
     choice = choose_program(program, retriever)
     if choice.inner is not None:

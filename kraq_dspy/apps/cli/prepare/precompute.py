@@ -12,13 +12,11 @@ from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.start.index import show_estimate
-from kraq_dspy.build.prepare.instructed import InstructedOptions
-from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.build.prepare.calibrate import Calibration
-    from kraq_dspy.build.prepare.instructed import PrecomputeEstimate
+    from kraq_dspy.build.prepare.instructed import InstructedOptions, PrecomputeEstimate
 
 
 Questions = Literal["kraq", "random", "all"]
@@ -70,6 +68,8 @@ def precompute(
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
     questions: Any = source or "kraq"
+    from kraq_dspy.build.prepare.instructed import InstructedOptions
+
     how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
     _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
 
@@ -90,7 +90,7 @@ def parse_top_n(text: str) -> int | None:
 
 
 def _embed(
-    index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
+    index_dir: Path, calls: Calls, how: "InstructedOptions", budget_minutes: float | None, *, estimate: bool, json: bool
 ) -> None:
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.prepare.instructed import precomputation
@@ -135,6 +135,8 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
     """What the one of `kinds` will take; no model is asked."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
     known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
     if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
         raise ConfigError(
@@ -148,6 +150,8 @@ def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
         for preparation in PREPARATIONS.values():

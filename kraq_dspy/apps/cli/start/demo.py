@@ -10,13 +10,11 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
 from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Json, Models
 from kraq_dspy.apps.cli.shared.report import show_report
 from kraq_dspy.apps.cli.shared.terminal import command, counted, grid, output, print_json, say, short
 from kraq_dspy.records import Community, Question
-from kraq_dspy.workspace.choices import choose_program
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
@@ -42,11 +40,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
     from kraq_dspy.asset.corpus.bundled import bundled_example
     from kraq_dspy.asset.corpus.load import load_documents
     from kraq_dspy.build.index.build import build_index
     from kraq_dspy.models.embedders import load_embedder, resolve_encoder
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import choose_program
 
     example = bundled_example()
     settings = models.settings()

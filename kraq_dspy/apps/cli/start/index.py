@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.apps.cli.ask.ask import show_suggested
 from kraq_dspy.apps.cli.shared.bars import label
 from kraq_dspy.apps.cli.shared.options import (
     Columns,
@@ -146,6 +145,8 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
     say(f"Number of calls exact, save for retries: {exact}. The rest is a guess from other corpora.")
     if result.cost is None:
         say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
+    else:
+        say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
     for problem in result.problems[:10]:
         note(short(problem, 240), label="left out: ")
 
@@ -201,6 +202,7 @@ def questions(
 
 
 def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+    from kraq_dspy.apps.cli.ask.ask import show_suggested
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.workspace.suggested import starters
 

@@ -288,7 +288,8 @@ def _latency(run: RunSummary) -> Grid | None:
     if measured:
         note += (
             "p50, p90, p99: the whole question on the clock. Then medians of the stages. Parallel model: sum of the "
-            "stages' medians, a stage with branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
+            "medians of the papers' four stages (retrieve, embed and cluster, draft and verify, select), a stage with "
+            "branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
         )
     else:
         note += "Medians of one search."

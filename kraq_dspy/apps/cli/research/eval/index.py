@@ -65,6 +65,7 @@ def index(
     import random
 
     from kraq_dspy.eval.evaluation import evaluate_systems, place_of
+    from kraq_dspy.eval.learned import learned_note
     from kraq_dspy.eval.questions import QuestionColumns, read_questions
     from kraq_dspy.eval.tables.report import print_run
 
@@ -98,6 +99,8 @@ def index(
         print_json({**result.to_dict(), "files": [str(file) for file in files]})
         return
     print_run(result.summary, output, brief=True)
+    if result.left_out:
+        say(learned_note(result.left_out))
     say(f"Report: {', '.join(map(str, files))}")
     say(f"Beside another run: {command('report', folder, 'OTHER')}")
 
