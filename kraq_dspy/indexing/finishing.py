@@ -15,9 +15,8 @@ from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.steps.bounded import ItemStream
 from kraq_dspy.steps.stored import Stage
+from kraq_dspy.stores.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.mentions_file import keep_mentions
-from kraq_dspy.stores.passage_graph_file import keep_passage_graph
 from kraq_dspy.stores.sync import Point, sync_vectors
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from kraq_dspy.graph.distinct import distinct
 from kraq_dspy.indexing.finishing import DRIFT, LOST, Finishing, settle_finished
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Merge, Question, Relationship, Summary
-from kraq_dspy.stores.mentions_file import keep_mentions, open_mentions
-from kraq_dspy.stores.passage_graph_file import keep_passage_graph
+from kraq_dspy.stores.graph_files import keep_mentions, keep_passage_graph, open_mentions
 
 if TYPE_CHECKING:
     from kraq_dspy.indexing.build import Builder

@@ -75,14 +75,14 @@ def build_tree(
 
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
     """What `build_tree` stored. Raises IndexStateError when it was not run, or passages have changed since."""
-    path = index.home / FILE
+    path = index.file(FILE)
     command = f"kraq precompute {index.path} --raptor"
-    if not path.is_file():
+    if path is None:
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
     try:
         stored = json.loads(path.read_text("utf-8"))
         nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in stored["nodes"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
     chunk_ids = sorted(index.ids(Chunk))
     if stored.get("passages") != content_id(*chunk_ids):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced
+from kraq_dspy.stores.own_files import require_own_file
 
 _BUSY_MS = 30_000
 
@@ -31,6 +32,7 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._lent: set[sqlite3.Connection] = set()
         self._connections: list[sqlite3.Connection] = []
+        require_own_file(path)
         if not write and not path.is_file():
             raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
         with translated_errors(path):

@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+import re
+import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
 
 from kraq_dspy.config import Settings, settings_from_dict
@@ -68,32 +70,47 @@ def read_fields(folder: Path) -> dict[str, Any]:
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
         fields = json.loads(path.read_text("utf-8"))
-        fields["schema_version"] = int(fields["schema_version"])
+        schema_version = int(fields["schema_version"])
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise IndexStateError(
             f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
         ) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    if fields["schema_version"] != SCHEMA_VERSION:
-        is_newer = fields["schema_version"] > SCHEMA_VERSION
+    if schema_version != SCHEMA_VERSION:
+        is_newer = schema_version > SCHEMA_VERSION
         raise IndexStateError(
-            f"{str(folder)!r} has schema version {fields['schema_version']} (kraq-dspy "
+            f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
             f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
         )
+    stored = fields.pop("sum", None)
+    if stored not in (None, _sum(fields)):
+        raise IndexStateError(
+            f"{str(path)!r} is damaged: it is not what was written. Restore it from a copy, or index again; if you "
+            'changed it yourself, take out its line "sum".'
+        )
+    if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+        raise IndexStateError(f"{str(path)!r} is damaged: its state is {state}; expected the number of one.")
     return dict(fields)
 
 
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:
     """The manifest from fields of the current schema version. Raises IndexStateError."""
     try:
-        return Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
-    except (TypeError, KeyError, AttributeError, ConfigError) as error:
+        manifest = Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
+        for name, hint in get_type_hints(Manifest).items():
+            kind = get_origin(hint) or hint
+            if type(getattr(manifest, name)) is not kind:
+                raise TypeError(f"{name} is {getattr(manifest, name)!r}; expected {kind.__name__}")
+        if not 0 < manifest.encoder_dimension < 1 << 20:
+            raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
+        return manifest
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError, ConfigError) as error:
         raise IndexStateError(
             f"{str(folder / MANIFEST)!r} is damaged ({error}). Restore it from a copy, or index again."
         ) from error
@@ -102,9 +119,10 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
 def write_fields(folder: Path, fields: dict[str, Any]) -> None:
     """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
     path = folder / MANIFEST
+    content = {**fields, "sum": _sum(fields)}
     try:
         with replaced(path) as draft:
-            draft.write_text(json.dumps(fields, indent=2, ensure_ascii=True) + "\n", "utf-8")
+            draft.write_text(json.dumps(content, indent=2, ensure_ascii=True) + "\n", "utf-8")
     except OSError as error:
         raise IndexStateError(
             f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
@@ -116,6 +134,11 @@ def to_fields(manifest: Manifest) -> dict[str, Any]:
     """Addresses lose their user:password part, so that no secret reaches the file."""
     fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
     return fields
+
+
+def _sum(fields: dict[str, Any]) -> int:
+    """The checksum of all fields but itself, whatever the order or the spaces between them."""
+    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
 def _without_credentials(value: Any) -> Any:

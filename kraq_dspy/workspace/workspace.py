@@ -28,8 +28,8 @@ from kraq_dspy.programs.announce import answer_listeners
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question
+from kraq_dspy.stores.graph_files import open_passage_graph
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passage_graph_file import open_passage_graph
 from kraq_dspy.stores.text_vectors import TextVectors
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
 from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
@@ -76,7 +76,6 @@ class Workspace:
         index = Index.open(Path(path), write=write)
         try:
             settings = settings or index.manifest.settings
-            index.exact = settings.store.exact
             encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
             index.require_encoder(encoder)
             return cls(index, encoder, as_models(models, settings, embedder=encoder))
@@ -86,9 +85,7 @@ class Workspace:
 
     def newest(self) -> "Workspace":
         """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
-        newer = Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
-        newer.index.exact = self.index.exact
-        return newer
+        return Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
 
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for

@@ -20,9 +20,10 @@ from kraq_dspy.indexing.check import check_index
 from kraq_dspy.indexing.import_graph import import_triples
 from kraq_dspy.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
-from kraq_dspy.stores import passage_graph_file
+from kraq_dspy.stores import graph_files
+from kraq_dspy.stores.graph_files import open_passage_graph
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.passage_graph_file import open_passage_graph
+from kraq_dspy.stores.own_files import write_sums
 from tests.conftest import KeywordEmbedder
 
 FROM_TEXT = (Document, Chunk, Extraction, Entity, Relationship, Claim)
@@ -207,7 +208,8 @@ def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder:
 
     with Index.open(path) as index:
         from_file = open_passage_graph(index)
-        (index.home / passage_graph_file.FILE).unlink()  # as in an index that an older version made
+        (index.home / graph_files.GRAPH).unlink()
+        write_sums(index.home)  # as in a state that never had one
         made_anew = open_passage_graph(index)
         chunk_ids = sorted(index.ids(Chunk))
         of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (from_file, made_anew)]
@@ -224,7 +226,7 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
 
     with Index.open(path, write=True) as index:
-        assert (index.home / passage_graph_file.FILE).exists()
+        assert (index.home / graph_files.GRAPH).exists()
         index.update_manifest(complete=False)
         index.replace(Relationship, [])
         index.update_manifest(complete=True)
