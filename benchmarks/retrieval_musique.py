@@ -42,8 +42,8 @@ from kraq_dspy.programs.retrievers import (
     QuestionCommunities,
 )
 from kraq_dspy.records import Community, Question
-from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.graph_files import open_passage_graph
+from kraq_dspy.stores.index import Index
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "musique"
 BUDGETS = (5, 10, 15)

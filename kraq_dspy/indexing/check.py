@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
+from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.graph.communities import communities_at
 from kraq_dspy.indexing.change import resume_index
@@ -15,7 +16,8 @@ from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extract
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, damage_of, stored_questions
 from kraq_dspy.stores.lock import holder
-from kraq_dspy.stores.manifest import MANIFEST
+from kraq_dspy.stores.manifest import MANIFEST, read_fields
+from kraq_dspy.stores.own_files import read_summed
 from kraq_dspy.stores.states import LOCK, has_draft
 from kraq_dspy.stores.tables import TABLES
 
@@ -97,8 +99,7 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
     if any(problem.repair == "resume" for problem in report.problems):
         with Index.open(Path(path), write=True, damaged=True) as index:
             index.update_manifest(complete=False)  # until all is made again, readers see what there was
-            for kind in TABLES:
-                index.delete(kind, index.damaged_records(kind))
+            _drop_damaged(index)
             _forget_orphans(index)
             forget_finished(index)
         resume_index(path, **options)
@@ -114,10 +115,15 @@ def _database(index: Index) -> Iterator[Problem]:
         damaged = index.damaged_records(kind)
         if damaged:
             what = f"{_UNREADABLE} in part: {table.name} that are not what was written"
-            yield from _problem(what, damaged)
+            is_lost = kind is Document and not Path(index.manifest.origin.get("path", "-")).exists()
+            yield from _problem(what, damaged, "none" if is_lost else "resume")
 
 
 def _files(index: Index) -> Iterator[Problem]:
+    try:
+        read_fields(index.home)
+    except IndexStateError as error:
+        yield Problem(str(error), 1, ())
     for name, fault in index.damaged_files().items():
         yield Problem(f"The file {name} is damaged: {fault}", 1, ())
 
@@ -205,7 +211,12 @@ def _precomputed(index: Index) -> Iterator[Problem]:
 
 
 def _summarised(index: Index) -> Iterator[Problem]:
-    """Damage of the index that k2rag keeps of the summarised corpus."""
+    """Damage of the index that k2rag keeps of the summarised corpus, and of the file beside it."""
+    for file in index.path.glob("*.json"):
+        try:
+            read_summed(file)
+        except (OSError, ValueError) as error:
+            yield Problem(f"The file {file.name} is damaged: {error}", 1, (), repair="precompute")
     for manifest in index.path.glob(f"*.kraq/{MANIFEST}"):
         try:
             with Index.open(manifest.parent, damaged=True) as inner:
@@ -224,6 +235,17 @@ def _catalogue(index: Index) -> Iterator[Problem]:
             return
     late = [str(number) for number in overdue(index)]
     yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
+
+
+def _drop_damaged(index: Index) -> None:
+    """Damaged records go, for the build to make them again; chunks are cut out of their documents at once."""
+    for kind in TABLES:
+        damaged = index.damaged_records(kind)
+        index.delete(kind, damaged)
+        if kind is Chunk and damaged:
+            settings, ids = index.manifest.settings.chunks, set(damaged)
+            chunks = (chunk for document in index.all(Document) for chunk in chunk_document(document, settings))
+            index.add([chunk for chunk in chunks if chunk.id in ids])
 
 
 def _forget_orphans(index: Index) -> None:

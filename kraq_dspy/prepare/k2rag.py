@@ -5,7 +5,6 @@ It lies in the folder of the index that it is made from, as an index of its own 
 
 import asyncio
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -17,7 +16,6 @@ from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
-from kraq_dspy.files import replaced
 from kraq_dspy.indexing.build import abuild_index
 from kraq_dspy.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.lms.kraq_lm import KraqLM
@@ -30,6 +28,7 @@ from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, conten
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
+from kraq_dspy.stores.own_files import read_summed, write_summed
 from kraq_dspy.stores.sync import chunk_point, sync_vectors
 
 STAGE = "k2rag"
@@ -114,7 +113,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
     try:
-        stored = json.loads((index.path / FILE).read_text("utf-8"))
+        stored = read_summed(index.path / FILE)
         made_from = stored["made_from"]
     except FileNotFoundError:
         raise IndexStateError(
@@ -168,8 +167,7 @@ async def _build(
         failures=index.count(Document) - len(summaries),
         seconds=perf_counter() - started,
     )
-    with replaced(index.path / FILE) as draft:
-        draft.write_text(json.dumps({**dataclasses.asdict(report_made), **_made_with(index, models, shorten)}), "utf-8")
+    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **_made_with(index, models, shorten)})
     return report_made
 
 

@@ -13,6 +13,7 @@ from kraq_dspy.concurrency import run_coroutine
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced
+from kraq_dspy.indexing.forgotten import TREE_FILE, TREE_STAGE
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
 from kraq_dspy.prepare.soft_clusters import soft_clusters
@@ -24,8 +25,7 @@ from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.text_vectors import TextVectors
 
-STAGE = "raptor"
-FILE = "raptor.json"
+STAGE, FILE = TREE_STAGE, TREE_FILE
 
 
 @dataclass(frozen=True, slots=True)

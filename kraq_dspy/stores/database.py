@@ -141,6 +141,7 @@ class Database:
         if write:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA secure_delete=ON")  # what is deleted leaves zeros and no text
         else:
             connection.execute("PRAGMA query_only=ON")
         return connection

@@ -115,8 +115,11 @@ class EntryWriter(EntryReader):
         )
 
     def remove(self, entry: CatalogueEntry, by: str) -> None:
+        """Nothing stays but the question, which says what is not to be added again."""
         self._connection.execute("DELETE FROM entries WHERE number = ?", (entry.number,))
-        self._record("removed", dataclasses.replace(entry, changed_at=_now(), changed_by=by))
+        self._connection.execute("DELETE FROM history WHERE number = ?", (entry.number,))
+        bare = dataclasses.replace(entry, answer="", given="", evidence=(), changed_at=_now(), changed_by=by)
+        self._record("removed", bare)
 
     def _record(self, action: str, entry: CatalogueEntry) -> None:
         data = storable(dumps(entry))

@@ -200,6 +200,25 @@ class InstructedStore(SharedByCopies):
             connection.executemany("DELETE FROM rows WHERE question = ?", gone)
         return len(gone)
 
+    def forget(self, chunk_ids: Collection[str]) -> None:
+        """The vectors of these chunks go; those of others stay, of the same questions too."""
+        gone = {_key(chunk_id) for chunk_id in chunk_ids}
+        with self._database.writing() as connection:
+            rows = connection.execute("SELECT number, question, chunks FROM rows").fetchall()
+            for number, question, chunks in rows:
+                keys = [chunks[at : at + _KEY_BYTES] for at in range(0, len(chunks), _KEY_BYTES)]
+                kept = [place for place, key in enumerate(keys) if key not in gone]
+                if len(kept) == len(keys):
+                    continue
+                scales, sums, vectors = connection.execute(
+                    "SELECT scales, sums, vectors FROM rows WHERE number = ?", (number,)
+                ).fetchone()
+                parts = [_picked(content, len(keys), kept) for content in (chunks, scales, sums, vectors)]
+                connection.execute(
+                    "INSERT OR REPLACE INTO rows (question, chunks, scales, sums, vectors) VALUES (?, ?, ?, ?, ?)",
+                    (question, *parts),
+                )
+
     def close(self) -> None:
         self._database.close()
 
@@ -256,6 +275,16 @@ def damage_of(path: Path) -> list[str]:
         store.close()
 
 
+def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
+    """As `InstructedStore.forget`, in the store at `path`, where there is one."""
+    if path.exists():
+        store = InstructedStore(path, Database(path))
+        try:
+            store.forget(chunk_ids)
+        finally:
+            store.close()
+
+
 def stored_questions(path: Path) -> set[str]:
     """The ids of the questions in the store at `path`, whatever encoder made it."""
     database = Database(path, write=False)
@@ -298,6 +327,12 @@ def _sum(question: bytes, chunks: bytes, scales: bytes, place: int, vector: byte
     """The checksum of one vector of a row, with what it belongs to."""
     own = chunks[place * _KEY_BYTES : (place + 1) * _KEY_BYTES], scales[4 * place : 4 * place + 4], vector
     return checksum(question, *own).to_bytes(4, "little")
+
+
+def _picked(content: bytes, n_parts: int, places: Sequence[int]) -> bytes:
+    """Some of the parts that the content consists of, which are of one length."""
+    width = len(content) // max(1, n_parts)
+    return b"".join(content[place * width : (place + 1) * width] for place in places)
 
 
 def _place(stored: bytes, key: bytes) -> int | None:

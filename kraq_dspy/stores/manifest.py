@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.files import replaced
+from kraq_dspy.stores.own_files import read_summed, write_summed
 
 SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
@@ -69,13 +68,13 @@ def read_fields(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
-        fields = json.loads(path.read_text("utf-8"))
+        fields = read_summed(path)
         schema_version = int(fields["schema_version"])
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise IndexStateError(
             f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
         ) from error
@@ -87,12 +86,6 @@ def read_fields(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
             f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
-        )
-    stored = fields.pop("sum", None)
-    if stored not in (None, _sum(fields)):
-        raise IndexStateError(
-            f"{str(path)!r} is damaged: it is not what was written. Restore it from a copy, or index again; if you "
-            'changed it yourself, take out its line "sum".'
         )
     if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
         raise IndexStateError(f"{str(path)!r} is damaged: its state is {state}; expected the number of one.")
@@ -119,10 +112,8 @@ def parse(fields: dict[str, Any], folder: Path) -> Manifest:
 def write_fields(folder: Path, fields: dict[str, Any]) -> None:
     """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
     path = folder / MANIFEST
-    content = {**fields, "sum": _sum(fields)}
     try:
-        with replaced(path) as draft:
-            draft.write_text(json.dumps(content, indent=2, ensure_ascii=True) + "\n", "utf-8")
+        write_summed(path, fields)
     except OSError as error:
         raise IndexStateError(
             f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
@@ -134,11 +125,6 @@ def to_fields(manifest: Manifest) -> dict[str, Any]:
     """Addresses lose their user:password part, so that no secret reaches the file."""
     fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
     return fields
-
-
-def _sum(fields: dict[str, Any]) -> int:
-    """The checksum of all fields but itself, whatever the order or the spaces between them."""
-    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
 def _without_credentials(value: Any) -> Any:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.files import replaced
@@ -43,6 +44,25 @@ def require_own_file(path: Path) -> None:
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
         if each.is_symlink() or (each.exists() and not each.is_file()):
             raise IndexStateError(_FOREIGN.format(str(each)))
+
+
+def write_summed(path: Path, fields: dict[str, Any]) -> None:
+    """Write fields as JSON with their checksum as "sum". Raises OSError."""
+    with replaced(path) as draft:
+        draft.write_text(json.dumps({**fields, "sum": _sum_of(fields)}, indent=2) + "\n", "utf-8")
+
+
+def read_summed(path: Path) -> dict[str, Any]:
+    """The fields that `write_summed` wrote; without "sum" they may be changed by hand. Raises OSError, ValueError."""
+    try:
+        fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        stored = fields.pop("sum", None)
+        is_sound = isinstance(fields, dict) and stored in (None, _sum_of(fields))
+    except (TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    if not is_sound:
+        raise ValueError('it is not what was written; if you changed it yourself, take out its line "sum"')
+    return fields
 
 
 def write_sums(home: Path) -> None:
@@ -122,6 +142,11 @@ def _sum(path: Path) -> Sum:
         while block := file.read(_BLOCK):
             size, crc = size + len(block), zlib.crc32(block, crc)
     return size, crc
+
+
+def _sum_of(fields: dict[str, Any]) -> int:
+    """Whatever the order of the fields, or the spaces between them."""
+    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
 def _names(home: Path) -> list[str]:

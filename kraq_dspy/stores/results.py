@@ -22,6 +22,7 @@ CREATE TABLE results (
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     PRIMARY KEY (stage, item_id)
 );
+CREATE INDEX results_item ON results (item_id);
 CREATE TABLE journal (
     stage TEXT NOT NULL, item_id NOT NULL, request TEXT NOT NULL, response NOT NULL, model TEXT NOT NULL,
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
@@ -217,6 +218,13 @@ class ResultStore:
         with self._database.writing() as connection:
             for table in _tables_of_items(connection):
                 connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
+
+    def forget_items(self, item_ids: Iterable[str]) -> None:
+        """As `forget`, in every stage: these chunks and documents are not there any more."""
+        keys = [(storable(item_id),) for item_id in item_ids]
+        with self._database.writing() as connection:
+            for table in _tables_of_items(connection):
+                connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
 
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
         """As `forget`, of all other items of a stage."""

@@ -23,6 +23,8 @@ from kraq_dspy.stores.vectors.points import other_dimension
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Layout = dict[str, tuple[str, tuple[int, ...], int]]
+"""Of each array its type, its shape, and the byte at which it begins."""
 Best = tuple[Rows, NDArray[np.float32]]
 """Rows and their scores, best first."""
 
@@ -89,7 +91,10 @@ class Packed:
             with path.open("rb") as file:
                 layout = _layout(file)
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            arrays = {name: _array(mapped, *layout[name], kind) for name, kind in _KINDS.items()}
+            arrays = {
+                name: np.frombuffer(mapped, kind, math.prod(shape), offset).reshape(shape)
+                for name, (kind, shape, offset) in layout.items()
+            }
             packed = cls(
                 arrays["ids"],
                 arrays["dense"],
@@ -183,11 +188,7 @@ def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], d
     parts = {f"{kind}.{name}": getattr(postings, name) for kind, postings in (("words", words), ("tags", tags))
              for name in Postings.__slots__}  # fmt: skip
     shapes = {"ids": ids.shape, "dense": (len(ids), dimension), **{name: part.shape for name, part in parts.items()}}
-    layout: dict[str, tuple[str, tuple[int, ...], int]] = {}
-    offset = _BEGIN
-    for name, shape in shapes.items():
-        layout[name] = (_KINDS[name], shape, offset)
-        offset += -(-math.prod(shape) * np.dtype(_KINDS[name]).itemsize // _ALIGN) * _ALIGN
+    layout, end = _laid_out(shapes)
     header = json.dumps(layout).encode()
     with replaced(path) as draft, draft.open("wb") as file:
         file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
@@ -196,7 +197,7 @@ def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], d
             blocks = dense if name == "dense" else [ids if name == "ids" else parts[name]]
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype).data)
-        file.truncate(offset)
+        file.truncate(end)
 
 
 def tag_key(tag: str) -> int:
@@ -217,20 +218,28 @@ def _first(rows: Rows, scores: NDArray[np.float32], k: int) -> Best:
     return rows[order], scores[order]
 
 
-def _layout(file: IO[bytes]) -> dict[str, tuple[str, tuple[int, ...], int]]:
+def _laid_out(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Layout, int]:
+    """Where each array begins, with its type and shape, and where the last one ends."""
+    layout: Layout = {}
+    offset = _BEGIN
+    for name, shape in shapes.items():
+        layout[name] = (_KINDS[name], shape, offset)
+        offset += -(-math.prod(shape) * np.dtype(_KINDS[name]).itemsize // _ALIGN) * _ALIGN
+    return layout, offset
+
+
+def _layout(file: IO[bytes]) -> Layout:
+    """As it was written. Raises ValueError, KeyError or TypeError for another one."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it does not begin as such a file does")
-    layout = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _BEGIN)))
-    return {name: (dtype, tuple(shape), offset) for name, (dtype, shape, offset) in layout.items()}
-
-
-def _array(mapped: mmap.mmap, dtype: str, shape: tuple[int, ...], offset: int, expected: str) -> Any:
-    if dtype != expected or not all(type(number) is int and number >= 0 for number in (*shape, offset)):
-        raise ValueError("its header is not what was written")
-    n_items = math.prod(shape)
-    if offset + n_items * np.dtype(dtype).itemsize > len(mapped):
-        raise ValueError("it is cut off")
-    return np.frombuffer(mapped, dtype, n_items, offset).reshape(shape)
+    stored = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _BEGIN)))
+    shapes = {name: tuple(shape) for name, (_, shape, _) in stored.items()}
+    if not all(type(number) is int and number >= 0 for shape in shapes.values() for number in shape):
+        raise ValueError("its header names no lengths")
+    layout, end = _laid_out(shapes)
+    if json.loads(json.dumps(layout)) != stored or end != file.seek(0, 2):
+        raise ValueError("it is cut off, or its header is not what was written")
+    return layout
 
 
 def damaged_vectors(path: Path, reason: str) -> IndexStateError:
