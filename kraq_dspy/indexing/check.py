@@ -1,5 +1,6 @@
 """Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.instructed import INSTRUCTED, damage_of, stored_questions
 from kraq_dspy.stores.lock import holder
 from kraq_dspy.stores.manifest import MANIFEST, read_fields
-from kraq_dspy.stores.own_files import read_summed
+from kraq_dspy.stores.own_files import without_sum
 from kraq_dspy.stores.states import LOCK, has_draft
 from kraq_dspy.stores.tables import TABLES
 
@@ -214,8 +215,8 @@ def _summarised(index: Index) -> Iterator[Problem]:
     """Damage of the index that k2rag keeps of the summarised corpus, and of the file beside it."""
     for file in index.path.glob("*.json"):
         try:
-            read_summed(file)
-        except (OSError, ValueError) as error:
+            without_sum(json.loads(file.read_text("utf-8")))
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
             yield Problem(f"The file {file.name} is damaged: {error}", 1, (), repair="precompute")
     for manifest in index.path.glob(f"*.kraq/{MANIFEST}"):
         try:

@@ -5,6 +5,7 @@ It lies in the folder of the index that it is made from, as an index of its own 
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -28,7 +29,7 @@ from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, conten
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
 from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.own_files import read_summed, write_summed
+from kraq_dspy.stores.own_files import without_sum, write_summed
 from kraq_dspy.stores.sync import chunk_point, sync_vectors
 
 STAGE = "k2rag"
@@ -113,13 +114,13 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
     try:
-        stored = read_summed(index.path / FILE)
+        stored = without_sum(json.loads((index.path / FILE).read_text("utf-8")))
         made_from = stored["made_from"]
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(f"{str(index.path / FILE)!r} is damaged ({error}). Run: {command}") from error
     if made_from != _corpus_id(index):
         raise IndexStateError(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from kraq_dspy.config import Settings, settings_from_dict
 from kraq_dspy.errors import ConfigError, IndexStateError
-from kraq_dspy.stores.own_files import read_summed, write_summed
+from kraq_dspy.stores.own_files import damage_text, without_sum, write_summed
 
 SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
@@ -68,13 +68,13 @@ def read_fields(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
-        fields = read_summed(path)
+        fields = json.loads(path.read_text("utf-8"))
         schema_version = int(fields["schema_version"])
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise IndexStateError(
             f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
         ) from error
@@ -87,9 +87,13 @@ def read_fields(folder: Path) -> dict[str, Any]:
             f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
         )
-    if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
-        raise IndexStateError(f"{str(path)!r} is damaged: its state is {state}; expected the number of one.")
-    return dict(fields)
+    try:
+        fields = without_sum(fields)
+        if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+            raise ValueError(f"its state is {state}; expected the number of one")
+    except (ValueError, RecursionError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
+    return fields
 
 
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:

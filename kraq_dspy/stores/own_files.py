@@ -52,17 +52,15 @@ def write_summed(path: Path, fields: dict[str, Any]) -> None:
         draft.write_text(json.dumps({**fields, "sum": _sum_of(fields)}, indent=2) + "\n", "utf-8")
 
 
-def read_summed(path: Path) -> dict[str, Any]:
-    """The fields that `write_summed` wrote; without "sum" they may be changed by hand. Raises OSError, ValueError."""
-    try:
-        fields: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        stored = fields.pop("sum", None)
-        is_sound = isinstance(fields, dict) and stored in (None, _sum_of(fields))
-    except (TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise ValueError(str(error)) from error
-    if not is_sound:
+def without_sum(fields: dict[str, Any]) -> dict[str, Any]:
+    """What `write_summed` was given, of the fields that are in the file. Raises ValueError for something else.
+
+    Fields without "sum" may have been changed by hand.
+    """
+    plain = {name: value for name, value in fields.items() if name != "sum"}
+    if fields.get("sum") not in (None, _sum_of(plain)):
         raise ValueError('it is not what was written; if you changed it yourself, take out its line "sum"')
-    return fields
+    return plain
 
 
 def write_sums(home: Path) -> None:
@@ -172,5 +170,7 @@ def _foreign(folder: Path) -> Iterator[Path]:
 
 def damage_text(path: Path, fault: str) -> str:
     """What a message says about a damaged file of a state."""
-    advice = "index the corpus again" if path.name == "index.db" else "mend it: kraq check DIR --repair"
+    advice = (
+        "index the corpus again" if path.name in ("index.db", "manifest.json") else "mend it: kraq check DIR --repair"
+    )
     return f"{str(path)!r} is damaged: {fault}. Restore the index from a copy, or {advice}"

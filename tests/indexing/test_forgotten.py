@@ -10,7 +10,6 @@ from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.cli.program import app
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import UnknownRecordError
-from kraq_dspy.indexing import change
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.indexing.change import add_documents, remove_documents
 from kraq_dspy.indexing.forgotten import find_traces
@@ -146,7 +145,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_same_command(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(change.Builder, "build", killed)
+        patched.setattr("kraq_dspy.indexing.build.Builder.build", killed)
         with pytest.raises(Killed):
             remove_documents(planted, GONE, embedder=embedder)
     with Index.open(planted) as index:
