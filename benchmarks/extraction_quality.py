@@ -30,14 +30,14 @@ from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
+from graph_match import ExtractedGraph, fact_coverages, link_matches, name_matches
 from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
 from kraq_dspy.config import EncoderSettings, ExtractSettings, RoleSettings, Settings
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
-from kraq_dspy.eval.metrics.triples import Triple, link_matches, name_matches
+from kraq_dspy.eval.metrics.triples import Triple
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.lms.meter import Meter
 from kraq_dspy.lms.roles import make_lm

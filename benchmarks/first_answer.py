@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parents[1]
 def asked(checkout: Path, index: Path) -> tuple[float, float]:
     """Seconds by the clock, and of the processor."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [sys.executable, "-m", "kraq_dspy.cli", "ask", str(index.resolve()), QUESTION, "--json"]
+    command = [sys.executable, "-m", "kraq_dspy", "ask", str(index.resolve()), QUESTION, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     subprocess.run(command, check=True, capture_output=True, cwd=checkout, env=environment)
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

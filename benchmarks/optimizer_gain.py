@@ -1,14 +1,13 @@
-"""Before and after, for every optimizer, with a language model or with one that learns from its prompt (`learner.py`).
+"""Before and after, for every optimizer, with a language model.
 
-    python benchmarks/optimizer_gain.py --data ../shared/data
     python benchmarks/optimizer_gain.py --data ../shared/data --lm gguf/smollm2-135m --rows 80 --out runs/gain.jsonl
 
 Answering: questions of HotpotQA with their supporting paragraphs, word F1. Judging: gold answers and gold answers of
-other questions, agreement with what they are. With `--lm` also: question generation from paragraphs of SQuAD of at most
-150 words, relevance to the questions that people asked about each; and extraction from passages of MuSiQue, of which
-models below two billion parameters list names and links alone, F1 of the links against those of gpt-3.5-turbo-1106.
-Learned from one half of the rows, measured on the other. A real model is its own teacher, and reflects for GEPA; a
-finished optimizer is a line of `--out`, which the same command leaves out.
+other questions, agreement with what they are. Question generation: paragraphs of SQuAD of at most 150 words, relevance
+to the questions that people asked about each. Extraction: passages of MuSiQue, of which models below two billion
+parameters list names and links alone, F1 of the links against those of gpt-3.5-turbo-1106. An optimizer learns from one
+half of the rows and is measured on the other. The model is its own teacher, and reflects for GEPA; a finished optimizer
+is a line of `--out`, which the same command leaves out.
 """
 
 import argparse
@@ -21,7 +20,6 @@ from typing import Any
 
 import dspy
 from extraction_quality import whole_triples
-from learner import Learner, learner_model
 from stand_in import machine
 
 from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
@@ -94,7 +92,6 @@ TASKS: dict[str, tuple[Callable[[Path, int], list[Row]], str]] = {
     "extraction": (extraction, "link_f1"),
 }
 """By name of a step: its rows, and the metric."""
-OF_THE_STAND_IN = ("answering", "judging")
 
 
 def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM, embedder: Embedder) -> dict[str, Any]:
@@ -110,7 +107,7 @@ def gain(task: str, optimizer: str, options: argparse.Namespace, lm: dspy.BaseLM
             ),
         ),
         resources=Resources(
-            settings=Settings(roles={"default": RoleSettings(model=options.lm)}) if options.lm else None,
+            settings=Settings(roles={"default": RoleSettings(model=options.lm)}),
             models={"default": lm},
             embedder=embedder,
         ),
@@ -137,7 +134,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=120)
     parser.add_argument("--only", choices=list(OPTIMIZERS), nargs="+", default=list(OPTIMIZERS))
     parser.add_argument("--tasks", choices=list(TASKS), nargs="+")
-    parser.add_argument("--lm", help="a model string in place of the stand-in that learns")
+    parser.add_argument("--lm", required=True, help="a model string")
     parser.add_argument("--free", action="store_true", help="hold no reply of --lm to a schema")
     parser.add_argument("--max-tokens", type=int, default=300, help="of a reply of --lm")
     parser.add_argument("--demos", type=int, default=4)
@@ -146,23 +143,19 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a line of JSON for every optimizer that is done")
     options = parser.parse_args()
-    if not options.lm and not set(options.tasks or ()) <= set(OF_THE_STAND_IN):
-        parser.error(f"without --lm a stand-in learns {' and '.join(OF_THE_STAND_IN)} alone")
     embedder = load_embedder(EncoderSettings())
-    real = None
-    if options.lm:
-        form = "none" if options.free else "auto"
-        real = make_lm(RoleSettings(options.lm, temperature=0.0, max_tokens=options.max_tokens, structured=form))
+    form = "none" if options.free else "auto"
+    lm = make_lm(RoleSettings(options.lm, temperature=0.0, max_tokens=options.max_tokens, structured=form))
     before = options.out.read_text("utf-8").splitlines() if options.out and options.out.exists() else []
     done = {(row["task"], row["optimizer"]): row for row in map(json.loads, before)}
-    print(f"{machine()}; {options.lm or 'learner.py'}; {options.rows} rows, half of them to learn from; 95 %; seed 0")
+    print(f"{machine()}; {options.lm}; {options.rows} rows, half of them to learn from; 95 %; seed 0")
     print("| step | optimizer | before | after | difference | p | calls | estimate | s |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for task in options.tasks or (TASKS if options.lm else OF_THE_STAND_IN):
+    for task in options.tasks or TASKS:
         for optimizer in options.only:
             row = done.get((task, optimizer))
             if row is None:
-                row = gain(task, optimizer, options, real or learner_model(Learner()), embedder)
+                row = gain(task, optimizer, options, lm, embedder)
                 if options.out:
                     with options.out.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(row) + "\n")

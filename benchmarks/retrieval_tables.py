@@ -1,12 +1,11 @@
 """The tables of docs/results/retrieval.md from a run of `kraq eval retrievers`: recall, MRR, time, and who beats whom.
 
-    python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times] [--plot DIR]
+    python benchmarks/retrieval_tables.py runs/retrievers [--times runs/times]
 
 For each data set: recall@5 and @10 and MRR@10 with 95 % intervals, median milliseconds of a search with ten passages
 (the encoder included), from `--times` where the run itself shared its machine. Then `--against` beside the best other
 retriever of each budget, chosen by its mean on those same questions, which favours it, and beside each of them over the
-questions of all sets but the `--tuned` ones: differences are paired, with 95 % bootstrap intervals. `--plot` also draws
-recall against time, one SVG for each data set.
+questions of all sets but the `--tuned` ones: differences are paired, with 95 % bootstrap intervals.
 """
 
 import argparse
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference
-from kraq_dspy.eval.tables.report.plots import plots
 from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary, find_runs, summarise
 
 METRICS = ("recall@5", "recall@10", "mrr@10")
@@ -122,7 +120,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="the folder that `kraq eval retrievers` wrote")
     parser.add_argument("--times", type=Path, help="a run of the same table on an idle machine, for the milliseconds")
-    parser.add_argument("--plot", type=Path, help="folder for recall against time, SET.svg")
     parser.add_argument("--against", default="adaptive", help="the retriever to compare with each other one")
     parser.add_argument("--tuned", nargs="*", default=["musique"], help="sets whose questions `--against` was tuned on")
     options = parser.parse_args()
@@ -132,10 +129,6 @@ def main() -> None:
         runs = [_timed(run, timed[run.header.dataset]) for run in runs]
     for run in runs:
         print(table(run), end="\n\n")
-        if options.plot:
-            [drawn] = [plot for plot in plots(run, run.header.dataset) if plot.name == "time"]
-            options.plot.mkdir(parents=True, exist_ok=True)
-            (options.plot / f"{run.header.dataset}.svg").write_text(drawn.svg + "\n", "utf-8")
     print(comparison(runs, options.against), end="\n\n")
     print(pooled([run for run in runs if run.header.dataset not in options.tuned], options.against))
 

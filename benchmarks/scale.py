@@ -134,7 +134,7 @@ def ask(index: Path, name: str) -> dict[str, Any]:
 
 def status(index: Path) -> dict[str, Any]:
     start = time.monotonic()
-    command = [sys.executable, "-m", "kraq_dspy.cli", "status", str(index), "--json"]
+    command = [sys.executable, "-m", "kraq_dspy", "status", str(index), "--json"]
     subprocess.run(command, check=True, capture_output=True)
     return {"kraq status": {"s": round(time.monotonic() - start, 2)}}
 

@@ -46,7 +46,7 @@ def read_lines(name: str, count: int) -> list[dict[str, Any]]:
 @contextmanager
 def served(index: Path, model: str, url: str, workers: int) -> Iterator[tuple[str, int]]:
     """The server's address and process id."""
-    command = [sys.executable, "-m", "kraq_dspy.cli", "serve", str(index), "--port", "0", "--rate", "0"]
+    command = [sys.executable, "-m", "kraq_dspy", "serve", str(index), "--port", "0", "--rate", "0"]
     command += ["--at-once", "32", "--lm", model, "--api-base", url, "--workers", str(workers)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -175,8 +175,8 @@ class EncoderSettings:
     OpenAI-compatible endpoint serves."""
     api_base: str | None = None
     """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """The environment variable that holds the key."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key. Unset, that of the provider at `api_base`, if it is a known one."""
     query_prefix: str = ""
     """Put before a question, for encoders that were trained so."""
     passage_prefix: str = ""
@@ -186,7 +186,8 @@ class EncoderSettings:
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
-    """The number format: "bf16" is about three times faster on processors that have it, "auto" chooses it on those."""
+    """The number format of many texts: "bf16" is about three times faster on processors that have it, "auto" chooses it
+    on those. A question and a few sentences are encoded in fp32, without torch, where the encoder is a BERT."""
     device: Annotated[str, OneOf(DEVICES)] = "auto"
     """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
 
@@ -313,8 +314,8 @@ class StoreSettings:
 
     url: str | None = None
     """The address of a Qdrant server; unset, vectors lie in the index folder."""
-    api_key_env: str = "QDRANT_API_KEY"
-    """The environment variable that holds the server's key."""
+    api_key_env: str | None = None
+    """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
 
 
 @checked()

@@ -15,6 +15,10 @@ class ConfigError(KraqError):
     """A setting that is unknown, of the wrong type or out of range."""
 
 
+class UntrustedError(KraqError):
+    """An index, or a kraq.toml of the current folder, names an address or a key that the user has not agreed to."""
+
+
 class CorpusError(KraqError):
     """No usable text: the path does not exist, or every file in it was refused."""
 

@@ -25,13 +25,25 @@ def reference() -> str:
     """The page: groups, commands and options in the order of help."""
     root: Any = get_command(app)
     context = typer.Context(root, info_name="kraq")
-    parts = [HEAD, "## Options of every command", _table(root.params, context)]
+    parts = [HEAD, _overview(root), "## Options of every command", _table(root.params, context)]
     for panel, commands in COMMANDS.items():
         parts.append(f"## {panel}")
         for command in commands:
             name = command.name if isinstance(command, Group) else name_of(command)
             parts.extend(_sections(root.commands[name], f"kraq {name}"))
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _overview(root: Any) -> str:
+    """Each command with the first sentence of its help, groups in one row with the names of what they hold."""
+    rows = ["| command | does |", "|---|---|"]
+    for commands in COMMANDS.values():
+        for command in commands:
+            name = command.name if isinstance(command, Group) else name_of(command)
+            member = root.commands[name]
+            words = " ".join(("kraq", name, "\\|".join(getattr(member, "commands", ())))).strip()
+            rows.append(f"| `{words}` | {_text(member.help).splitlines()[0]} |")
+    return "\n".join(rows)
 
 
 def _sections(command: Any, words: str) -> Iterator[str]:

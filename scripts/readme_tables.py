@@ -1,4 +1,4 @@
-"""Writes the tables of programs and retrievers into README and the guide, between their markers, from the specs."""
+"""Writes the tables of programs and retrievers into the guide, between their markers, from the specs."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ from kraq_dspy.workspace.retrievers import RETRIEVERS
 from kraq_dspy.workspace.specs import ProgramSpec
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "guide" / "programs.md")
+PAGES = (ROOT / "docs" / "guide" / "programs.md",)
 
 
 def program_table() -> str:

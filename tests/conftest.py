@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kraq_dspy.ports import Vectors
 ROOT = Path(__file__).resolve().parents[1]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else no test and no process of one could hear Ctrl-C
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="kraq-tests-")  # consents are not the user's own
 SHARED_DATA = ROOT.parent / "shared" / "data"
 settings.register_profile("untimed", deadline=None)  # a busy machine must fail no property
 settings.load_profile("untimed")

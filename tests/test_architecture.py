@@ -23,6 +23,7 @@ FLOORS = (
     "ports",
     "config",
     "files",
+    "consent",
     "notebook",
     "backoff",
     "corpus",
@@ -55,7 +56,7 @@ def imports() -> list[tuple[str, str, str]]:
     arrows = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        if parts == ("__init__",):
+        if parts in (("__init__",), ("__main__",)):
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = []
@@ -73,7 +74,7 @@ def test_the_picture_of_the_packages_is_the_order_of_the_floors_and_what_is_on_d
     on_disk = {
         path.name + "/" * path.is_dir()
         for path in PACKAGE.iterdir()
-        if (path.suffix == ".py" and path.stem != "__init__") or (path / "__init__.py").exists()
+        if (path.suffix == ".py" and path.stem not in ("__init__", "__main__")) or (path / "__init__.py").exists()
     }
     section = PICTURE.split("\n## Packages\n")[1].split("\n## ")[0]
     drawn = re.findall(r"^\| `([\w.]+/?)` \|", section, re.MULTILINE)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.config import settings_from_dict
 from tests.conftest import WarmShell
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,20 +38,15 @@ def test_a_python_example_runs(number: int, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
-def test_the_settings_example_is_valid() -> None:
-    import tomllib
-
-    for block in blocks("toml"):
-        settings = settings_from_dict(tomllib.loads(block))
-        assert settings.role("generator").model != settings.role("answerer").model
+def test_a_stranger_reads_it_in_five_minutes() -> None:
+    assert len(README.split()) <= 900
 
 
 def test_every_command_and_option_of_the_readme_exists(kraq: WarmShell) -> None:
     help_of: dict[str, str] = {}
-    for command in sorted(
-        set(re.findall(r"kraq (index|status|questions|ask|import graphrag|import triples|export|demo)", README))
-    ):
+    for command in sorted(set(re.findall(r"^    kraq (index|questions|ask|explore|lm get)", README, re.MULTILINE))):
         help_of[command] = kraq(*command.split(), "--help").stdout
+    assert "index" in help_of
     for line in README.splitlines():
         for command, text in help_of.items():
             if f"kraq {command} " in line:

@@ -8,7 +8,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "readme_tables.py"
 
 
-def test_the_tables_of_readme_and_guide_are_those_of_the_specs() -> None:
+def test_the_tables_of_the_guide_are_those_of_the_specs() -> None:
     spec = importlib.util.spec_from_file_location("readme_tables", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

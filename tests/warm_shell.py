@@ -12,7 +12,7 @@ from typing import Any
 
 IMPORTED = (
     "kraq_dspy.cli.program", "kraq_dspy.indexing.build", "kraq_dspy.workspace", "kraq_dspy.workspace.speculative", 
-    "kraq_dspy.eval.tables.run",
+    "kraq_dspy.eval.tables.run_table",
     "kraq_dspy.eval.tables.report", "kraq_dspy.embedders.sentence", "kraq_dspy.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
     "transformers",

@@ -24,6 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a script finds what is beside it, not what is above
 
 from extraction_quality import read, spread, triple_of
+from graph_match import ExtractedGraph, fact_coverages
 from peers.process import served
 from peers.run import Bench
 from peers.systems import BY_NAME, System
@@ -33,7 +34,6 @@ from stand_in import machine
 from kraq_dspy.config import EncoderSettings
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.embedders import load_embedder
-from kraq_dspy.eval.metrics.facts import ExtractedGraph, fact_coverages
 from kraq_dspy.eval.statistics import bootstrap_mean
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.element_list import plain_words

@@ -9,9 +9,8 @@ from typer.core import TyperGroup
 
 from kraq_dspy.cli.ask.ask import ask
 from kraq_dspy.cli.ask.chat import chat
-from kraq_dspy.cli.ask.explore import explore
 from kraq_dspy.cli.ask.mcp import mcp
-from kraq_dspy.cli.ask.serve import serve
+from kraq_dspy.cli.ask.serving import explore, serve
 from kraq_dspy.cli.maintain.add import add
 from kraq_dspy.cli.maintain.check import check
 from kraq_dspy.cli.maintain.export import export
@@ -31,8 +30,8 @@ from kraq_dspy.cli.prepare.catalogue.seed import seed
 from kraq_dspy.cli.prepare.catalogue.show import show
 from kraq_dspy.cli.prepare.catalogue.synthesize import synthesize
 from kraq_dspy.cli.prepare.precompute import precompute
-from kraq_dspy.cli.research.eval.bias import bias
-from kraq_dspy.cli.research.eval.coverage import coverage
+from kraq_dspy.cli.research.data import fetch
+from kraq_dspy.cli.research.data import list_ as list_data
 from kraq_dspy.cli.research.eval.judges import judges
 from kraq_dspy.cli.research.eval.list import list_ as list_tables
 from kraq_dspy.cli.research.eval.table import TABLES, table
@@ -85,8 +84,7 @@ another id of that list, runs it; --paper takes the paper's own settings.
 
 kraq eval COMPARISON: {", ".join(TABLES)}.
 
-kraq eval judges: how far a judge agrees with labels. kraq eval coverage: how much the questions of an index cover;
-kraq eval bias: whether they ask about each theme as often as the corpus speaks of it.
+kraq eval judges: how far a judge agrees with labels.
 
 kraq eval TABLE.toml: a table of your own, written like those in kraq_dspy/eval/tables/definitions.
 """
@@ -108,7 +106,8 @@ COMMANDS: dict[str, Sequence[Command | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (list_tables, table, judges, coverage, bias), TableGroup), report, optimize, pairs,
+        Group("eval", EVAL, (list_tables, table, judges), TableGroup), report,
+        Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
     ),

@@ -84,7 +84,7 @@ LIMITS = """## Limits
 
 `difficulty` is read off the level of a question's community (0, the broadest, is hard; the deepest is easy) and was not
 measured. Answers are as good as the program and the people who gave them. Questions follow the corpus's dominant
-themes, and with them its biases: `kraq eval bias` shows by how much."""
+themes, and with them its biases."""
 
 
 def _judged(plan: "DatasetPlan", report: "DatasetReport") -> str:

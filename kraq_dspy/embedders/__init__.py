@@ -2,9 +2,9 @@
 
 import dataclasses
 import importlib.util
-import os
 
 from kraq_dspy.config import EncoderSettings
+from kraq_dspy.consent import own_key
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.ports import Embedder
 
@@ -21,7 +21,7 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
         return EndpointEmbedder(
             settings.name,
             settings.api_base,
-            api_key=os.environ.get(settings.api_key_env),
+            api_key=own_key(settings.api_base, settings.api_key_env),
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
         )

@@ -146,19 +146,18 @@ def read_model_folder(path: Path) -> ModelFolder:
 
 @contextmanager
 def quiet_transformers(*, reports: bool = False) -> Iterator[None]:
-    """Without progress bars and, unless `reports`, without its reports of weights that a model does without."""
+    """Keeps transformers' progress bars away and, unless `reports`, its reports of weights that a model does without.
+
+    The bar of a GGUF file comes from tqdm itself and is left as it is.
+    """
     console = importlib.import_module("transformers.utils.logging")
     bars, level = console.is_progress_bar_enabled(), console.get_verbosity()
     console.disable_progress_bar()
-    gguf: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
-    gguf_bar = getattr(gguf, "tqdm", None)
-    gguf.tqdm = lambda tensors, **_: tensors  # its bar comes from tqdm itself, past the switch above
     if not reports:
         console.set_verbosity_error()
     try:
         yield
     finally:
-        gguf.tqdm = gguf_bar
         console.set_verbosity(level)
         if bars:
             console.enable_progress_bar()

@@ -80,14 +80,14 @@ def _column(timings: Sequence[Timings], stage: str) -> list[float]:
 
 def _seconds(row: Timings, position: int, stage: str) -> float:
     if stage not in row:
-        raise EvaluationError(f"Row {position} has no time for {stage!r}; a stage that was skipped takes 0.0.")
+        raise EvaluationError(f"ResultRow {position} has no time for {stage!r}; a stage that was skipped takes 0.0.")
     value = row[stage]
     branches = [value] if isinstance(value, int | float) else list(value)
     if not branches:
-        raise EvaluationError(f"Row {position}: the stage {stage!r} has an empty list of branches.")
+        raise EvaluationError(f"ResultRow {position}: the stage {stage!r} has an empty list of branches.")
     for seconds in branches:
         if not math.isfinite(seconds) or seconds < 0:
-            raise EvaluationError(f"Row {position}: the stage {stage!r} took {seconds} s; expected 0 or more.")
+            raise EvaluationError(f"ResultRow {position}: the stage {stage!r} took {seconds} s; expected 0 or more.")
     return float(max(branches))
 
 

@@ -22,7 +22,7 @@ _SHORT = 160  # characters: two titles
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     """One question, answered by one system. `failure` is None, or why there is no answer; then there are no metrics.
 
     `failed_metrics` maps a metric that could not be computed (a judge that said "maybe") to the reason. `hit_ids` are
@@ -101,7 +101,7 @@ class RowWriter:
         self.done = {(row.system, row.question_id) for row in rows}
         self._path.touch()
 
-    def write(self, row: Row) -> None:
+    def write(self, row: ResultRow) -> None:
         """Raises EvaluationError when the system has answered that question already."""
         key = (row.system, row.question_id)
         if key in self.done:
@@ -110,20 +110,20 @@ class RowWriter:
         self.done.add(key)
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[ResultRow]:
     """The rows of a `rows.jsonl`, in order. Raises EvaluationError naming a line that is not a row."""
     rows = []
     with path.open(encoding="utf-8", errors="surrogatepass") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                row = Row(**json.loads(line))
+                row = ResultRow(**json.loads(line))
             except (json.JSONDecodeError, TypeError) as error:
                 raise EvaluationError(f"{path.name}, line {number} is not a row: {error}") from error
             rows.append(dataclasses.replace(row, hit_ids=tuple(row.hit_ids)))
     return rows
 
 
-def read_run(folder: Path) -> tuple[RunHeader, list[Row]]:
+def read_run(folder: Path) -> tuple[RunHeader, list[ResultRow]]:
     """A run's header and rows. Raises EvaluationError when the folder holds no run."""
     return read_header(folder), read_rows(folder / ROWS_FILE)
 
@@ -136,7 +136,7 @@ def read_header(folder: Path) -> RunHeader:
     return RunHeader(**json.loads(path.read_text("utf-8")))
 
 
-def metric_column(rows: Iterable[Row], metric: str) -> MetricColumn:
+def metric_column(rows: Iterable[ResultRow], metric: str) -> MetricColumn:
     """The scores of one metric by question id; a row that failed, or whose metric failed, is among the failures.
 
     Raises EvaluationError when a row has neither a score nor a failure, or a question occurs twice (give the rows of

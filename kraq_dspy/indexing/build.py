@@ -180,8 +180,10 @@ class Builder:
         kraq = kraq or KRAQ(settings, embedder)
         for state in states:
             load_state(kraq, Path(state), embedder=embedder)
+        index = open_for_build(out, settings, embedder)
+        index.own_store = settings.store
         return cls(
-            open_for_build(out, settings, embedder), settings, models, embedder, kraq,
+            index, settings, models, embedder, kraq,
             options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
         )  # fmt: skip
 

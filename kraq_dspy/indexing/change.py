@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from kraq_dspy.concurrency import run_coroutine
-from kraq_dspy.config import Settings
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.indexing.build import Builder, abuild_index
 from kraq_dspy.indexing.import_graph import aimport_graphrag, aimport_triples
 from kraq_dspy.indexing.opening import documents_of, read_to_the_first
 from kraq_dspy.indexing.options import BuildOptions, spelled_out
 from kraq_dspy.indexing.report import BuildReport
+from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.records import Document, Failure
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import Manifest
@@ -132,11 +132,14 @@ def _manifest(path: str | Path) -> Manifest:
 
 
 def _with_settings(path: str | Path, options: BuildOptions) -> BuildOptions:
-    """The index's own settings, and the baseline's questions, where nothing else is said."""
+    """The index's own settings, and the baseline's questions, where nothing else is said. Raises UntrustedError."""
+    own_models = options.get("lm") is not None or isinstance(options.get("models"), LanguageModels)
     with Index.open(Path(path), unfinished=True) as index:
-        settings: Settings = index.manifest.settings
+        settings = options.get("settings") or index.usable_settings(
+            own_models=own_models, own_encoder=options.get("embedder") is not None
+        )
         has_random = bool(index.questions(source="random", duplicates=True))
-    return {"settings": settings, "random_questions": has_random, **options}
+    return {"random_questions": has_random, **options, "settings": settings}
 
 
 def _refuse_import(manifest: Manifest) -> None:

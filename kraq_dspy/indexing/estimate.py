@@ -154,7 +154,7 @@ def estimate_index(
     With all extractions there, the calls of the later stages are exact: graph and communities are computed from them.
     """
     with Index.open(Path(path), unfinished=True) as index:
-        settings = settings or index.manifest.settings
+        settings = settings or index.usable_settings()
         chunks = list(index.all(Chunk))
         extractions = list(index.all(Extraction))
         paid = usage_by_stage(index.results.usage())

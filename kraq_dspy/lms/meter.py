@@ -9,7 +9,6 @@ from kraq_dspy.config import Settings
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.lms.adapter_name import with_adapter
-from kraq_dspy.lms.shared_spending import SharedSpending, SpendingTotal
 from kraq_dspy.records import Usage
 
 
@@ -60,13 +59,10 @@ class Meter(SharedByCopies):
     A call is refused when, together with the calls in flight, it would exceed the limit on calls, or is expected to
     exceed the limit on tokens or cost: it is expected to need its prompt's estimate and as many completion tokens as
     the calls before needed on average. So tokens and cost are exceeded by no more than that estimate is wrong.
-
-    Once `shared` is set, the limits, `total` and `cost` are those of all processes that share it.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.shared: SharedSpending | None = None
         self.replays = 0
         self.retries = 0
         self._usage: dict[tuple[str, str], Usage] = {}
@@ -81,12 +77,12 @@ class Meter(SharedByCopies):
 
     def total(self) -> Usage:
         with self._lock:
-            return self._spent().usage
+            return self._total()
 
     def cost(self) -> float:
         """Of all models that have a price."""
         with self._lock:
-            return self._spent().cost
+            return self._cost()
 
     def count_replay(self) -> None:
         with self._lock:
@@ -109,15 +105,13 @@ class Meter(SharedByCopies):
                 self._in_flight_cost -= cost
                 if call.usage is not None:
                     self._usage[stage, model] = self._usage.get((stage, model), Usage()) + call.usage
-                self._note()
 
     def _admit(self, model: str, prompt_tokens: int) -> tuple[Usage, float]:
         limits = self.limits
         with self._lock:
-            spent = self._spent()
-            usage = spent.usage
+            usage, spent = self._total(), self._cost()
             expected = Usage(1, prompt_tokens, usage.completion_tokens // usage.calls if usage.calls else 0)
-            after = usage + spent.in_flight + expected
+            after = usage + self._in_flight + expected
             if limits.max_calls is not None and after.calls > limits.max_calls:
                 raise BudgetExceededError(_stopped(f"{usage.calls} calls", f"max_calls = {limits.max_calls}"))
             tokens = after.prompt_tokens + after.completion_tokens
@@ -125,24 +119,17 @@ class Meter(SharedByCopies):
                 used = f"{usage.prompt_tokens + usage.completion_tokens} tokens"
                 raise BudgetExceededError(_stopped(used, f"max_tokens = {limits.max_tokens}"))
             cost = self._price(model).of(expected)
-            if limits.max_cost is not None and spent.cost + spent.in_flight_cost + cost > limits.max_cost:
-                raise BudgetExceededError(_stopped(f"a cost of {spent.cost:.4f}", f"max_cost = {limits.max_cost}"))
+            if limits.max_cost is not None and spent + self._in_flight_cost + cost > limits.max_cost:
+                raise BudgetExceededError(_stopped(f"a cost of {spent:.4f}", f"max_cost = {limits.max_cost}"))
             self._in_flight += expected
             self._in_flight_cost += cost
-            self._note()
             return expected, cost
 
-    def _own(self) -> SpendingTotal:
-        prices = self.limits.prices
-        cost = sum(prices.get(model, FREE).of(usage) for (_, model), usage in self._usage.items())
-        return SpendingTotal(sum(self._usage.values(), Usage()), cost, self._in_flight, self._in_flight_cost)
+    def _total(self) -> Usage:
+        return sum(self._usage.values(), Usage())
 
-    def _spent(self) -> SpendingTotal:
-        return self._own() + self.shared.elsewhere() if self.shared else self._own()
-
-    def _note(self) -> None:
-        if self.shared:
-            self.shared.note(self._own())
+    def _cost(self) -> float:
+        return sum(self.limits.prices.get(model, FREE).of(usage) for (_, model), usage in self._usage.items())
 
     def _price(self, model: str) -> Price:
         if model in self.limits.prices or model == "embedded":

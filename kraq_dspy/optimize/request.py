@@ -78,7 +78,7 @@ class Resources:
 
     def target(self, name: str, space: Workspace | None) -> Target:
         """The step or program of that name."""
-        settings = self.settings or (space.index.manifest.settings if space else Settings())
+        settings = self.settings or (space.models.settings if space else Settings())
         return make_target(
             name,
             space,

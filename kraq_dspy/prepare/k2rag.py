@@ -127,6 +127,7 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
             f"The documents of {str(index.path)!r} have changed since they were summarised. Run: {command}"
         )
     summaries = Index.open(index.path / FOLDER)
+    summaries.own_store = index.own_store
     try:
         summaries.require_encoder(embedder)
     except EncoderMismatchError:

@@ -67,6 +67,22 @@ class SavableModule(dspy.Module):
         with thawed(self):
             super().load(path, *arguments, **options)
 
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """As DSPy does, but models stay as they are: those that the state names are left out, with their servers,
+        unless `allow_unsafe_lm_state` says that it may name them."""
+        if allow_unsafe_lm_state:
+            super().load_state(state, allow_unsafe_lm_state=True)
+            return
+        own = {name: predictor.lm for name, predictor in self.named_predictors()}
+        super().load_state(
+            {
+                name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
+                for name, part in state.items()
+            }
+        )
+        for name, predictor in self.named_predictors():
+            predictor.lm = own.get(name)
+
 
 def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramState:
     """Instructions and demonstrations of all predictors, compiled parts included.

@@ -4,17 +4,23 @@ A function that waits for models is a coroutine; the others read the index and r
 """
 
 from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from kraq_dspy.programs.options import options_of
 from kraq_dspy.serve import listing, openai, reviewing
-from kraq_dspy.serve.asking import AnswerSlots, ProgramCall, as_it_comes, ask, server_sent, stream, while_connected
+from kraq_dspy.serve.asking import (
+    AnswerSlots,
+    ProgramCall,
+    Slot,
+    as_it_comes,
+    ask,
+    server_sent,
+    stream,
+    while_connected,
+)
 from kraq_dspy.serve.atlas import Atlas
 from kraq_dspy.serve.coverage import coverage_picture
 from kraq_dspy.serve.errors import RequestError, as_request_error
@@ -36,10 +42,6 @@ from kraq_dspy.serve.requests import (
 from kraq_dspy.serve.search import KINDS, search
 from kraq_dspy.serve.served import Served, ServedIndex
 from kraq_dspy.serve.settings import ServeSettings
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.shown import shown_model
 
 Json = dict[str, Any]
 GONE = 499
@@ -49,16 +51,16 @@ GONE = 499
 class Api:
     """What the answers are made of."""
 
-    def __init__(self, served: Served, settings: ServeSettings, metrics_folder: Path | None = None) -> None:
+    def __init__(self, served: Served, settings: ServeSettings) -> None:
         self.served = served
         self.settings = settings
         self.slots = AnswerSlots(settings.at_once, settings.waiting)
-        self.metrics = Metrics(served, self.slots, metrics_folder)
+        self.metrics = Metrics(self.slots)
 
     # What an index holds
 
     def status(self, query: Query) -> Json:
-        return {**status_of(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
+        return {**listing.status_json(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
 
     def questions(self, query: QuestionsQuery) -> Json:
         listed = self._atlas(query).questions
@@ -147,7 +149,7 @@ class Api:
         asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
         self.slots.require_free()
         if body.stream:
-            return self._streaming(asking, (server_sent(*each) async for each in stream(asking, self.slots)))
+            return self._streaming(asking, (server_sent(*each) async for each in stream(asking)))
         return await self._answered(request, asking)
 
     async def chat(self, request: Request, body: ChatRequest) -> Any:
@@ -155,12 +157,15 @@ class Api:
         asking = await self._asked(served, program, question)
         self.slots.require_free()
         if body.stream:
-            return self._streaming(asking, openai.chunks(asking, self.slots, body))
+            return self._streaming(asking, openai.chunks(asking, body))
         answer = await self._answered(request, asking)
         return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
 
     def models(self, query: Query) -> Json:
         return openai.models(self.served)
+
+    def model(self, query: Query, id: str) -> Json:
+        return openai.model(self.served, id)
 
     async def _asked(
         self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
@@ -168,12 +173,12 @@ class Api:
         if not question.strip():
             raise RequestError(422, "invalid_request", "The question is empty.")
         choice, made = await run_in_threadpool(served.program, program, retriever, options)
-        return ProgramCall(served, choice, made, question.strip())
+        return ProgramCall(served, choice, made, question.strip(), Slot(self.slots))
 
     async def _answered(self, request: Request, call: ProgramCall) -> Any:
         outcome = "failed"
         try:
-            answer = await while_connected(request, ask(call, self.slots))
+            answer = await while_connected(request, ask(call), call.slot)
             outcome = "gone" if answer is None else "answered"
         finally:
             self.metrics.questions.labels(call.choice.spec.name, outcome).inc()
@@ -182,7 +187,7 @@ class Api:
     def _streaming(self, call: ProgramCall, events: Any) -> Response:
         self.metrics.questions.labels(call.choice.spec.name, "streamed").inc()
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(as_it_comes(events), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(as_it_comes(events, call.slot), media_type="text/event-stream", headers=headers)
 
     # How it is
 
@@ -201,44 +206,3 @@ class Api:
 
     def metrics_text(self, query: Query) -> Response:
         return Response(self.metrics.text(), media_type=CONTENT_TYPE)
-
-
-def status_of(served: ServedIndex) -> Json:
-    """What the index is, what it holds, and what can be asked; no setting, address or folder."""
-    manifest, atlas = served.index.manifest, served.atlas
-    models = {role: shown_model(name) for role, name in manifest.models.items()}
-    catalogue = served.catalogue
-    return {
-        "index": served.name,
-        "version": version("kraq-dspy"),
-        "complete": manifest.complete,
-        "updated_at": manifest.updated_at,
-        "encoder": shown_model(manifest.encoder_name),
-        "models": sorted(set(models.values())),
-        "counts": {name: count for name, count in served.index.counts().items() if name != "failures"},
-        "levels": atlas.levels,
-        "edit": served.edit,
-        "catalogue": catalogue.counts() if catalogue else None,
-        "default_program": DEFAULT_PROGRAM,
-        "default_retriever": served.space.default_retriever,
-        "programs": [
-            {
-                "name": spec.name,
-                "help": spec.help,
-                "takes_retriever": spec.takes != "nothing",
-                "prepared_by": [
-                    f"kraq precompute DIR {each.command}".strip() for each in spec.prepared if each.required
-                ],
-                "options": {
-                    option.name: {"default": plain_default(option.default), "help": option.help}
-                    for option in options_of(spec.options).values()
-                },
-            }
-            for spec in iter(PROGRAMS)
-        ],
-        "retrievers": [{"name": spec.name, "help": spec.help} for spec in iter(RETRIEVERS)],
-    }
-
-
-def plain_default(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else None

@@ -23,13 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kraq_dspy.serve.api import GONE, Api
 from kraq_dspy.serve.endpoints import ENDPOINTS, Endpoint
-from kraq_dspy.serve.errors import RequestError, response_of
-from kraq_dspy.serve.guard import Guard, Rates
+from kraq_dspy.serve.errors import RequestError
+from kraq_dspy.serve.guard import Guard, response_of
 from kraq_dspy.serve.metrics import Metrics
 from kraq_dspy.serve.openapi import openapi
 from kraq_dspy.serve.served import Served
 from kraq_dspy.serve.settings import ServeSettings
-from kraq_dspy.serve.worker_memory import Shared
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""
@@ -40,10 +39,9 @@ BODY_S = 30.0
 ROUTE = "kraq_route"
 
 
-def make_app(served: Served, settings: ServeSettings, shared: Shared | None = None) -> ASGIApp:
-    """The ASGI application of these indexes; `shared` is what it shares with other workers."""
-    api = Api(served, settings, shared.metrics if shared else None)
-    rates = Rates(settings.rate, time.monotonic, shared.rates, shared.salt) if shared else None
+def make_app(served: Served, settings: ServeSettings, *, ended: Callable[[], None] = lambda: None) -> ASGIApp:
+    """The ASGI application of these indexes; `ended` is called when it has been shut down."""
+    api = Api(served, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -55,6 +53,7 @@ def make_app(served: Served, settings: ServeSettings, shared: Shared | None = No
             for each in served:
                 await each.space.models.aclose()
             pool.shutdown(wait=False, cancel_futures=True)
+            ended()
 
     document = json.dumps(openapi(settings.token is not None)).encode()
     routes = [Route(each.path, _handler(api, each), methods=[each.method]) for each in ENDPOINTS]
@@ -62,7 +61,7 @@ def make_app(served: Served, settings: ServeSettings, shared: Shared | None = No
     routes += _page_routes()
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _unknown})
     app.state.api = api
-    return CountingMiddleware(Guard(app, settings, rates), api.metrics)
+    return CountingMiddleware(Guard(app, settings), api.metrics)
 
 
 class CountingMiddleware:

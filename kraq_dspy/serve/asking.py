@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -29,11 +29,15 @@ UNREAD = 64
 """Events that wait for a client that reads slowly; then the program waits too."""
 PATIENCE_S = 60.0
 """A client that reads nothing for so long gives its place up."""
+CANCEL_S = 1.0
+"""A question whose client has gone has so long to end; then its place is free all the same."""
 
 
 class AnswerSlots:
-    """Bounds the questions that are answered at the same time, and those that wait for it. `changed` is called when
-    their numbers change."""
+    """Bounds the questions that are answered at the same time, and those that wait for it.
+
+    `changed` is called when their numbers change, `spent` with the name of an index and what a model took for it.
+    """
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self.at_once = at_once
@@ -41,32 +45,45 @@ class AnswerSlots:
         self.in_use = 0
         self.waiting = 0
         self.changed: Callable[[], None] = lambda: None
-        self._free = asyncio.Semaphore(at_once)
+        self.spent: Callable[[str, Usage], None] = lambda index, usage: None
+        self.free = asyncio.Semaphore(at_once)
 
     def require_free(self) -> None:
         """Raises RequestError where too many wait already."""
-        if self._free.locked() and self.waiting >= self.most_waiting:
+        if self.free.locked() and self.waiting >= self.most_waiting:
             raise busy(f"{self.in_use} questions are being answered and {self.waiting} wait.", 5)
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        self.require_free()
-        self._count(waiting=1)
-        try:
-            await self._free.acquire()
-        finally:
-            self._count(waiting=-1)
-        self._count(in_use=1)
-        try:
-            yield
-        finally:
-            self._count(in_use=-1)
-            self._free.release()
-
-    def _count(self, *, in_use: int = 0, waiting: int = 0) -> None:
+    def count(self, *, in_use: int = 0, waiting: int = 0) -> None:
         self.in_use += in_use
         self.waiting += waiting
         self.changed()
+
+
+class Slot:
+    """A place among those that are answered, held within `async with`; `leave` gives it up before that ends."""
+
+    def __init__(self, slots: AnswerSlots) -> None:
+        self.slots = slots
+        self._is_held = False
+
+    async def __aenter__(self) -> None:
+        self.slots.require_free()
+        self.slots.count(waiting=1)
+        try:
+            await self.slots.free.acquire()
+        finally:
+            self.slots.count(waiting=-1)
+        self._is_held = True
+        self.slots.count(in_use=1)
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self.slots.count(in_use=-1)
+            self.slots.free.release()
 
 
 @dataclass(frozen=True)
@@ -77,38 +94,41 @@ class ProgramCall:
     choice: ProgramChoice
     program: "dspy.Module"
     question: str
+    slot: Slot
 
 
 class UsageCount:
     """Adds up what the models took for one question."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: ProgramCall) -> None:
         self.usage = Usage()
+        self._call = call
         self.journal = TappedJournal(lambda answer: self._add(answer.usage))
 
     def _add(self, usage: Usage) -> None:
         self.usage += usage
+        self._call.slot.slots.spent(self._call.served.name, usage)
 
 
-async def ask(call: ProgramCall, slots: AnswerSlots) -> dict[str, Any]:
+async def ask(call: ProgramCall) -> dict[str, Any]:
     """The answer with its evidence, as JSON."""
-    count = UsageCount()
-    async with slots.slot():
+    count = UsageCount(call)
+    async with call.slot:
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
             prediction = await call.served.space.aask(call.program, call.question)
             return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
-async def stream(call: ProgramCall, slots: AnswerSlots) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
+async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]], None]:
     """(event, data): "stage" and "text" as they come, then "answer"; "error" where it fails."""
     from dspy.streaming import StatusMessage, StreamResponse
 
-    count = UsageCount()
+    count, slots = UsageCount(call), call.slot.slots
     try:
         if slots.waiting or slots.in_use >= slots.at_once:
             yield "stage", {"stage": "waiting for a place"}
-        async with slots.slot():
+        async with call.slot:
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
                 async with aclosing(call.served.space.astream(call.program, call.question)) as values:
@@ -125,7 +145,7 @@ async def stream(call: ProgramCall, slots: AnswerSlots) -> AsyncGenerator[tuple[
         yield "error", body_of(as_request_error(error))
 
 
-async def as_it_comes(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+async def as_it_comes(events: AsyncGenerator[bytes, None], slot: Slot) -> AsyncIterator[bytes]:
     """The events, worked out in one task, with a word where there is none for long. Closed, it ends that task."""
     queue: asyncio.Queue[bytes | None] = asyncio.Queue(UNREAD)
 
@@ -146,25 +166,32 @@ async def as_it_comes(events: AsyncGenerator[bytes, None]) -> AsyncIterator[byte
                 return
             yield event
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await _ended(task, slot)
 
 
 def server_sent(event: str, data: Mapping[str, Any]) -> bytes:
     return f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+async def while_connected(request: Request, work: Coroutine[Any, Any, Any], slot: Slot) -> Any:
     """What `work` returns. Cancels it, and returns None, when the client goes away. The body must have been read."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.create_task(work)
     gone = asyncio.ensure_future(_gone(request.receive))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        gone.cancel()
+        await _ended(task, slot)
+
+
+async def _ended(task: asyncio.Task[Any], slot: Slot) -> None:
+    """The slot is free then, also where the task takes no notice of being cancelled."""
+    task.cancel()
+    try:
+        await asyncio.wait({task}, timeout=CANCEL_S)
+    finally:
+        slot.leave()
 
 
 async def _gone(receive: Receive) -> None:

@@ -86,6 +86,7 @@ ENDPOINTS = (
         requests.ReviewRequest,
     ),
     Endpoint("GET", "/v1/models", "models", "OpenAI", "The programs, as models."),
+    Endpoint("GET", "/v1/models/{id:path}", "model", "OpenAI", "One of them."),
     Endpoint(
         "POST", "/v1/chat/completions", "chat", "OpenAI", "A program answers what the user said last.",
         requests.ChatRequest, EVENTS,

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.responses import JSONResponse, Response
-
 from kraq_dspy.errors import (
     BudgetExceededError,
     CatalogueConflictError,
@@ -89,8 +87,3 @@ def body_of(error: RequestError) -> dict[str, Any]:
     """In the shape of OpenAI's API, which suits every client."""
     kind = "invalid_request_error" if error.status < 500 else "server_error"
     return {"error": {"message": error.message, "type": kind, "code": error.code}}
-
-
-def response_of(error: BaseException) -> Response:
-    refused = as_request_error(error)
-    return JSONResponse(body_of(refused), refused.status, headers=dict(refused.headers))

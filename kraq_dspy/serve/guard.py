@@ -6,17 +6,17 @@ Plain ASGI: nothing is held back or buffered, so answers stream, and a client th
 import hmac
 import time
 from array import array
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable
 from hashlib import blake2b
 from math import ceil
 from secrets import token_bytes
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kraq_dspy.serve.errors import RequestError, busy, response_of
+from kraq_dspy.serve.errors import RequestError, as_request_error, body_of, busy
 from kraq_dspy.serve.settings import ServeSettings
 
 OPEN = ("/health", "/ready", "/", "/favicon.ico")
@@ -24,6 +24,8 @@ OPEN = ("/health", "/ready", "/", "/favicon.ico")
 OPEN_FOLDER = "/page/"
 
 BURST_S = 10
+WRONG_TOKENS = 1.0
+"""A client may send so many wrong tokens a second, with the same bursts; then no token of its is looked at."""
 BUCKETS = 1 << 14
 """For the rates of clients; two clients of thousands may share one."""
 
@@ -43,10 +45,11 @@ _FIXED = {
 class Guard:
     """The application, behind everything that a request must meet first."""
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings, rates: "Rates | None" = None) -> None:
+    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self.app = app
         self.settings = settings
-        self.rates = rates or Rates(settings.rate, time.monotonic)
+        self.rates = Rates(settings.rate, time.monotonic)
+        self.wrong_tokens = Rates(WRONG_TOKENS, time.monotonic)
         self.under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,10 +82,9 @@ class Guard:
         if scope["method"] == "OPTIONS" and headers.get("origin") in settings.origins:
             return Response(status_code=204)
         is_open = path in OPEN or path.startswith(OPEN_FOLDER)
-        if settings.token and not is_open and not _bears(headers.get("authorization", ""), settings.token):
-            challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
-            raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
         client = (scope.get("client") or ("",))[0]
+        if settings.token and not is_open:
+            self._check_token(headers.get("authorization", ""), settings.token, client)
         if not is_open and (wait := self.rates.wait(client)):
             raise busy("Too many requests.", wait, status=429)
         length = headers.get("content-length", "0")
@@ -95,44 +97,46 @@ class Guard:
             raise RequestError(415, "unsupported_media_type", "Send JSON: Content-Type: application/json")
         return None
 
+    def _check_token(self, authorization: str, token: str, client: str) -> None:
+        """Whoever tries many tokens waits, and learns nothing meanwhile: the right one is refused as well."""
+        if wait := self.wrong_tokens.wait(client, takes=False):
+            raise busy("Too many wrong tokens.", wait, status=429)
+        if not _bears(authorization, token):
+            if authorization:
+                self.wrong_tokens.wait(client)
+            challenge = {"WWW-Authenticate": 'Bearer realm="kraq"'}
+            raise RequestError(401, "unauthorized", "Send the token: Authorization: Bearer TOKEN", challenge)
+
     def _check_names(self, headers: Headers) -> None:
         """A page of elsewhere must not reach the server by a name of its own (DNS rebinding), nor by the visitor's
         browser."""
         host = headers.get("host", "")
-        name = (urlsplit(f"//{host}").hostname or "") if "@" not in host and "/" not in host else ""
+        name = _split(f"//{host}")[1] if "@" not in host and "/" not in host else ""
         allowed = self.settings.allowed_hosts
         if allowed is not None and name not in allowed:
             raise RequestError(
                 421, "wrong_host", "The server is not called by this name. Names are allowed with --allow-host NAME."
             )
         origin = headers.get("origin")
-        if origin and origin not in self.settings.origins and urlsplit(origin).netloc.lower() != host.lower():
+        if origin and origin not in self.settings.origins and _split(origin)[0] != host.lower():
             raise RequestError(403, "wrong_origin", "Pages of elsewhere may not ask here (--allow-origin ORIGIN).")
 
 
 class Rates:
     """A bucket for each client that fills by `rate` a second, up to ten seconds' worth, and loses one a request.
 
-    A client's bucket is one of `BUCKETS`, by a hash of its address with `salt`: memory is bounded, and processes can
-    share it (two numbers a bucket, zeros at first). Nobody locks it, since a killed process would keep the lock: of two
-    requests at the very same moment one may not count.
+    A client's bucket is one of `BUCKETS`, by a salted hash of its address, so memory is bounded.
     """
 
-    def __init__(
-        self,
-        rate: float,
-        clock: Callable[[], float],
-        memory: MutableSequence[float] | None = None,
-        salt: bytes | None = None,
-    ) -> None:
+    def __init__(self, rate: float, clock: Callable[[], float]) -> None:
         self.rate = rate
         self.most = max(1.0, rate * BURST_S)
         self.clock = clock
-        self._memory = array("d", bytes(16 * BUCKETS)) if memory is None else memory
-        self._salt = token_bytes(16) if salt is None else salt
+        self._memory = array("d", bytes(16 * BUCKETS))  # two numbers a bucket: what is missing, and since when
+        self._salt = token_bytes(16)
 
-    def wait(self, client: str) -> int:
-        """0 where the client may ask now, else the whole seconds until it may."""
+    def wait(self, client: str, *, takes: bool = True) -> int:
+        """0 where the client may ask now, else the whole seconds until it may. Without `takes` it only looks."""
         if not self.rate:
             return 0
         now = self.clock()
@@ -140,8 +144,22 @@ class Rates:
         bucket = 2 * (int.from_bytes(digest) % BUCKETS)
         missing = max(0.0, self._memory[bucket] - (now - self._memory[bucket + 1]) * self.rate)
         may = self.most - missing >= 1
-        self._memory[bucket], self._memory[bucket + 1] = missing + may, now
+        self._memory[bucket], self._memory[bucket + 1] = missing + (may and takes), now
         return 0 if may else ceil((1 - self.most + missing) / self.rate)
+
+
+def _split(address: str) -> tuple[str, str]:
+    """(host with port, host) of an address in small letters; empty where it is none, such as "//[::1"."""
+    try:
+        parts = urlsplit(address)
+        return parts.netloc.lower(), parts.hostname or ""
+    except ValueError:
+        return "", ""
+
+
+def response_of(error: BaseException) -> Response:
+    refused = as_request_error(error)
+    return JSONResponse(body_of(refused), refused.status, headers=dict(refused.headers))
 
 
 def too_large(limit: int) -> RequestError:

@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.prepare.graph import IndexGraph
+from kraq_dspy.programs.options import options_of
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 from kraq_dspy.serve.atlas import Atlas, EntityBrief
 from kraq_dspy.serve.errors import not_found
 from kraq_dspy.stores.index import Index
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.shown import shown_model
 
 PAGE, MOST = 50, 200
 NODES = 1000
@@ -17,6 +23,7 @@ NODES = 1000
 
 if TYPE_CHECKING:
     from kraq_dspy.serve.requests import PageQuery
+    from kraq_dspy.serve.served import ServedIndex
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -235,3 +242,44 @@ def _some(index: Index, kind: Any, ids: Collection[str]) -> list[Any]:
         return index.get(kind, list(ids))
     except UnknownRecordError:
         return []
+
+
+def status_json(served: "ServedIndex") -> Json:
+    """What the index is, what it holds, and what can be asked; no setting, address or folder."""
+    manifest, atlas = served.index.manifest, served.atlas
+    models = {role: shown_model(name) for role, name in manifest.models.items()}
+    catalogue = served.catalogue
+    return {
+        "index": served.name,
+        "version": version("kraq-dspy"),
+        "complete": manifest.complete,
+        "updated_at": manifest.updated_at,
+        "encoder": shown_model(manifest.encoder_name),
+        "models": sorted(set(models.values())),
+        "counts": {name: count for name, count in served.index.counts().items() if name != "failures"},
+        "levels": atlas.levels,
+        "edit": served.edit,
+        "catalogue": catalogue.counts() if catalogue else None,
+        "default_program": DEFAULT_PROGRAM,
+        "default_retriever": served.space.default_retriever,
+        "programs": [
+            {
+                "name": spec.name,
+                "help": spec.help,
+                "takes_retriever": spec.takes != "nothing",
+                "prepared_by": [
+                    f"kraq precompute DIR {each.command}".strip() for each in spec.prepared if each.required
+                ],
+                "options": {
+                    option.name: {"default": _plain_default(option.default), "help": option.help}
+                    for option in options_of(spec.options).values()
+                },
+            }
+            for spec in iter(PROGRAMS)
+        ],
+        "retrievers": [{"name": spec.name, "help": spec.help} for spec in iter(RETRIEVERS)],
+    }
+
+
+def _plain_default(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) else None

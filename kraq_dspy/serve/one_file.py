@@ -1,25 +1,21 @@
 """Writes an index as a page of one file: the same page, with the data in it, for whoever has no server."""
 
 import base64
-import hashlib
 import json
-import re
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.files import replaced
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Relationship, Summary
-from kraq_dspy.serve.api import status_of
 from kraq_dspy.serve.coverage import coverage_picture
+from kraq_dspy.serve.listing import status_json
 from kraq_dspy.serve.served import ServedIndex
 
 MOST = 5000
 """Communities: a browser reads the page as a whole before it shows anything."""
-
-ENTRY = "main.js"
 
 
 def write_page(served: ServedIndex, path: Path) -> int:
@@ -36,24 +32,32 @@ def write_page(served: ServedIndex, path: Path) -> int:
 
 
 def page_of(data: dict[str, Any]) -> str:
-    """The page with its styles, its modules as one, and the data. It may run its own scripts and load nothing."""
-    style, theme, script = _file("style.css"), _file("theme.js"), bundle()
-    icon = f"data:image/svg+xml;base64,{base64.b64encode(_file('icon.svg').encode()).decode()}"
+    """The page with its styles, its modules and the data.
+
+    Modules stay as they are, each behind a `data:` address that an import map names. They and nothing else run, since
+    a script needs the page's nonce, which nobody knew who wrote the texts of the index.
+    """
+    nonce = token_urlsafe()
+    modules = {f"kraq/{name}": _address("text/javascript", _module(name)) for name in _modules()}
     policy = (
-        f"default-src 'none'; script-src {_hash(theme)} {_hash(script)}; style-src {_hash(style)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
     page = _file("index.html")
     for tag, content in (
-        ('<link rel="icon" href="page/icon.svg">', f'<link rel="icon" href="{icon}">'),
-        ('<link rel="stylesheet" href="page/style.css">', f"<style>{style}</style>"),
-        ('<script src="page/theme.js"></script>', f"<script>{theme}</script>"),
+        ('href="page/icon.svg"', f'href="{_address("image/svg+xml", _file("icon.svg"))}"'),
+        (
+            '<link rel="stylesheet" href="page/style.css">',
+            f'<style nonce="{nonce}">{_file("style.css")}</style>',
+        ),
+        ('<script src="page/theme.js"></script>', f'<script nonce="{nonce}">{_file("theme.js")}</script>'),
         ('<script type="module" src="page/main.js"></script>', ""),
         ("<head>\n", f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">\n'),
         (
             "</body>",
             f'<script type="application/json" id="data">{_within_script(data)}</script>\n'
-            f'<script type="module">{script}</script>\n</body>',
+            f'<script type="importmap" nonce="{nonce}">{json.dumps({"imports": modules})}</script>\n'
+            f'<script type="module" nonce="{nonce}">import "kraq/main.js";</script>\n</body>',
         ),
     ):
         if page.count(tag) != 1:
@@ -62,43 +66,22 @@ def page_of(data: dict[str, Any]) -> str:
     return page
 
 
-@cache
-def bundle() -> str:
-    """All modules as one script: each a function that returns what it exports, after those that it imports."""
-    ordered: list[str] = []
-
-    def visit(name: str) -> None:
-        if name not in ordered:
-            for imported in re.findall(r'^import .*? from "\./([\w-]+\.js)";$', _file(name), re.MULTILINE):
-                visit(imported)
-            ordered.append(name)
-
-    visit(ENTRY)
-    return "\n".join(_as_function(name, _file(name)) for name in ordered)
+def _modules() -> list[str]:
+    names = (file.name for file in files("kraq_dspy.serve").joinpath("page").iterdir())
+    return sorted(name for name in names if name.endswith(".js") and name not in ("theme.js", "api.js"))
 
 
-def _as_function(name: str, module: str) -> str:
-    exported = re.findall(r"^export (?:async )?(?:function|class|const|let) (\w+)", module, re.MULTILINE)
-    body = re.sub(r"^export ", "", module, flags=re.MULTILINE)
-    body = re.sub(
-        r'^import (\{.*?\}) from "\./([\w-]+\.js)";$',
-        lambda match: f"const {match[1]} = {_variable(match[2])};",
-        body,
-        flags=re.MULTILINE,
-    )
-    return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+def _module(name: str) -> str:
+    """Its imports by the names of the import map: an address relative to `data:` leads nowhere."""
+    return _file(name).replace('from "./', 'from "kraq/')
 
 
-def _variable(name: str) -> str:
-    return f"module_{re.sub(r'[^a-z]', '_', name.removesuffix('.js'))}"
+def _address(kind: str, content: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content.encode()).decode()}"
 
 
 def _file(name: str) -> str:
     return files("kraq_dspy.serve").joinpath("page", name).read_text("utf-8")
-
-
-def _hash(content: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
 def _within_script(data: dict[str, Any]) -> str:
@@ -126,7 +109,7 @@ def data_of(served: ServedIndex) -> dict[str, Any]:
     except EvaluationError:
         coverage = None
     return {
-        "status": {**status_of(served), "indexes": [served.name], "can_ask": False, "catalogue": None, "edit": False},
+        "status": {**status_json(served), "indexes": [served.name], "can_ask": False, "catalogue": None, "edit": False},
         "documents": [[each.id, each.title, each.text, dict(each.metadata)] for each in documents],
         "chunks": [
             [

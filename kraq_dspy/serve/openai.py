@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
-from kraq_dspy.serve.asking import AnswerSlots, ProgramCall, stream
+from kraq_dspy.serve.asking import ProgramCall, stream
 from kraq_dspy.serve.errors import RequestError
 from kraq_dspy.serve.requests import QUESTION, ChatRequest
 from kraq_dspy.serve.served import Served, ServedIndex
@@ -17,10 +17,27 @@ from kraq_dspy.workspace.programs import PROGRAMS
 def models(served: Served) -> dict[str, Any]:
     """Every program; "INDEX/PROGRAM" where several indexes are served."""
     ids = [f"{index.name}/{spec.name}" if len(served) > 1 else spec.name for index in served for spec in iter(PROGRAMS)]
-    return {
-        "object": "list",
-        "data": [{"id": each, "object": "model", "created": 0, "owned_by": "kraq"} for each in ids],
-    }
+    return {"object": "list", "data": [_model(each) for each in ids]}
+
+
+def model(served: Served, id: str) -> dict[str, Any]:
+    """One of them. Raises RequestError for a name that is none."""
+    _program_of(served, id)
+    return _model(id)
+
+
+def _model(id: str) -> dict[str, Any]:
+    return {"id": id, "object": "model", "created": 0, "owned_by": "kraq"}
+
+
+def _program_of(served: Served, model: str) -> tuple[ServedIndex, str]:
+    """The index and the program that a model's name says. Raises RequestError."""
+    index, slash, program = model.rpartition("/")
+    if not slash or index not in served.by_name:
+        index, program = "", model
+    if program not in PROGRAMS:
+        raise RequestError(404, "model_not_found", f"There is no model {model[:100]!r}; see /v1/models.")
+    return served[index or None], program
 
 
 def asked_of(served: Served, request: ChatRequest) -> tuple[ServedIndex, str, str]:
@@ -29,17 +46,13 @@ def asked_of(served: Served, request: ChatRequest) -> tuple[ServedIndex, str, st
 
     Raises RequestError.
     """
-    index, slash, program = request.model.rpartition("/")
-    if not slash or index not in served.by_name:
-        index, program = "", request.model
-    if program not in PROGRAMS:
-        raise RequestError(404, "model_not_found", f"There is no model {request.model[:100]!r}; see /v1/models.")
+    index, program = _program_of(served, request.model)
     question = next((message.text for message in reversed(request.messages) if message.role == "user"), "").strip()
     if not question:
         raise RequestError(422, "invalid_request", "messages holds no text of the role user.")
     if len(question) > QUESTION:
         raise RequestError(422, "invalid_request", f"The question is longer than {QUESTION:,} characters.")
-    return served[index or None], program, question
+    return index, program, question
 
 
 def completion(model: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +66,7 @@ def completion(model: str, answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def chunks(call: ProgramCall, slots: AnswerSlots, request: ChatRequest) -> AsyncGenerator[bytes, None]:
+async def chunks(call: ProgramCall, request: ChatRequest) -> AsyncGenerator[bytes, None]:
     """The answer as server-sent events. An answer that comes as a whole is one of them."""
     head = _head(request.model, "chat.completion.chunk")
 
@@ -63,7 +76,7 @@ async def chunks(call: ProgramCall, slots: AnswerSlots, request: ChatRequest) ->
 
     yield chunk({"role": "assistant", "content": ""})
     written = ""
-    async with aclosing(stream(call, slots)) as events:
+    async with aclosing(stream(call)) as events:
         async for event, data in events:
             if event == "text":
                 written += data["text"]

@@ -62,7 +62,7 @@ def _catalogue(served: ServedIndex) -> Catalogue:
 def _existing(catalogue: Catalogue, number: int) -> CatalogueEntry:
     try:
         return catalogue.get(number)
-    except CatalogueError:
+    except (CatalogueError, OverflowError):  # a number too large for the table is not there
         raise not_found("entry", str(number)) from None
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -10,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors.multiprocess import Multiprocess
 
 from kraq_dspy.errors import ConfigError
 
@@ -20,6 +23,9 @@ END_S = 0.4
 """Answers under way have so long to end once somebody ends the server."""
 
 HEADERS_BYTES = 64 << 10
+HEADERS_S = 10.0
+"""A client has so long to send the headers of a request, counted from its connection or their first byte."""
+
 TRIES = 20
 
 
@@ -67,29 +73,17 @@ def address_of(listening: socket.socket) -> str:
 
 
 def run(
-    app: ASGIApp,
+    app: Any,
     listening: socket.socket,
     *,
     started: Callable[[], None] = lambda: None,
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
 ) -> None:
-    """Until Ctrl-C or SIGTERM. `started` is called when requests are taken; `stoppable` is handed what stops the server
-    from another thread. Raises KeyboardInterrupt after Ctrl-C.
+    """Serve `app`, an ASGI application, until Ctrl-C or SIGTERM. Raises KeyboardInterrupt after Ctrl-C.
+
+    `started` is called when requests are taken; `stoppable` is handed what stops the server from another thread.
     """
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        http="h11",
-        ws="none",
-        timeout_keep_alive=30,
-        h11_max_incomplete_event_size=HEADERS_BYTES,
-        timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
-    )
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
-    server = _Server(config, started)
+    server = _Server(_config(app), started)
     stoppable(server.stop)
     loop = asyncio.new_event_loop()  # asyncio.run would wait for threads whose answers nobody waits for any more
     try:
@@ -98,6 +92,88 @@ def run(
         loop.close()
     if server.interrupted:
         raise KeyboardInterrupt
+
+
+def run_workers(make_app: Callable[[], Any], listening: socket.socket, count: int) -> None:
+    """Serve with `count` processes under uvicorn's supervisor. Raises KeyboardInterrupt after Ctrl-C.
+
+    `make_app` is pickled, and makes the application in each process.
+    """
+    supervisor = _Supervisor(_config(make_app, factory=True, workers=count), [listening])
+    supervisor.run()
+    if supervisor.interrupted:
+        raise KeyboardInterrupt
+
+
+def end_with_parent() -> None:
+    """In a worker: a first process that was killed can end nobody any more, and the port must not stay taken."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _config(app: Any, **more: Any) -> uvicorn.Config:
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs answers that were cut off at the end
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        http=TimedHeaders,
+        ws="none",
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=HEADERS_BYTES,
+        timeout_graceful_shutdown=END_S,  # type: ignore[arg-type] # seconds, of which it takes parts too
+        **more,
+    )
+
+
+class TimedHeaders(H11Protocol):
+    """uvicorn's protocol, which would hold a connection open for ever whose headers never come to an end."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._time_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._time_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _time_headers(self) -> None:
+        if not self._waits_for_headers() and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif self._waits_for_headers() and self._timer is None:
+            self._timer = self.loop.call_later(HEADERS_S, self._give_up)
+
+    def _waits_for_headers(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self._waits_for_headers():
+            self.transport.abort()
+
+
+class _Supervisor(Multiprocess):
+    interrupted = False
+
+    def handle_int(self) -> None:
+        self.interrupted = True
+        super().handle_int()
 
 
 class _Server(uvicorn.Server):

@@ -16,7 +16,7 @@ class ServeSettings:
     the questions that are answered at the same time, `waiting` those that wait for a place; the next one is refused
     (503). `connections` bounds all requests under way. `hosts` are names by which the server may be called besides
     those of this machine and `host`; `origins` are web pages of elsewhere that may call it. `workers` are the processes
-    that share all this.
+    among which `at_once`, `waiting` and `connections` are divided; each counts `rate` for itself.
     """
 
     host: str = "127.0.0.1"
@@ -57,19 +57,10 @@ class ServeSettings:
                 "take fewer --workers, or a larger --at-once."
             )
 
-    def of_worker(self, number: int) -> "ServeSettings":
-        """Those of one of the processes, with its part of what may be under way; `number` counts from 0."""
-
-        def part(total: int) -> int:
-            return total // self.workers + (number < total % self.workers)
-
-        return replace(
-            self,
-            at_once=part(self.at_once),
-            waiting=part(self.waiting),
-            connections=max(1, part(self.connections)),
-            workers=1,
-        )
+    def of_worker(self) -> "ServeSettings":
+        """Those of one of the processes, with its part of what may be under way."""
+        parts = {name: getattr(self, name) // self.workers for name in ("at_once", "waiting", "connections")}
+        return replace(self, **{**parts, "connections": max(1, parts["connections"])}, workers=1)
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:

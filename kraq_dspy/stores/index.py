@@ -11,7 +11,6 @@ vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps t
 
 import dataclasses
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
@@ -21,7 +20,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kraq_dspy.config import Settings
+from kraq_dspy.config import Settings, StoreSettings
+from kraq_dspy.consent import (
+    Named,
+    bare_address,
+    destinations,
+    index_at,
+    open_questions,
+    remember,
+    require_consent,
+    without_encoder,
+    without_models,
+)
+from kraq_dspy.consent import own_key as key_for
 from kraq_dspy.copies import SharedByCopies
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.graph.networkx_view import to_networkx
@@ -66,6 +77,7 @@ class Index(SharedByCopies):
         self.home = lease.home
         self.results, self.graph_rows = ResultStore(database), GraphRows(database)
         self._manifest, self._database = manifest, database
+        self.own_store: StoreSettings | None = None  # what the user's settings say of the server, where they were given
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
         self._apart: TemporaryDirectory[str] | None = None
@@ -89,6 +101,7 @@ class Index(SharedByCopies):
             manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
             for folder in (home, path):
                 manifests.write_fields(folder, manifests.to_fields(manifest))
+            remember(index_at(path, manifest.created_at), destinations(settings))  # who makes an index agrees to it
         except BaseException:
             lock.release()
             raise
@@ -196,6 +209,8 @@ class Index(SharedByCopies):
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
+            if "settings" in changes:
+                remember(self.made_by, destinations(changed.settings))
         return changed
 
     def require_encoder(self, embedder: Embedder) -> None:
@@ -367,14 +382,43 @@ class Index(SharedByCopies):
                 if server.url is None:
                     self._stores[name] = self._store(name)
                 else:
+                    server = self._agreed_store(server)
                     self._stores[name] = QdrantVectorStore(
-                        server.url,
+                        str(server.url),
                         self._collection(name),
                         self._manifest.encoder_dimension,
                         state=int(self._manifest.state or 0) + (not self._lease.is_constant),
-                        api_key=os.environ.get(server.api_key_env),
+                        api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
                     )
             return self._stores[name]
+
+    def _agreed_store(self, server: StoreSettings) -> StoreSettings:
+        """As the user's settings name the server. Raises UntrustedError where neither they name it nor anybody agreed
+        to it."""
+        own = self.own_store
+        if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
+            return own
+        require_consent(self.made_by, Settings(store=server))
+        return server
+
+    @property
+    def made_by(self) -> Named:
+        """Under what name the user's consents to this index are kept."""
+        return index_at(self.path, self._manifest.created_at)
+
+    def usable_settings(self, *, trust: bool = False, own_models: bool = False, own_encoder: bool = False) -> Settings:
+        """The settings with which the index was made, for work with it.
+
+        What they name elsewhere is used where somebody agreed to it, as who made the index did, or agrees now by
+        `trust`. Those who bring `own_models`, or their `own_encoder`, need not agree to the index's. Raises
+        UntrustedError.
+        """
+        settings = self._manifest.settings
+        if open_questions(self.made_by, settings):
+            settings = without_models(settings) if own_models else settings
+            settings = without_encoder(settings) if own_encoder else settings
+        require_consent(self.made_by, settings, trust=trust)
+        return settings
 
     def _store(self, name: str) -> LocalVectorStore:
         path, dimension = self.home / states.VECTORS / name, self._manifest.encoder_dimension

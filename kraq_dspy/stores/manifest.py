@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
-from urllib.parse import urlsplit, urlunsplit
 
 from kraq_dspy.config import Settings, settings_from_dict
+from kraq_dspy.consent import bare_address
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.stores.own_files import damage_text, without_sum, write_summed
 
@@ -142,5 +142,4 @@ def _without_credentials(value: Any) -> Any:
 
 def _bare_address(addresses: str) -> str:
     """One address, or several with commas between."""
-    each = map(urlsplit, addresses.split(","))
-    return ",".join(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) for parts in each)
+    return ",".join(map(bare_address, addresses.split(",")))

@@ -65,17 +65,25 @@ class Workspace:
         embedder: EmbedderLike | None = None,
         models: ModelsLike | None = None,
         write: bool = False,
+        trust: bool = False,
     ) -> "Workspace":
         """Without `settings`, the index's own: the encoder and the models that built it.
+
+        Servers that an index of somebody else names are used once `trust` said so, here or at the command line. An
+        index that was made by this account needs no such word.
 
         `models` are a `dspy.LM`, models by role (`{"drafter": lm}`), or `LanguageModels`; steps of programs that have
         none of their own get those that are given so.
 
-        Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors.
+        Raises IndexStateError when there is no index, EncoderMismatchError when another encoder made its vectors,
+        UntrustedError when it names servers that nobody agreed to.
         """
         index = Index.open(Path(path), write=write)
         try:
-            settings = settings or index.manifest.settings
+            if settings is None:
+                own_models = isinstance(models, LanguageModels | dspy.BaseLM) or "default" in (models or {})
+                settings = index.usable_settings(trust=trust, own_models=own_models, own_encoder=embedder is not None)
+            index.own_store = settings.store
             encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
             index.require_encoder(encoder)
             return cls(index, encoder, as_models(models, settings, embedder=encoder))
@@ -85,7 +93,9 @@ class Workspace:
 
     def newest(self) -> "Workspace":
         """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
-        return Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
+        newer = Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
+        newer.index.own_store = self.index.own_store
+        return newer
 
     def close(self) -> None:
         if "summarised" in self.__dict__:  # was asked for

@@ -15,7 +15,7 @@ import networkx
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.config import EncoderSettings, Settings
+from kraq_dspy.config import EncoderSettings
 from kraq_dspy.embedders import load_embedder
 
 Modules = Callable[[str], ModuleType]
@@ -78,31 +78,6 @@ def test_every_question_is_measured_and_one_not_asked_is_an_error(peers: Modules
     assert row["tokens"] == 4
     with pytest.raises(KeyError):
         peers("retrieval").measure(rows[:1], questions)
-
-
-def test_answers_from_what_was_retrieved_are_kept_and_not_asked_for_again(peers: Modules, tmp_path: Path) -> None:
-    answers, asked = peers("answers"), peers("corpus").Asked
-    readings = [
-        (asked("q1", "Who painted the ceiling?", (), ("Ada Vel",)), ["Ada Vel painted the ceiling in 1512."]),
-        (asked("q2", "Who wrote the opera?", (), ("Ben Orr",)), ["Ben Orr wrote the opera in 1790."]),
-    ]
-    kept = tmp_path / "kept.answers"
-    kept.write_text(json.dumps({"question": "q2", "answer": "as it was kept"}) + "\n")
-    answered = answers.read_answers("kraq/dense", readings, Settings(), kept)
-    assert "Ada Vel" in answered["q1"]
-    assert answered["q2"] == "as it was kept"
-    rows = [json.loads(line) for line in kept.read_text().splitlines()]
-    assert {row["question"]: row["answer"] for row in rows} == answered
-
-
-def test_answers_are_compared_with_those_of_the_first_way_of_asking(peers: Modules) -> None:
-    answered = peers("answers").Answered
-    ours, other = answered({"match": [1.0, 0.0, 1.0, 0.0]}, 2, 0), answered({"match": [1.0, 1.0, 1.0, 1.0]}, 0, 1)
-    rows = cells(peers("answers").compared({"ours": ours, "other": other}))
-    assert rows["ours"][0].startswith("0.500 [")
-    assert rows["ours"][1:] == ["", "2", "0"]
-    assert rows["other"][1].startswith("+0.500 [")
-    assert rows["other"][2:] == ["0", "1"]
 
 
 def test_the_table_has_medians_ratios_to_ours_and_the_limit_that_the_model_sets(peers: Modules) -> None:

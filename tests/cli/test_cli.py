@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
+from kraq_dspy.cli.shared.terminal import print_json
 from tests.conftest import WarmShell
 from tests.corpus.corpora import write_pdf
 
@@ -238,3 +239,12 @@ def test_text_of_documents_is_not_read_as_markup(kraq: WarmShell, tmp_path: Path
     done = kraq("ask", tmp_path / "i.kraq", "Who met Charles Babbage?", "--program", "traditional")
     assert "[bold]Red House[/bold]" in done.stdout
     assert "\x1b[31m" not in done.stdout
+
+
+def test_json_holds_nothing_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "a\x9b31mb\u202ec\u2066d\x7fe\ud800 naïve 日本 😀"
+    print_json({"text": text})
+    shown = capsys.readouterr().out
+    assert not [each for each in shown if not each.isprintable() and each != "\n"]
+    assert "naïve 日本 😀" in shown
+    assert json.loads(shown) == {"text": text}

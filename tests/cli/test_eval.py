@@ -58,16 +58,6 @@ def test_the_report_is_remade_from_the_rows(kraq: WarmShell, run: tuple[Path, An
     assert (folder / "runs" / "mine" / "report.html").exists()
 
 
-def test_coverage_of_the_index_that_was_built(kraq: WarmShell, run: tuple[Path, Any]) -> None:
-    folder, _ = run
-    [index] = (folder / "runs" / "indexes").iterdir()
-    done = kraq("eval", "coverage", index, "--budget", "3", "--out", "cov", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    coverage = json.loads(done.stdout)["coverage"]
-    assert len(coverage["chosen"]) == 3
-    assert (folder / "cov" / "coverage.html").exists()
-
-
 def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     done = kraq("eval", "judges", "--data", EXAMPLE, "-d", "hotpotqa-mini", "--limit", "12", cwd=folder)
@@ -78,7 +68,7 @@ def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path,
 def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
     done = kraq("eval", "--help", cwd=tmp_path)
     words = done.stdout.split()
-    for name in (*TABLES, "judges", "coverage", "list"):
+    for name in (*TABLES, "judges", "list"):
         assert name in words or f"{name}," in words or f"{name}." in words
 
 
@@ -109,7 +99,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
     [
         (["eval", "nonsense"], 2, "nonsense"),
         (["eval", "none.toml"], 2, "Cannot read the table"),
-        (["eval", "combined", "--data", "nowhere"], 1, "kraq_dspy.eval.datasets fetch"),
+        (["eval", "combined", "--data", "nowhere"], 1, "kraq data fetch"),
         (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
         (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
         (["eval", "kraq-fig2"], 2, "comes of another command: kraq finetune generator"),

@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from kraq_dspy.embedders.one_blas_thread import OneBlasThread
+from kraq_dspy.embedders.numpy_bert import OneBlasThread
 
 
 def threads() -> set[int]:
@@ -30,7 +30,7 @@ def test_the_limit_stays_until_the_last_of_several_threads_has_left(monkeypatch:
         def restore_original_limits(self) -> None:
             done.append("back")
 
-    monkeypatch.setattr("kraq_dspy.embedders.one_blas_thread.ThreadpoolController", Recorded)
+    monkeypatch.setattr("kraq_dspy.embedders.numpy_bert.ThreadpoolController", Recorded)
     limit, entered, leave = OneBlasThread(), threading.Event(), threading.Event()
 
     def other() -> None:
@@ -56,7 +56,7 @@ def test_the_libraries_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> N
             looked.append(1)
             super().__init__()
 
-    monkeypatch.setattr("kraq_dspy.embedders.one_blas_thread.ThreadpoolController", Counted)
+    monkeypatch.setattr("kraq_dspy.embedders.numpy_bert.ThreadpoolController", Counted)
     limit = OneBlasThread()
     for _ in range(3):
         with limit:

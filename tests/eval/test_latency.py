@@ -34,15 +34,15 @@ def test_one_query_is_its_own_percentile() -> None:
 
 
 def test_the_row_at_fault_is_named() -> None:
-    with pytest.raises(EvaluationError, match="Row 1 has no time for 'draft'; a stage that was skipped takes"):
+    with pytest.raises(EvaluationError, match="ResultRow 1 has no time for 'draft'; a stage that was skipped takes"):
         parallel_model([{"draft": 1.0}, {"other": 1.0}])
-    with pytest.raises(EvaluationError, match="Row 1: the stage 'draft' took nan"):
+    with pytest.raises(EvaluationError, match="ResultRow 1: the stage 'draft' took nan"):
         stage_times([{"draft": 1.0}, {"draft": [float("nan"), 2.0]}])
-    with pytest.raises(EvaluationError, match="Row 0: the stage 'draft' took -1"):
+    with pytest.raises(EvaluationError, match="ResultRow 0: the stage 'draft' took -1"):
         stage_times([{"draft": -1}])
     with pytest.raises(EvaluationError, match="empty list of branches"):
         parallel_model([{"draft": []}])
-    with pytest.raises(EvaluationError, match="Row 0 has no time for 'total'"):
+    with pytest.raises(EvaluationError, match="ResultRow 0 has no time for 'total'"):
         wall_time([{"draft": 1.0}])
     with pytest.raises(EvaluationError, match="no timings"):
         wall_time([])

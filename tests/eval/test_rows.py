@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, metric_column, read_rows, read_run
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, metric_column, read_rows, read_run
 
 HEADER = RunHeader(
     name="combined",
@@ -15,9 +15,9 @@ HEADER = RunHeader(
     index_fingerprint="abc",
 )
 ROWS = [
-    Row("q1", "combined", "Málaga", {"exact_match": 1.0}, timings={"draft": [0.1, 0.2]}, hit_ids=("c1", "c2")),
-    Row("q2", "combined", "", failure="the server timed out"),
-    Row("q3", "combined", "Rome \ud800", {"exact_match": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
+    ResultRow("q1", "combined", "Málaga", {"exact_match": 1.0}, timings={"draft": [0.1, 0.2]}, hit_ids=("c1", "c2")),
+    ResultRow("q2", "combined", "", failure="the server timed out"),
+    ResultRow("q3", "combined", "Rome \ud800", {"exact_match": 0.0}, failed_metrics={"judge": "the reply was 'maybe'"}),
 ]
 
 
@@ -88,9 +88,9 @@ def test_a_metric_that_a_row_never_had_is_an_error() -> None:
 
 def test_a_row_refuses_nan_and_a_failure_with_scores() -> None:
     with pytest.raises(EvaluationError, match="Question 'q': the metric 'f1' is nan"):
-        Row("q", metrics={"f1": float("nan")})
+        ResultRow("q", metrics={"f1": float("nan")})
     with pytest.raises(EvaluationError, match="has both a failure and the metrics"):
-        Row("q", metrics={"f1": 1.0}, failure="no answer")
+        ResultRow("q", metrics={"f1": 1.0}, failure="no answer")
 
 
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:

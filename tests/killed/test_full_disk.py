@@ -91,7 +91,7 @@ def test_kraq_index_into_a_folder_that_cannot_be_written_names_it(tmp_path: Path
     folder = tmp_path / "closed"
     folder.mkdir()
     (folder / "corpus.txt").write_text("Ada Lovelace met Charles Babbage.")
-    words = ["-m", "kraq_dspy.cli", "index", str(folder / "corpus.txt"), "--out", str(folder / "x.kraq"), "--json"]
+    words = ["-m", "kraq_dspy", "index", str(folder / "corpus.txt"), "--out", str(folder / "x.kraq"), "--json"]
     folder.chmod(0o555)
     try:
         process = subprocess.run([*head, *words], capture_output=True, text=True)

@@ -6,7 +6,6 @@ import pytest
 
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.lms.meter import Limits, Meter, Price
-from kraq_dspy.lms.shared_spending import FIELDS, SharedSpending
 from kraq_dspy.records import Usage
 
 
@@ -54,37 +53,6 @@ def test_a_limit_on_cost_wants_a_price_of_every_model_that_costs() -> None:
     spend(meter, model="embedded")
     with pytest.raises(ConfigError, match="'other' has no price"):
         spend(meter, model="other")
-
-
-def sharing(memory: list[float], row: int, limits: Limits) -> Meter:
-    meter = Meter(limits)
-    meter.shared = SharedSpending(memory, row)
-    return meter
-
-
-def test_processes_that_share_their_spending_keep_to_one_limit() -> None:
-    memory = [0.0] * 2 * FIELDS
-    limits = Limits(max_calls=3, max_cost=1, prices={"m": Price(prompt=1000, completion=5000)})
-    one, other = (sharing(memory, row, limits) for row in range(2))
-    spend(one)
-    spend(other)
-    assert one.total() == other.total() == Usage(2, 200, 40)
-    assert one.cost() == other.cost() == pytest.approx(0.4)
-    with one.call("s", "m", 100), pytest.raises(BudgetExceededError, match="2 calls"):
-        spend(other)  # the third is in flight elsewhere
-    spend(other)
-
-
-def test_a_process_that_takes_the_place_of_a_killed_one_goes_on_from_what_that_spent() -> None:
-    memory = [0.0] * 2 * FIELDS
-    killed, other = (sharing(memory, row, Limits(max_calls=2)) for row in range(2))
-    spend(killed)
-    with killed.call("s", "m", 100):
-        with pytest.raises(BudgetExceededError):
-            spend(other)
-        successor = sharing(memory, 0, Limits(max_calls=2))  # the call in flight is over
-        spend(successor)
-        assert other.total() == successor.total() == Usage(2, 200, 40)
 
 
 def test_threads_do_not_lose_counts() -> None:

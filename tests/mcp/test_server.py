@@ -37,7 +37,7 @@ from kraq_dspy.workspace.choices import choose_program
 
 TOOLS = {"ask", "search", "questions_about", "community", "neighbours_of", "read_document"}
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-KRAQ = [sys.executable, "-m", "kraq_dspy.cli"]
+KRAQ = [sys.executable, "-m", "kraq_dspy"]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.serve import asking, listing
 from kraq_dspy.serve.app import make_app
-from kraq_dspy.serve.asking import AnswerSlots
+from kraq_dspy.serve.asking import AnswerSlots, Slot
 from kraq_dspy.serve.errors import RequestError
 from kraq_dspy.serve.served import served
 from kraq_dspy.serve.settings import ServeSettings
@@ -134,7 +134,7 @@ def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path)
 
 def test_places_are_given_back_whatever_happens_in_them() -> None:
     async def fail(slots: AnswerSlots) -> None:
-        async with slots.slot():
+        async with Slot(slots):
             with pytest.raises(RequestError, match="being answered"):
                 slots.require_free()
             raise ValueError("torn")
@@ -160,7 +160,7 @@ def test_a_client_that_reads_nothing_gives_its_place_up(monkeypatch: pytest.Monk
             closed.append(True)
 
     async def read_one() -> None:
-        events = asking.as_it_comes(endless())
+        events = asking.as_it_comes(endless(), Slot(AnswerSlots(1, 0)))
         assert await anext(events) == b"event"
         while not closed:
             await asyncio.sleep(0.01)

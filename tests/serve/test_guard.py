@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.serve.guard import BUCKETS, Rates
+from kraq_dspy.serve.guard import Rates
 from kraq_dspy.serve.settings import ServeSettings, is_local
 
 Clients = Callable[..., TestClient]
@@ -107,11 +107,36 @@ def test_a_bucket_fills_with_time_and_each_client_has_its_own() -> None:
     assert Rates(0, lambda: 0.0).wait("a") == 0
 
 
-def test_processes_share_the_bucket_of_a_client() -> None:
-    memory, salt = [0.0] * 2 * BUCKETS, b"salt"
-    one, other = (Rates(1, lambda: 0.0, memory, salt) for _ in range(2))
-    assert [rates.wait("a") for rates in (one, other) * 6] == [0] * 10 + [1] * 2
-    assert one.wait("b") == 0
+def test_whoever_tries_many_tokens_has_to_wait_and_is_not_told_which_is_right(client_of: Clients) -> None:
+    client = client_of(token=TOKEN)
+
+    def answered(token: str) -> int:
+        return client.get("/api/status", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    assert [answered(f"guess-{place}") for place in range(11)] == [401] * 10 + [429]
+    assert answered(TOKEN) == 429
+    assert client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Host": "[::1"}, 421), ({"Host": "[x]"}, 421), ({"Origin": "http://["}, 403), ({"Origin": "http://[::1"}, 403)],
+)
+def test_an_address_that_cannot_be_read_is_refused_as_another_one(
+    headers: dict[str, str], status: int, client_of: Clients
+) -> None:
+    assert client_of().get("/api/status", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("digits", [18, 19, 20, 26, 4000])
+def test_a_number_of_any_length_is_an_entry_that_is_not_there(digits: int, client_of: Clients) -> None:
+    client = client_of(edit=True)
+    number = "9" * digits
+    assert client.get(f"/api/catalogue/{number}").status_code == 404
+    assert client.post(f"/api/catalogue/{number}", json={"action": "approve", "version": 1}).status_code == 404
+    if digits < 4000:
+        page = client.get("/api/questions", params={"offset": number, "level": number})
+        assert (page.status_code, page.json()["items"]) == (200, [])
 
 
 def test_more_requests_than_there_may_be_at_once_are_refused(client_of: Clients) -> None:

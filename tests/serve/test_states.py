@@ -13,7 +13,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
-from kraq_dspy.cli.ask.serving import note_unfinished
+from kraq_dspy.cli.ask.serving import say_started
 from kraq_dspy.config import Settings
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document, Question
@@ -93,7 +93,7 @@ def test_an_index_that_was_never_complete_is_served_and_says_so(
         assert client.get("/ready").status_code == 200
         assert client.get("/api/questions").json()["items"] == []
         assert client.post("/api/ask", json=ASK).json()["hits"] == []
-        note_unfinished(indexes)
+        say_started(indexes, "")
     printed = "".join(capsys.readouterr().err.split())  # the terminal's lines end anywhere in a long path
     assert f"new is unfinished; go on: kraq resume {new}".replace(" ", "") in printed
 

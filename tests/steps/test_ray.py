@@ -303,7 +303,7 @@ def test_an_interrupted_driver_ends_and_what_was_done_is_kept(ray: ModuleType, t
     with stand_in(latency_ms=300) as server:
         words = ["index", "documents.jsonl", "--out", "i.kraq", "--runner", "ray"]
         words += ["--lm", "hosted_vllm/stand-in", "--api-base", server.url]
-        command = [sys.executable, "-m", "kraq_dspy.cli", *words]
+        command = [sys.executable, "-m", "kraq_dspy", *words]
         process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 120
         while server.stats()["requests"] < 100 and process.poll() is None and time.monotonic() < deadline:

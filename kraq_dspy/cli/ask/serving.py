@@ -1,30 +1,133 @@
-"""Opens indexes for the commands that serve them, and runs the server."""
+"""Serves indexes over HTTP, shows one in the browser, or writes it as a page: `kraq serve` and `kraq explore`."""
 
 import os
-import socket
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import filesize
 
 from kraq_dspy.cli.shared.interrupt import INTERRUPTED
 from kraq_dspy.cli.shared.logs import Logs, tell_what_is_cut_off
 from kraq_dspy.cli.shared.opened import opened
-from kraq_dspy.cli.shared.options import Limits, Models
-from kraq_dspy.cli.shared.terminal import command, counted, note, output
-from kraq_dspy.errors import needs
+from kraq_dspy.cli.shared.options import IndexDir, Limits, Models
+from kraq_dspy.cli.shared.terminal import command, counted, errors, note, output, say
+from kraq_dspy.cli.shared.writable import require_writable_file
+from kraq_dspy.errors import KraqError, needs
 
 if TYPE_CHECKING:
     from kraq_dspy.serve.served import Served
     from kraq_dspy.serve.settings import ServeSettings
-    from kraq_dspy.serve.worker_memory import Shared
 
 PORT = 8377
+CANNOT_START = 3
+"""uvicorn's exit code of a worker in whose place it starts no other."""
 
 
-def require_server(purpose: str) -> None:
+def serve(
+    index_dirs: Annotated[list[Path], typer.Argument(metavar="DIR ...", help="Index folders, made by `kraq index`.")],
+    models: Models,
+    limits: Limits,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = PORT,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="TEXT",
+            envvar="KRAQ_TOKEN",
+            show_envvar=False,
+            help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
+        ),
+    ] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Let the catalogue be reviewed.")] = False,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, help="Questions answered at the same time.")] = 8,
+    waiting: Annotated[
+        int, typer.Option("--waiting", min=0, help="Questions that may wait; the next one is refused (503).")
+    ] = 64,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", min=1, help="Processes that answer; --at-once and limits are divided among them."),
+    ] = 1,
+    rate: Annotated[
+        float,
+        typer.Option("--rate", min=0, help="Requests of one client a second; more are refused (429). 0: no bound."),
+    ] = 20.0,
+    max_body: Annotated[int, typer.Option("--max-body", min=1, metavar="KB", help="Largest request.")] = 1024,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A name by which it may be called; repeatable."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option("--allow-origin", metavar="ORIGIN", help="A web page's origin that may call it; repeatable."),
+    ] = None,
+) -> None:
+    """Serve one or more indexes: a page to explore, a JSON API, and OpenAI's chat completions with programs as models.
+
+    /page/api.html lists the addresses; /health, /ready and /metrics are for machines.
+    """
+    _require_server("kraq serve")
+    _one_thread_a_question()
+    from kraq_dspy.serve.settings import ServeSettings
+
+    settings = ServeSettings(
+        host=host, port=port, token=token or None, edit=edit, body_bytes=max_body * 1024, rate=rate, at_once=at_once,
+        waiting=waiting, hosts=tuple(allow_host or ()), origins=tuple(allow_origin or ()), workers=workers,
+    )  # fmt: skip
+    if workers > 1:
+        _serve_with_workers(index_dirs, models, limits.divided(workers), settings)
+        return
+    with _opened_all(index_dirs, models, limits, edit=edit) as indexes:
+        _run(indexes, settings)
+
+
+def explore(
+    index_dir: IndexDir,
+    models: Models,
+    limits: Limits,
+    edit: Annotated[bool, typer.Option("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", help="Port of this machine; where it is in use, the next free one.")
+    ] = PORT,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write a page of one file instead, which cannot ask."),
+    ] = None,
+) -> None:
+    """Open the index in the browser: its questions from broad to narrow, what stands behind them, and answers."""
+    if out is not None:
+        require_writable_file(out)
+        from kraq_dspy.serve.one_file import write_page
+
+        with _opened_all([index_dir], models) as indexes:
+            size = write_page(indexes[None], out)
+        say(f"{out}: {filesize.decimal(size)}; open it in any browser")
+        return
+    _require_server("kraq explore")
+    _one_thread_a_question()
+    from kraq_dspy.serve.settings import ServeSettings
+
+    def started(address: str) -> None:
+        if not no_browser:  # in a thread: a browser that is started may not come back before it is closed
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    with _opened_all([index_dir], models, limits, edit=edit) as indexes:
+        _run(indexes, ServeSettings(port=port, edit=edit, rate=0), next_free=True, started=started)
+
+
+def _require_server(purpose: str) -> None:
     """Raises MissingExtraError before anything is opened."""
     with needs("starlette", "serve", purpose):
         import prometheus_client  # noqa: F401
@@ -32,21 +135,24 @@ def require_server(purpose: str) -> None:
         import uvicorn  # noqa: F401
 
 
-def one_thread_a_question() -> None:
+def _one_thread_a_question() -> None:
     """Before numpy is imported: questions that are answered at the same time have threads of their own, and OpenBLAS's,
     which wait for each other busily, made a crowded server four times slower."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def opened_all(
+@contextmanager
+def _opened_all(
     index_dirs: Sequence[Path], models: Models, limits: Limits | None = None, *, edit: bool = False
-) -> "AbstractContextManager[Served]":
+) -> "Iterator[Served]":
     from kraq_dspy.serve.served import served
 
-    return served(index_dirs, lambda path, stack: stack.enter_context(opened(path, models, limits)), edit=edit)
+    tell_what_is_cut_off()
+    with served(index_dirs, lambda path, stack: stack.enter_context(opened(path, models, limits)), edit=edit) as all_:
+        yield all_
 
 
-def run_server(
+def _run(
     indexes: "Served",
     settings: "ServeSettings",
     *,
@@ -64,77 +170,68 @@ def run_server(
             port = listening.getsockname()[1]
             if settings.port not in (0, port):
                 note(f"the port {settings.port} is in use; this is {port}")
-            note_unfinished(indexes)
-            say_started(contents(indexes), address_of(listening))
+            say_started(indexes, address_of(listening))
             started(address_of(listening))
 
         at_once_at_the_end(lambda: run(app, listening, started=tell))
 
 
 @dataclass(frozen=True)
-class ServeIndexes:
-    """What a worker of `kraq serve` does: it opens the indexes for itself, and serves its part."""
+class Worker:
+    """Makes the application in a worker of `kraq serve --workers`, which opens the indexes for itself."""
 
     index_dirs: tuple[Path, ...]
     models: Models
     limits: Limits
     settings: "ServeSettings"
-    shared: "Shared"
     logs: Logs
 
-    def __call__(self, number: int, listening: socket.socket, ready: Callable[[list[str]], None]) -> None:
+    def __call__(self) -> Any:
         self.logs.set_up()
-        tell_what_is_cut_off()
-        self.shared.count_together()
-        one_thread_a_question()
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.settings.workers)))
         from kraq_dspy.serve.app import make_app
-        from kraq_dspy.serve.served import served
-        from kraq_dspy.serve.server import run
+        from kraq_dspy.serve.server import end_with_parent
 
-        spending = (self.shared.spent_on(each, number) for each in range(len(self.index_dirs)))
-        with served(
-            self.index_dirs,
-            lambda path, stack: stack.enter_context(opened(path, self.models, self.limits, shared=next(spending))),
-            edit=self.settings.edit,
-        ) as indexes:
-            app = make_app(indexes, self.settings.of_worker(number), self.shared)
-            if number == 0:
-                note_unfinished(indexes)
-            at_once_at_the_end(lambda: run(app, listening, started=lambda: ready(contents(indexes))))
+        end_with_parent()
+        stack = ExitStack()
 
+        def ended() -> None:
+            stack.close()
+            os._exit(0)  # without waiting for answers that nobody waits for any more
 
-def serve_with_workers(index_dirs: Sequence[Path], models: Models, limits: Limits, settings: "ServeSettings") -> None:
-    """As `run_server`, in `settings.workers` processes besides this one."""
-    from kraq_dspy.serve.server import address_of, bound
-    from kraq_dspy.serve.worker_memory import shared_by
-    from kraq_dspy.serve.workers import run_workers
-
-    with bound(settings.host, settings.port) as listening, shared_by(settings.workers, len(index_dirs)) as shared:
-        work = ServeIndexes(tuple(index_dirs), models, limits, settings, shared, Logs.here())
-
-        def started(lines: list[str]) -> None:
-            say_started([*lines, f"{settings.workers} workers"], address_of(listening))
-
-        run_workers(work, settings.workers, listening, started=started, ended=shared.forget)
+        try:
+            indexes = stack.enter_context(
+                _opened_all(self.index_dirs, self.models, self.limits, edit=self.settings.edit)
+            )
+            return make_app(indexes, self.settings.of_worker(), ended=ended)
+        except KraqError as error:
+            errors.print(f"Error: {error}", markup=False)
+            sys.exit(CANNOT_START)
 
 
-def note_unfinished(indexes: "Served") -> None:
+def _serve_with_workers(index_dirs: Sequence[Path], models: Models, limits: Limits, settings: "ServeSettings") -> None:
+    """As `_run`, in `settings.workers` processes besides this one, which opens the indexes only to see that it can."""
+    from kraq_dspy.serve.server import address_of, bound, run_workers
+
+    with bound(settings.host, settings.port) as listening, tempfile.TemporaryDirectory(prefix="kraq-serve-") as folder:
+        with _opened_all(index_dirs, models, limits) as indexes:
+            listening.listen(2048)  # who comes before the workers are ready waits
+            say_started(indexes, address_of(listening), f"{settings.workers} workers")
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // settings.workers)))
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by the workers: they count together
+        make_app = Worker(tuple(index_dirs), models, limits, settings, Logs.here())
+        run_workers(make_app, listening, settings.workers)
+
+
+def say_started(indexes: "Served", address: str, *more: str) -> None:
     for each in indexes:
         if not each.index.manifest.complete:
             note(f"{each.name} is unfinished; go on: {command('resume', each.index.path)}")
-
-
-def contents(indexes: "Served") -> list[str]:
-    """A line for each index."""
-    return [
-        f"{each.name}: {counted(len(each.atlas.questions), 'question')}, {each.index.counts()['chunks']:,} passages"
+    contents = [
+        f"{each.name}: {counted(len(each.atlas.questions), 'question')}, "
+        f"{counted(each.index.counts()['chunks'], 'passage')}"
         for each in indexes
     ]
-
-
-def say_started(lines: Sequence[str], address: str) -> None:
-    for line in (*lines, f"{address}  (Ctrl-C ends it)"):
+    for line in (*contents, *more, f"{address}  (Ctrl-C ends it)"):
         output.print(line, markup=False)
 
 

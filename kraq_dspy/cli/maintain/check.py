@@ -34,6 +34,8 @@ def check(
         with Bars(settings, quiet=json) as bars:
             report = repair_index(index_dir, settings=settings, progress=bars)
     else:
+        if models.trust:
+            models.settings_of(index_dir)
         report = check_index(index_dir)
     if json:
         state = {"whole": report.whole, "checked": report.checked, "problems": report.problems}

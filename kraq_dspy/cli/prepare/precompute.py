@@ -103,9 +103,10 @@ def _embed(
     from kraq_dspy.workspace.speculative import precomputation
 
     kept = "What was embedded is kept; the same command goes on from there."
+    settings = calls.settings_of(index_dir)
     with (
         Index.open(index_dir, write=True) as index,
-        precomputation(index, calls.settings(index.manifest.settings), how) as job,
+        precomputation(index, settings, how) as job,
         Bars(quiet=json, kept=kept) as bars,
     ):
         expected = job.estimate()

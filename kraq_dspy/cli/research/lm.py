@@ -34,7 +34,7 @@ def serve(
     """Print the vLLM command for the roles with hosted_vllm/ models in kraq.toml, or run it."""
     from kraq_dspy.lms.servers.vllm_server import servers_of
 
-    servers = servers_of(config.settings())
+    servers = servers_of(config.written(config.file()))  # a server of one's own is started, and none is sent anything
     if role is not None:
         servers = [server for server in servers if role in server.roles]
         if not servers:

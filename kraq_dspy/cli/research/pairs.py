@@ -64,11 +64,12 @@ def pairs(
     require_writable_file(out)
     questions = load_dataset(dataset, data)
     if index is not None:
+        encoder = calls.settings_of(index).encoder
         with Index.open(index) as opened:
             report = pairs_from_index(
                 opened,
                 [example.question for example in questions.examples[:limit]],
-                load_embedder(opened.manifest.settings.encoder),
+                load_embedder(encoder),
                 out,
                 source=f"{dataset} with {index.name}",
                 least_similarity=least_similarity,

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 from kraq_dspy.cli.shared.options import Config, Limits
 
 if TYPE_CHECKING:
-    from kraq_dspy.lms.shared_spending import SharedSpending
     from kraq_dspy.workspace import Workspace
 
 
 @contextmanager
 def opened(
-    index_dir: Path,
-    options: Config,
-    limits: Limits | None = None,
-    *,
-    write: bool = False,
-    shared: "SharedSpending | None" = None,
+    index_dir: Path, options: Config, limits: Limits | None = None, *, write: bool = False
 ) -> "Iterator[Workspace]":
-    """`shared` is what other processes spend under the same limits."""
     from kraq_dspy.embedders import load_embedder
     from kraq_dspy.lms.meter import Meter
     from kraq_dspy.lms.roles import LanguageModels
@@ -30,7 +23,6 @@ def opened(
     settings = options.settings_of(index_dir)
     embedder = load_embedder(settings.encoder)
     meter = Meter(limits.of(settings) if limits else None)
-    meter.shared = shared
     models = LanguageModels(settings, embedder=embedder, meter=meter)
     with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
         yield space

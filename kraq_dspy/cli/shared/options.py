@@ -1,6 +1,7 @@
 """Declares the options that several commands share, each once, in the groups in which commands take them."""
 
 import dataclasses
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.cli.shared.terminal import note
+from kraq_dspy.errors import ConfigError, UntrustedError
 
 if TYPE_CHECKING:
-    from kraq_dspy.config import Settings
+    from kraq_dspy.config import RoleSettings, Settings
+    from kraq_dspy.consent import Named
     from kraq_dspy.lms.meter import Limits as MeterLimits
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
@@ -44,26 +47,79 @@ class Config:
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
     ] = None
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust", help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."
+        ),
+    ] = False
+
+    @property
+    def brings_models(self) -> bool:
+        """Whether the command line names the model of every role."""
+        return False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
-        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError."""
+        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError, and UntrustedError for
+        a kraq.toml here that names servers or keys which nobody agreed to."""
+        file = self.file(base)
+        if file is None:
+            return self.written() if base is None else base
+        settings = self.written(file)
+        if self.config is not None:
+            return settings
+        from kraq_dspy.consent import destinations, settings_file
+
+        settings = self._agreed(settings_file(file), settings)
+        if places := destinations(settings):
+            note("; ".join(map(str, places)), label=f"{file} of this folder: ")
+        return settings
+
+    def file(self, base: "Settings | None" = None) -> Path | None:
+        """The file that was named, else a kraq.toml here; None where there is neither, or `base` goes before it."""
+        here = Path("kraq.toml")
+        return self.config or (here if base is None and here.is_file() else None)
+
+    def written(self, file: Path | None = None) -> "Settings":
+        """What the file says, to be read and not to be acted on. Raises ConfigError."""
         from kraq_dspy.config import read_settings  # some hundred milliseconds, which help need not wait for
 
-        here = Path("kraq.toml")
-        file = self.config or (here if base is None and here.is_file() else None)
-        if file is None and base is not None:
-            return base
         try:
             return read_settings(file)
         except OSError as error:
             raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
 
     def settings_of(self, index_dir: Path) -> "Settings":
-        """The settings with which the index was made, and the command line's words over them."""
+        """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
+        where they name servers or keys which nobody agreed to."""
         from kraq_dspy.stores.index import Index
 
         with Index.open(index_dir) as index:
-            return self.settings(index.manifest.settings)
+            made_by, settings = index.made_by, index.manifest.settings
+        if self.config is None:
+            settings = self._agreed(made_by, settings)
+        return self.settings(settings)
+
+    def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
+        """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
+        from kraq_dspy.consent import open_questions, require_consent, without_models
+
+        if self.brings_models and open_questions(source, settings):
+            settings = without_models(settings)
+        try:
+            require_consent(source, settings, trust=self.trust)
+        except UntrustedError as error:
+            if self.trust or not _is_terminal():
+                raise
+            typer.echo(str(error), err=True)
+            if not typer.confirm("Agree?", err=True):
+                raise typer.Exit(1) from None
+            require_consent(source, settings, trust=True)
+        return settings
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 @dataclass(frozen=True)
@@ -81,6 +137,10 @@ class Models(Config):
         ),
     ] = None
 
+    @property
+    def brings_models(self) -> bool:
+        return self.lm is not None
+
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
         if self.lm is None:
@@ -91,8 +151,15 @@ class Models(Config):
             raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
         from kraq_dspy.config import RoleSettings
 
-        role = dataclasses.replace(settings.role("default"), model=self.lm, api_base=self.api_base)
-        return dataclasses.replace(settings, roles={"default": role if self.lm != "embedded" else RoleSettings()})
+        role = RoleSettings() if self.lm == "embedded" else self._role(settings.role("default"))
+        return dataclasses.replace(settings, roles={"default": role})
+
+    def _role(self, before: "RoleSettings") -> "RoleSettings":
+        """The role with the command line's model. The key that was named goes to the server that it was named for."""
+        model = str(self.lm)
+        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, model.partition("/")[0])
+        key = before.api_key_env if is_same else None
+        return dataclasses.replace(before, model=model, api_base=self.api_base, api_key_env=key)
 
 
 @dataclass(frozen=True)
@@ -188,6 +255,17 @@ class Limits:
             "--max-cost", min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."
         ),
     ] = None
+
+    def divided(self, parts: int) -> "Limits":
+        """Those of each of several processes. Raises ConfigError where nothing would be left."""
+        each = Limits(
+            None if self.max_calls is None else self.max_calls // parts,
+            None if self.max_tokens is None else self.max_tokens // parts,
+            None if self.max_cost is None else self.max_cost / parts,
+        )
+        if (self.max_calls and not each.max_calls) or (self.max_tokens and not each.max_tokens):
+            raise ConfigError(f"The limits cannot be divided among {parts} workers: take fewer --workers.")
+        return each
 
     def of(self, settings: "Settings") -> "MeterLimits | None":
         """With the prices that the settings give; None where nothing is limited."""

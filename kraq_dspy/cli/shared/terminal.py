@@ -19,12 +19,17 @@ errors = Console(stderr=True, highlight=False)
 
 def print_json(value: Any) -> None:
     """`value`, which may hold records, as JSON and nothing else on standard output."""
-    print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False, indent=2)))
 
 
 def print_line(value: Any) -> None:
     """As `print_json`, on one line, at once: for results that come one after the other."""
-    print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False)), flush=True)
+
+
+def _visible(text: str) -> str:
+    """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
 def _plain(value: Any) -> Any:

@@ -1,13 +1,12 @@
 """Loads public question-answering sets in one schema, from the hub or from local files.
 
-python -m kraq_dspy.eval.datasets fetch hotpot_qa --out data
+kraq data fetch hotpot_qa --out data
 load_dataset("hotpot_qa", Path("data"))
 """
 
-from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples
+from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples, sample_to_tokens
 from kraq_dspy.eval.datasets.local import load_local, save_local
-from kraq_dspy.eval.datasets.registry import NAMES, fetch_dataset, load_dataset
-from kraq_dspy.eval.datasets.sample import sample_to_tokens
+from kraq_dspy.eval.datasets.sources import NAMES, fetch_dataset, load_dataset
 
 __all__ = [
     "NAMES",

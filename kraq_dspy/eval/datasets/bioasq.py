@@ -39,7 +39,7 @@ def load_bioasq(files: Iterable[Path], abstracts: Path | None = None) -> Dataset
 
 HOW_TO_GET = (
     "Register with BioASQ (participants area), download the golden files of task B, and run: "
-    "python -m kraq_dspy.eval.datasets fetch bioasq --file 12B1_golden.json --out DIR"
+    "kraq data fetch bioasq --file 12B1_golden.json --out DIR"
 )
 
 

@@ -70,7 +70,7 @@ def read_tables(name: str, tables: Iterable[HubTable], folder: Path) -> dict[str
 
 
 def fetch_command(name: str, folder: Path) -> str:
-    return f"python -m kraq_dspy.eval.datasets fetch {name} --out {folder}"
+    return f"kraq data fetch {name} --out {folder}"
 
 
 def as_rows(value: Any) -> Iterator[dict[str, Any]]:

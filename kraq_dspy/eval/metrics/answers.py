@@ -91,7 +91,7 @@ def answer_similarities(
             check_references(references)
             check_prediction(answer)
         except EvaluationError as error:
-            raise EvaluationError(f"Row {row}: {error}") from error
+            raise EvaluationError(f"ResultRow {row}: {error}") from error
     answered = [row for row, answer in enumerate(predicted) if answer.strip()]
     scores = np.zeros(len(predicted))
     if not answered:

@@ -17,9 +17,8 @@ import dspy
 from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics import answers, generation, labels
-from kraq_dspy.eval.metrics.facts import content_words
 from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
-from kraq_dspy.eval.metrics.normalise import answer_words
+from kraq_dspy.eval.metrics.normalise import answer_words, content_words
 from kraq_dspy.records import Hit
 
 __all__ = [
@@ -44,7 +43,7 @@ __all__ = [
     "token_recall",
 ]
 
-Scorer = Callable[[Any, Any], float]
+ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
 RankingFunction = Callable[[frozenset[str], Sequence[str], int], float]
 
@@ -65,7 +64,7 @@ class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo."""
 
     name: str
-    score: Scorer
+    score: ScoreFunction
     explain: Explainer
     threshold: float = 1.0
 

@@ -12,6 +12,11 @@ _UNSPACED = (
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_SYMBOLS = frozenset("$+<=>^`|~")
+_FUNCTION_WORDS = """and are as at be been by can for from has have he her his in into is it its of on or she such that
+their them they this through to was were which who will with within while also not but more most than these those there
+during about over under between both each other many"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "es", "ed", "s")
 
 
 def normalise_answer(text: str) -> str:
@@ -37,6 +42,11 @@ def answer_words(text: str) -> list[str]:
     return normalise_answer(text).split()
 
 
+def content_words(text: str) -> set[str]:
+    """Normalised words without function words and English endings."""
+    return {_stem(word) for word in answer_words(text) if word not in FUNCTION_WORDS}
+
+
 def has_unspaced_script(text: str) -> bool:
     """Whether some of the text is in a script that puts no space between words."""
     return _UNSPACED_CHARACTER.search(text) is not None
@@ -53,3 +63,10 @@ def split_words(text: str) -> list[str]:
 
 def _is_punctuation(character: str) -> bool:
     return character in _ASCII_SYMBOLS or unicodedata.category(character).startswith("P")
+
+
+def _stem(word: str) -> str:
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")
+    return word

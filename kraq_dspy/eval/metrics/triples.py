@@ -25,42 +25,6 @@ def link_f1(gold: Sequence[Triple], predicted: Sequence[Triple]) -> float:
     return _f1([_credits(triple, predicted, by_predicate=False) for triple in _checked(gold)], len(predicted))
 
 
-def name_matches(gold: Sequence[str], predicted: Sequence[str]) -> tuple[float, float]:
-    """Precision and recall of names: how well the best partner of each shares its words (word F1), on average.
-
-    "Mercury Wonder Show" finds most of "The Mercury Wonder Show for Service Men". No prediction scores (0.0, 0.0).
-    Raises EvaluationError when `gold` is empty.
-    """
-    if not gold:
-        raise EvaluationError("There are no gold names, so precision and recall are undefined.")
-    named = [name for name in predicted if name.strip()]
-    return _mean_best(named, gold), _mean_best(gold, named)
-
-
-def link_matches(gold: Sequence[Triple], predicted: Sequence[Triple]) -> tuple[float, float]:
-    """Precision and recall of links between two names, whatever their direction and predicate, each counted once.
-
-    The credit of a pair is the lower word F1 of its two ends, so that a date or a title beside a name costs a part of
-    the link and not the whole. No prediction scores (0.0, 0.0). Raises EvaluationError as `triple_f1` does.
-    """
-    credit = [[_alike(triple, other) for other in predicted] for triple in _checked(gold)]
-    total = _matched(credit)
-    return (total / len(predicted) if predicted else 0.0), total / len(gold)
-
-
-def _mean_best(names: Sequence[str], partners: Sequence[str]) -> float:
-    if not names or not partners:
-        return 0.0
-    return sum(max(token_f1([partner], name) for partner in partners) for name in names) / len(names)
-
-
-def _alike(triple: Triple, other: Triple) -> float:
-    (a, _, b), (c, _, d) = triple, other
-    if not (c.strip() and d.strip()):
-        return 0.0
-    return max(min(token_f1([a], c), token_f1([b], d)), min(token_f1([a], d), token_f1([b], c)))
-
-
 def _credits(triple: Triple, predicted: Sequence[Triple], *, by_predicate: bool) -> list[float]:
     ends = _ends(triple)
     credits = []
@@ -75,10 +39,10 @@ def _credits(triple: Triple, predicted: Sequence[Triple], *, by_predicate: bool)
 
 
 def _f1(credit: Sequence[Sequence[float]], n_predicted: int) -> float:
-    return 2 * _matched(credit) / (len(credit) + n_predicted)
+    return 2 * best_pairs(credit) / (len(credit) + n_predicted)
 
 
-def _matched(credit: Sequence[Sequence[float]]) -> float:
+def best_pairs(credit: Sequence[Sequence[float]]) -> float:
     """The credit of the best pairs, each row and column used once."""
     pairs = sorted(
         ((value, row, column) for row, values in enumerate(credit) for column, value in enumerate(values) if value),

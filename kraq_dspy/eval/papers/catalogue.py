@@ -19,7 +19,7 @@ PAPERS = ("kraq", "thesis", "qa_rag", "k2rag", "qa_search")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TablePart:
     """A row or a column: the coordinates that it fixes, "" where it leaves one open.
 
     `suffix` ends the system's name where the other part begins it. Several `systems` stand for the mean of theirs.
@@ -35,10 +35,10 @@ class Part:
     against: str = ""
     percent: bool = False
 
-    def with_other(self, other: "Part") -> "Part":
+    def with_other(self, other: "TablePart") -> "TablePart":
         """Both parts' coordinates; those of `other` where this one leaves them open."""
         systems, suffix = self.systems or other.systems, self.suffix or other.suffix
-        return Part(
+        return TablePart(
             self.label,
             self.dataset or other.dataset,
             tuple(f"{system}{suffix}" for system in systems),
@@ -66,13 +66,13 @@ class PaperTable:
     definition: str
     command: str
     datasets: tuple[str, ...]
-    rows: tuple[Part, ...]
-    columns: tuple[Part, ...]
+    rows: tuple[TablePart, ...]
+    columns: tuple[TablePart, ...]
     theirs: tuple[tuple[float | None, ...], ...]
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def cells(self) -> list[list[Part]]:
+    def cells(self) -> list[list[TablePart]]:
         return [[row.with_other(column) for column in self.columns] for row in self.rows]
 
     @property
@@ -139,7 +139,7 @@ def _table(
     return table
 
 
-def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[Part, ...]:
+def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[TablePart, ...]:
     """From a list of parts, from the name of one that tables share, or one for each data set and each of `with`."""
     if isinstance(declared, str):
         declared = parts[declared]
@@ -153,7 +153,7 @@ def _parts(declared: Any, parts: Mapping[str, Any]) -> tuple[Part, ...]:
     return tuple(_part(each) for each in declared)
 
 
-def _part(entry: Mapping[str, Any]) -> Part:
+def _part(entry: Mapping[str, Any]) -> TablePart:
     systems = entry.get("system", ())
     fields = {name: value for name, value in entry.items() if name != "system"}
-    return Part(systems=(systems,) if isinstance(systems, str) else tuple(systems), **fields)
+    return TablePart(systems=(systems,) if isinstance(systems, str) else tuple(systems), **fields)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kraq_dspy.eval.papers.catalogue import PaperTable, Part, papers_tables
-from kraq_dspy.eval.tables.summary import RunSummary, Summary, SystemSummary
+from kraq_dspy.eval.papers.catalogue import PaperTable, TablePart, papers_tables
+from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary, TableSummary
 from kraq_dspy.eval.tables.table import is_covered
 
 Resource = Callable[[SystemSummary], float | None]
@@ -42,15 +42,18 @@ class Figures:
         return all(value is None for row in self.ours for value in row)
 
 
-def figures_of(summary: Summary) -> list[Figures]:
-    """Every table of the papers of which the summary has figures."""
+def figures_of(summary: TableSummary) -> list[Figures]:
+    """Every table of the papers of which the summary has figures.
+
+    A table with settings of its own takes its figures from a run that was made for it, and from no other.
+    """
     if not summary.runs:
         return []
     name, only = summary.runs[0].header.name, summary.runs[0].table.get("papers", ())
     laid_out = [
         lay_out(table, summary.runs)
         for table in papers_tables().values()
-        if table.definition == name and (not only or table.id in only)
+        if table.definition == name and (table.id in only if only else not table.settings)
     ]
     return [figures for figures in laid_out if not figures.is_empty]
 
@@ -88,7 +91,7 @@ def lay_out(table: PaperTable, runs: Sequence[RunSummary]) -> Figures:
     )  # fmt: skip
 
 
-def value_of(run: RunSummary | None, cell: Part) -> float | None:
+def value_of(run: RunSummary | None, cell: TablePart) -> float | None:
     """The figure that a cell names; in percent where the paper prints percent. None where the run has none."""
     if run is None:
         return None
@@ -104,7 +107,7 @@ def value_of(run: RunSummary | None, cell: Part) -> float | None:
     return 100 * value if cell.percent else value
 
 
-def _value(system: SystemSummary | None, cell: Part) -> float | None:
+def _value(system: SystemSummary | None, cell: TablePart) -> float | None:
     if system is None:
         return None
     score = system.cells.get(cell.metric)

@@ -74,7 +74,8 @@ def listed(runs: Path, papers: Sequence[str] = ()) -> list[TableStatus]:
 
 def page(tables: Sequence[TableStatus]) -> str:
     """The page "paper's table, command, ours, theirs", as Markdown; made of the runs' figures alone."""
-    parts = [INTRODUCTION, *_index(tables)]
+    asked = [each.ours["made_with"].get("asked", FEW) for each in tables if each.ours]
+    parts = [INTRODUCTION, *([TRIALS] if asked and max(asked) < FEW else []), *_index(tables)]
     for each in tables:
         if each.ours is not None:
             parts.append("\n".join(_section(each, each.ours)))
@@ -89,6 +90,12 @@ INTRODUCTION = """# The papers' tables, ours beside theirs
 Written by `kraq eval list --markdown` from the figures that runs leave beside their reports; do not edit by hand. Every
 table and figure of the five papers with measured results is listed; those with a link were run. A cell reads
 *ours (theirs)*, theirs as printed. Why they differ stands below each table."""
+
+
+TRIALS = (
+    f"**All runs here are trials of fewer than {FEW} questions. They show that a command works, and nothing about a "
+    "paper's claim.**"
+)
 
 
 def _index(tables: Sequence[TableStatus]) -> Iterator[str]:
@@ -107,14 +114,26 @@ def _section(each: TableStatus, ours: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"{table.paper}, {table.number}: {table.shows}."
     yield ""
-    yield "| | " + " | ".join(ours["columns"]) + " |"
+    yield "| | " + " | ".join(_made_by(label, ours["models"]) for label in ours["columns"]) + " |"
     yield "|---|" + "---|" * len(ours["columns"])
     for place, (label, values) in enumerate(zip(ours["rows"], ours["ours"], strict=True)):
         theirs: Sequence[float | None] = table.theirs[place] if place < len(table.theirs) else ()
         cells = [_cell(value, theirs[column] if column < len(theirs) else None) for column, value in enumerate(values)]
-        yield f"| {label} | " + " | ".join(cells) + " |"
+        yield f"| {_made_by(label, ours['models'])} | " + " | ".join(cells) + " |"
     yield ""
     yield f"Why they differ: {differences(each.table, ours)}"
+
+
+OF_THE_GENERATOR = ("KRAQ", "Fine-tuned KRAQ")
+"""Labels by which the papers mean questions of their tuned generator."""
+
+
+def _made_by(label: str, models: Mapping[str, str]) -> str:
+    """The label, with what asked the questions here where the paper's is a tuned generator."""
+    generator = models.get("generator", "")
+    if label not in OF_THE_GENERATOR or not generator:
+        return label
+    return f"{label} (here: {'embedded templates' if generator == 'embedded' else generator})"
 
 
 def _cell(ours: float | None, theirs: float | None) -> str:
@@ -159,5 +178,11 @@ def differences(table: PaperTable, ours: Mapping[str, Any]) -> str:
         documents = ours["made_with"].get("documents")
         over = f" over {documents:,} documents" if documents else ""
         reasons.append(f"{n_asked} questions a data set{over}{few}")
+    settings = ours["made_with"].get("settings")
+    reasons.append(
+        ", ".join(f"{name} = {value}" for name, value in settings.items())
+        if settings
+        else "the run did not keep whether `--paper` was set"
+    )
     text = "; ".join(reasons)
     return f"{text}. {' '.join(ours['notes'])}".strip() if ours["notes"] else f"{text}."

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import dspy
 
@@ -20,11 +20,12 @@ from kraq_dspy.errors import (
     ServerDownError,
 )
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import Row, RowWriter
+from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.indexes import PreparedIndex
 from kraq_dspy.eval.tables.made_with import memory_mb
-from kraq_dspy.eval.tables.scoring import Scorer
+from kraq_dspy.eval.tables.run import Run
+from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.lms.defaults import own_adapter
 from kraq_dspy.lms.journal import Answer, TappedJournal, working_on
@@ -33,18 +34,15 @@ from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.specs import ProgramChoice
 
-if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.run import Run
-
 ENDS_THE_RUN = (
     BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,
 )  # fmt: skip
 
-Work = Callable[[Example], Row]
+Work = Callable[[Example], ResultRow]
 T = TypeVar("T")
 
 
-def measure(run: "Run", folder: Path) -> None:
+def measure(run: Run, folder: Path) -> None:
     """Programs or retrievers. Those whose settings differ work with an index or with models of their own, one group
     after the other; what a person wrote wrongly ends the run before anything is asked."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
@@ -62,9 +60,7 @@ def measure(run: "Run", folder: Path) -> None:
 
 
 @contextmanager
-def prepared_space(
-    run: "Run", settings: Settings, group: Sequence[System]
-) -> Iterator[tuple[PreparedIndex, Workspace]]:
+def prepared_space(run: Run, settings: Settings, group: Sequence[System]) -> Iterator[tuple[PreparedIndex, Workspace]]:
     """The index of these settings with what the systems look up, opened."""
     index = run.index(settings, random_questions=any(map(systems.asks_random, group)))
     if needed := systems.needed(run.table, group):
@@ -90,7 +86,7 @@ def _groups(kept: list[tuple[System, Settings]]) -> list[tuple[Settings, list[Sy
 class SystemRunner:
     """The systems of one group, over one index."""
 
-    def __init__(self, run: "Run", space: Workspace, scorer: Scorer, prices: Mapping[str, Price]) -> None:
+    def __init__(self, run: Run, space: Workspace, scorer: RowScorer, prices: Mapping[str, Price]) -> None:
         self.run = run
         self.space = space
         self.scorer = scorer
@@ -106,12 +102,12 @@ class SystemRunner:
         return system, self._answerer(system, choice, program), at_once
 
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
-        def answer(example: Example) -> Row:
+        def answer(example: Example) -> ResultRow:
             outcome = measured(system.name, example, self.prices, lambda: self.space.ask(program, example.question))
-            if isinstance(outcome, Row):
+            if isinstance(outcome, ResultRow):
                 return outcome
             prediction, extra = outcome
-            row = Row(example.id, system.name, answer=str(prediction.answer), extra=extra)
+            row = ResultRow(example.id, system.name, answer=str(prediction.answer), extra=extra)
             try:
                 scores = self.scorer(example, prediction, choice.budget)
             except ENDS_THE_RUN:
@@ -133,11 +129,11 @@ class SystemRunner:
         """Each budget is a search of its own: what a retriever finds with 5 need not be the best 5 of its 20."""
         retrieve = self.space.retriever(system.use, **systems.own_options(system))
         of_budget = {
-            budget: Scorer([name for name in self.scorer.names if name.endswith(f"@{budget}")], self.run.embedder)
+            budget: RowScorer([name for name in self.scorer.names if name.endswith(f"@{budget}")], self.run.embedder)
             for budget in self.run.table.budgets
         }
 
-        def find(example: Example) -> Row:
+        def find(example: Example) -> ResultRow:
             values: dict[str, float] = {}
             undefined: list[str] = []
             seconds: dict[str, float] = {}
@@ -154,12 +150,12 @@ class SystemRunner:
                 return hits
 
             outcome = measured(system.name, example, self.prices, search)  # some retrievers ask a model
-            if isinstance(outcome, Row):
+            if isinstance(outcome, ResultRow):
                 return outcome
             hits, extra = outcome
             ids = tuple(hit.chunk.id for hit in hits)
             extra["undefined"] = undefined
-            return Row(example.id, system.name, metrics=values, timings=seconds, hit_ids=ids, extra=extra)
+            return ResultRow(example.id, system.name, metrics=values, timings=seconds, hit_ids=ids, extra=extra)
 
         return find
 
@@ -170,7 +166,7 @@ def measured(
     prices: Mapping[str, Price],
     work: Callable[[], T],
     facts: Mapping[str, Any] | None = None,
-) -> tuple[T, dict[str, Any]] | Row:
+) -> tuple[T, dict[str, Any]] | ResultRow:
     """What `work` returns, and what a row's `extra` says of it: `facts`, or those of the question, and what the models
     took. A row with the reason where `work` fails, which costs this question alone."""
     spent = SpendingJournal(prices)
@@ -181,7 +177,7 @@ def measured(
     except ENDS_THE_RUN:
         raise
     except Exception as error:  # noqa: BLE001 (the reason is the row)
-        return Row(example.id, system, failure=reason_of(error), extra={**about, "usage": spent.to_dict()})
+        return ResultRow(example.id, system, failure=reason_of(error), extra={**about, "usage": spent.to_dict()})
     return outcome, {**about, "usage": spent.to_dict()}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 
@@ -22,10 +22,11 @@ from kraq_dspy.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
 from kraq_dspy.config import Settings
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import ROWS_FILE, Row, read_rows
+from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import SystemRunner, measured, prepared_space
 from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
+from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.lms.meter import prices_of
@@ -33,16 +34,13 @@ from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.workspace import Workspace
 
-if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.run import Run
-
 APPROACHES = ("catalogue", "program", "first of two")
 
 _OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "similarity"}
 _OF_ANY = {"phrasing", "variants", *systems.OF_THE_SYSTEM}
 
 
-def measure(run: "Run", folder: Path) -> None:
+def measure(run: Run, folder: Path) -> None:
     """Those that answer first, then those that are made of two others' rows."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     for system, _ in kept:
@@ -76,7 +74,7 @@ def measure(run: "Run", folder: Path) -> None:
     models.close()
 
 
-def joined(system: System, rows: Sequence[Row]) -> Iterator[Row]:
+def joined(system: System, rows: Sequence[ResultRow]) -> Iterator[ResultRow]:
     """A row for each question of `first`: its own where that is right, else that of `then`, with the time and the calls
     of both. A question whose first answer failed, or that `then` was not asked, is left to the first."""
     first, then = system.options["first"], system.options["then"]
@@ -95,8 +93,8 @@ def joined(system: System, rows: Sequence[Row]) -> Iterator[Row]:
         yield replace(other, system=system.name, question_id=row.question_id, timings=_seconds(row, other), extra=extra)
 
 
-def _seconds(row: Row, other: Row | None) -> dict[str, float]:
-    def total(of: Row | None) -> float:
+def _seconds(row: ResultRow, other: ResultRow | None) -> dict[str, float]:
+    def total(of: ResultRow | None) -> float:
         seconds = 0.0 if of is None else of.timings.get("total", 0.0)
         return seconds if isinstance(seconds, int | float) else sum(seconds)
 
@@ -122,7 +120,7 @@ def _program(system: System) -> System:
     return System(system.name, system.options.get("program", "traditional"), options)
 
 
-def _ask_program(run: "Run", system: System, settings: Settings, examples: Sequence[Example], writer: Any) -> None:
+def _ask_program(run: Run, system: System, settings: Settings, examples: Sequence[Example], writer: Any) -> None:
     program = _program(system)
     answering = replace(run, table=replace(run.table, kind="answers", systems=(program,)))
     with prepared_space(answering, settings, [program]) as (_, space):
@@ -131,9 +129,7 @@ def _ask_program(run: "Run", system: System, settings: Settings, examples: Seque
         run.ask_all(system.name, work, writer, at_once=at_once, examples=examples)
 
 
-def _pairs(
-    run: "Run", folder: Path, index: Path | None, models: LanguageModels
-) -> tuple[list[Example], list[NewEntry]]:
+def _pairs(run: Run, folder: Path, index: Path | None, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
     """The questions that are asked, and the entries that a catalogue may hold, the asked ones' first."""
     if run.table.catalogue == "synthetic":
         assert index is not None, "synthetic pairs are made of an index"
@@ -148,7 +144,7 @@ def _pairs(
     return pairs, list(by_question.values())
 
 
-def _synthetic(run: "Run", folder: Path, index: Path, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
+def _synthetic(run: Run, folder: Path, index: Path, models: LanguageModels) -> tuple[list[Example], list[NewEntry]]:
     folder.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(folder / "synthetic.db")
     plan = SyntheticPlan(limit=None if run.options.limit is None else 2 * run.options.limit)
@@ -172,7 +168,7 @@ def _synthetic(run: "Run", folder: Path, index: Path, models: LanguageModels) ->
 
 
 @contextmanager
-def _catalogue(run: "Run", pool: Sequence[NewEntry], system: System) -> Iterator[ServedAnswers]:
+def _catalogue(run: Run, pool: Sequence[NewEntry], system: System) -> Iterator[ServedAnswers]:
     """A catalogue of the first `entries` of the pool, for as long as it is searched."""
     with tempfile.TemporaryDirectory() as place:
         catalogue = Catalogue(Path(place) / "catalogue.db")
@@ -205,24 +201,24 @@ class _UnknowingProgram(dspy.Module):
 class _WordingLookup:
     """Looks wordings up as the paper does: blocks in their order, no second look, unless the system says otherwise."""
 
-    run: "Run"
+    run: Run
     system: System
     answers: ServedAnswers
     models: LanguageModels
 
-    def __call__(self, example: Example) -> Row:
+    def __call__(self, example: Example) -> ResultRow:
         options: Mapping[str, Any] = {"block": 150, "scan": "full", "check": "none", "similarity": 0.0}
         chosen = {name: self.system.options.get(name, default) for name, default in options.items()}
         search = QASearch(_UnknowingProgram(), self.answers, collect=False, **chosen)
         search.set_lm(self.models["answerer"])
         prices = prices_of(self.models.settings)
         outcome = measured(self.system.name, example, prices, lambda: search(question=example.question))
-        if isinstance(outcome, Row):
+        if isinstance(outcome, ResultRow):
             return outcome
         prediction, extra = outcome
         right = prediction.entry is not None and prediction.entry.question == example.metadata[ORIGINAL].strip()
         result = prediction.search
-        return Row(
+        return ResultRow(
             example.id,
             self.system.name,
             answer=prediction.answer,

@@ -5,14 +5,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from kraq_dspy.corpus.chunk import chunk_document
 from kraq_dspy.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.made_with import memory_mb
+from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.indexing.build import build_index
 from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
@@ -21,13 +21,10 @@ from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.workspace.preparations import SUMMARISED
 
-if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.run import Run
-
 CORPORA = ("whole", "summarised")
 
 
-def measure(run: "Run", folder: Path) -> None:
+def measure(run: Run, folder: Path) -> None:
     """A row for each system, or, of a size reduction, one for each document."""
     chosen = run.table.systems_for(run.questions.dataset.name)
     for system in chosen:
@@ -72,30 +69,32 @@ def _check(system: System) -> None:
 
 
 def _rows(
-    run: "Run", system: System, index: Index, corpora: dict[str, list[Document]], seconds_of_summaries: float
-) -> Iterator[Row]:
+    run: Run, system: System, index: Index, corpora: dict[str, list[Document]], seconds_of_summaries: float
+) -> Iterator[ResultRow]:
     name, dataset = system.name, run.questions.dataset.name
     if system.use == "level":
         level = system.options["level"]
         questions = index.questions(source="kraq", duplicates=True)
         count = sum(level in ("all", str(question.level)) for question in questions)
-        yield Row(dataset, name, metrics={"questions": float(count)})
+        yield ResultRow(dataset, name, metrics={"questions": float(count)})
     elif system.use == "reduction":
         short = {document.id: count_tokens(document.text) for document in corpora[CORPORA[1]]}
         for document in corpora[CORPORA[0]]:
             before = count_tokens(document.text)
             if before and document.id in short:
-                yield Row(document.id, name, metrics={"size_reduction": max(0.0, 1 - short[document.id] / before)})
+                yield ResultRow(
+                    document.id, name, metrics={"size_reduction": max(0.0, 1 - short[document.id] / before)}
+                )
     elif system.use == "summaries":
         usage = {"calls": index.results.calls("k2rag"), "prompt_tokens": 0, "completion_tokens": 0, **memory_mb()}
-        yield Row(dataset, name, metrics={"seconds": seconds_of_summaries}, extra={"usage": usage})
+        yield ResultRow(dataset, name, metrics={"seconds": seconds_of_summaries}, extra={"usage": usage})
     else:
         make = {"dense": _encode, "sparse": _store_words, "graph": _build_graph}[system.options["store"]]
         documents = corpora[system.options["corpus"]]
         seconds, taken = make(run, documents)
         spent = {**dataclasses.asdict(taken), **memory_mb()}
         size = sum(count_tokens(document.text) for document in documents)
-        yield Row(dataset, name, metrics={"seconds": seconds, "tokens": float(size)}, extra={"usage": spent})
+        yield ResultRow(dataset, name, metrics={"seconds": seconds, "tokens": float(size)}, extra={"usage": spent})
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -108,13 +107,13 @@ def _texts(documents: Sequence[Document]) -> list[str]:
     return [chunk.passage for document in documents for chunk in chunk_document(document, FOR_VECTORS)]
 
 
-def _encode(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+def _encode(run: Run, documents: Sequence[Document]) -> tuple[float, Usage]:
     """The dense store: its passages' vectors."""
     texts = _texts(documents)
     return _timed(lambda: run.embedder.encode_passages(texts)), Usage()
 
 
-def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+def _store_words(run: Run, documents: Sequence[Document]) -> tuple[float, Usage]:
     """The sparse store: word weights, written with vectors that are there already."""
     texts = _texts(documents)
     vectors = run.embedder.encode_passages(texts)
@@ -128,7 +127,7 @@ def _store_words(run: "Run", documents: Sequence[Document]) -> tuple[float, Usag
             store.close()
 
 
-def _build_graph(run: "Run", documents: Sequence[Document]) -> tuple[float, Usage]:
+def _build_graph(run: Run, documents: Sequence[Document]) -> tuple[float, Usage]:
     """The graph with its reports, from nothing: models are asked anew."""
     settings = dataclasses.replace(run.settings, chunks=FOR_GRAPH)
     models = run.models(settings)

@@ -13,7 +13,7 @@ from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judging.agreement import Agreement, judge_agreement
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJudge, judge_answers
 from kraq_dspy.eval.metrics.normalise import normalise_answer
-from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_run
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_run
 from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.files import json_objects
 from kraq_dspy.lms.structured.adapter import KraqAdapter
@@ -112,7 +112,7 @@ def calibrate_judge(
     return agreement_of(labelled, rows, kind, str(lm.model))
 
 
-def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[Row], kind: str, model: str) -> Agreement:
+def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[ResultRow], kind: str, model: str) -> Agreement:
     gold = {each.answered.id: each.right for each in labelled}
     judged = {
         row.question_id: bool(row.metrics[METRIC]) for row in rows if row.system == kind and METRIC in row.metrics
@@ -120,7 +120,7 @@ def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[Row], kind: 
     return judge_agreement(gold, judged, judge=f"{kind} judge, {model}")
 
 
-def _judged(judge: Judge, kind: str, answered: Sequence[AnsweredQuestion], concurrency: int) -> Iterator[Row]:
+def _judged(judge: Judge, kind: str, answered: Sequence[AnsweredQuestion], concurrency: int) -> Iterator[ResultRow]:
     with dspy.context(adapter=KraqAdapter()):
         verdicts = judge_answers(judge, answered, concurrency=concurrency)
     reasons = {failure.item_id: failure.reason for failure in verdicts.failures}
@@ -128,11 +128,11 @@ def _judged(judge: Judge, kind: str, answered: Sequence[AnsweredQuestion], concu
     for each in answered:
         extra: dict[str, Any] = {"question": each.question, "gold": list(each.gold)}
         if each.id in reasons:
-            yield Row(each.id, kind, answer=each.answer, failure=reasons[each.id], extra=extra)
+            yield ResultRow(each.id, kind, answer=each.answer, failure=reasons[each.id], extra=extra)
             continue
         verdict = graded[each.id]
         extra |= {"grade": verdict.grade, "feedback": verdict.feedback}
-        yield Row(each.id, kind, answer=each.answer, metrics={METRIC: verdict.score}, extra=extra)
+        yield ResultRow(each.id, kind, answer=each.answer, metrics={METRIC: verdict.score}, extra=extra)
 
 
 def _others(examples: Sequence[Example], seed: int) -> list[str | None]:

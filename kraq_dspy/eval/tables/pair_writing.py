@@ -6,28 +6,25 @@ whether every question can be understood without the passage.
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import dspy
 
 from kraq_dspy.catalogue.critics import BEST, rating
 from kraq_dspy.config import Settings
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import measured
+from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.lms.meter import prices_of
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
 from kraq_dspy.signatures import RateStandAlone
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.run import Run
 
 TRIES = 4
 """The paper's hits@<5."""
 
 
-def measure(run: "Run", folder: Path) -> None:
+def measure(run: Run, folder: Path) -> None:
     """A row for each passage; as many as questions would be asked."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     writer = run.writer(folder, None, {"notes": notes})
@@ -42,7 +39,7 @@ def measure(run: "Run", folder: Path) -> None:
 class _Writing:
     """Writes a passage's pairs until they are good."""
 
-    def __init__(self, run: "Run", settings: Settings, name: str) -> None:
+    def __init__(self, run: Run, settings: Settings, name: str) -> None:
         self.models = run.models(settings)
         self._name = name
         self._writers = [WritePairs() for _ in range(TRIES)]
@@ -53,15 +50,15 @@ class _Writing:
         self._critic.set_lm(self.models["judge"])
         self._prices = prices_of(settings)
 
-    def __call__(self, passage: Example) -> Row:
+    def __call__(self, passage: Example) -> ResultRow:
         started = perf_counter()
         facts = {"question": passage.question[:200]}
         outcome = measured(self._name, passage, self._prices, lambda: self._first_good(passage.question), facts)
-        if isinstance(outcome, Row):
+        if isinstance(outcome, ResultRow):
             return outcome
         turn, extra = outcome
         seconds = perf_counter() - started
-        return Row(
+        return ResultRow(
             passage.id,
             self._name,
             metrics={"hits@1": float(turn == 0), "hits@<5": float(turn is not None)},

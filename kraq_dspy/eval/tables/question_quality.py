@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,22 +9,19 @@ from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
-from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.rows import ResultRow, RowWriter
 from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.indexes import PreparedIndex
+from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.stores.index import Index
-
-if TYPE_CHECKING:
-    from kraq_dspy.eval.rows import RowWriter
-    from kraq_dspy.eval.tables.indexes import PreparedIndex
-    from kraq_dspy.eval.tables.run import Run
 
 RELEVANCE = "relevance"
 _BLOCK = 256  # pairs scored before their rows are written
 
 
-def measure(run: "Run", folder: Path) -> None:
+def measure(run: Run, folder: Path) -> None:
     """Question sets against the data set's questions: each is asked for in an index of its own settings."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     sets: dict[str, list[str]] = {}
@@ -70,7 +66,7 @@ def rows(
     embedder: Embedder,
     scorer: BertScorer,
     metrics: Sequence[str],
-) -> Iterator[Row]:
+) -> Iterator[ResultRow]:
     """A row for each reference question, as blocks are scored. `metrics` are "relevance" and "relevance@TAU".
 
     Raises EvaluationError when there are no generated questions.
@@ -82,7 +78,7 @@ def rows(
         relevance = question_relevance([each.question for each in block], generated, known, scorer)
         for example, pair, f1 in zip(block, relevance.pairs, relevance.f1, strict=True):
             scores = {metric: f1 if tau is None else float(f1 >= tau) for metric, tau in taus.items()}
-            yield Row(
+            yield ResultRow(
                 example.id,
                 name,
                 answer=pair.generated,

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import dspy
 
@@ -11,18 +10,16 @@ from kraq_dspy.concurrency import as_done
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.tables.data import ExampleSet
+from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.lms.journal import working_on
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import AnswerQuestion
 
-if TYPE_CHECKING:
-    from kraq_dspy.eval.tables.run import Run
-
 STAGE = "references"
 
 
-def with_model_references(run: "Run", folder: Path) -> ExampleSet:
+def with_model_references(run: Run, folder: Path) -> ExampleSet:
     """The questions of the run that name their evidence, each with the answer that the role "teacher" gives from it.
 
     Answers are kept in `folder`/references.jsonl: another run of the command asks for none again. Raises

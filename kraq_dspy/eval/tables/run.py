@@ -1,4 +1,4 @@
-"""Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
+"""Holds what the rows of a table on one data set are made with: settings, models, index, and the file they go to."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -11,38 +11,21 @@ from kraq_dspy.concurrency import as_done
 from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.rows import HEADER_FILE, ROWS_FILE, Row, RowWriter, RunHeader, read_header, read_rows
-from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality, systems
-from kraq_dspy.eval.tables.data import ExampleSet, load
-from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index, prepared
+from kraq_dspy.eval.rows import HEADER_FILE, ROWS_FILE, ResultRow, RowWriter, RunHeader, read_header, read_rows
+from kraq_dspy.eval.tables import systems
+from kraq_dspy.eval.tables.data import ExampleSet
+from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index
 from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
-from kraq_dspy.eval.tables.references import with_model_references
-from kraq_dspy.eval.tables.scoring import Scorer, is_judged, require_metric
-from kraq_dspy.eval.tables.table import Table
+from kraq_dspy.eval.tables.scoring import RowScorer, is_judged
+from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.files import replaced
 from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.ports import Embedder, Progress, SilentProgress
+from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.steps.kept import StageFailures
 from kraq_dspy.stores.index import Index
 from kraq_dspy.stores.manifest import new_manifest, now, to_fields
 
 logger = logging.getLogger(__name__)
-
-MEASURES: Mapping[str, Callable[["Run", Path], None]] = {
-    "questions": question_quality.measure,
-    "answers": asking.measure,
-    "retrievers": asking.measure,
-    "qa_search": catalogue_search.measure,
-    "qa_pairs": pair_writing.measure,
-    "index": index_measures.measure,
-}
-"""What writes the rows of a table, by its kind."""
-METRIC_CHECKS: Mapping[str, Callable[[str], object]] = {
-    "questions": question_quality.threshold_of,
-    "answers": require_metric,
-    "retrievers": require_metric,
-}
-"""What raises ConfigError for a metric that a kind of table does not have; the other kinds have one each."""
 
 
 @dataclass(frozen=True)
@@ -67,48 +50,11 @@ class RunOptions:
         return min((each for each in (self.limit, self.samples.get(dataset)) if each is not None), default=None)
 
 
-def run_table(
-    table: Table, names: Sequence[str], settings: Settings, options: RunOptions, progress: Progress | None = None
-) -> list[Path]:
-    """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
-
-    Raises ConfigError for a metric that there is not, before anything is done; EvaluationError for a data set that is
-    absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
-    """
-    progress = progress or SilentProgress()
-    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
-        METRIC_CHECKS[table.kind](metric)
-    if not options.ablations:
-        kept = tuple(system for system in table.systems if not system.varied)
-        table = replace(table, systems=kept, ablations=())
-    questions_of = {
-        name: load(
-            options.data,
-            name,
-            tokens=options.tokens,
-            limit=options.limit_of(name),
-            seed=options.seed,
-            needs_corpus=table.kind != "qa_search",
-        )
-        for name in names
-    }
-    settings, embedder = prepared(settings)
-    folders = []
-    for name, questions in questions_of.items():
-        folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress)
-        if table.references == "model":
-            run.questions = with_model_references(run, folder)
-        MEASURES[table.kind](run, folder)
-        folders.append(folder)
-    return folders
-
-
 @dataclass
 class Run:
     """A table on one data set."""
 
-    table: Table
+    table: EvalTable
     questions: ExampleSet
     settings: Settings
     embedder: Embedder
@@ -123,9 +69,9 @@ class Run:
         make = self.options.models
         return make(settings, self.embedder) if make else LanguageModels(settings, embedder=self.embedder)
 
-    def scorer(self, models: LanguageModels) -> Scorer:
+    def scorer(self, models: LanguageModels) -> RowScorer:
         judged = any(map(is_judged, self.table.metrics))
-        return Scorer(self.table.metrics, self.embedder, models["judge"] if judged else None)
+        return RowScorer(self.table.metrics, self.embedder, models["judge"] if judged else None)
 
     def index(
         self, settings: Settings, *, random_questions: bool = False, program_states: Sequence[Path] = ()
@@ -206,7 +152,7 @@ class Run:
     def ask_all(
         self,
         name: str,
-        work: Callable[[Example], Row],
+        work: Callable[[Example], ResultRow],
         writer: RowWriter,
         *,
         at_once: int,
@@ -247,7 +193,7 @@ def forget_failed(folder: Path) -> int:
     return len(failed)
 
 
-def _described(table: Table, dataset: str) -> dict[str, Any]:
+def _described(table: EvalTable, dataset: str) -> dict[str, Any]:
     """What the report needs to know of the table."""
     return {
         "title": table.title,

@@ -56,7 +56,7 @@ def require_metric(name: str) -> None:
         raise ConfigError(f"There is no metric {name!r}; there are: {', '.join(NAMES)}; most rankings take @k.")
 
 
-class Scorer:
+class RowScorer:
     """Scores predictions by the metrics named. Raises ConfigError for a name that is not known. Safe for threads."""
 
     def __init__(self, names: Sequence[str], embedder: Embedder, judge_lm: dspy.LM | None = None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import TOTAL, ModelledLatency, Percentiles, parallel_model, stage_times, wall_time
-from kraq_dspy.eval.rows import HEADER_FILE, Row, RunHeader, metric_column, read_run
+from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, metric_column, read_run
 from kraq_dspy.eval.statistics import Interval, bootstrap_difference, bootstrap_mean, holm, permutation_test
 
 
@@ -90,7 +90,7 @@ class RunSummary:
     baseline: str
     systems: tuple[SystemSummary, ...]
     missing: Mapping[str, int]
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
 
     @property
     def table(self) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TableSummary:
     """A table on all its data sets."""
 
     title: str
@@ -130,7 +130,7 @@ def find_runs(folder: Path) -> list[Path]:
     return runs
 
 
-def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int = 0) -> Summary:
+def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int = 0) -> TableSummary:
     """Raises EvaluationError for a folder without a run, runs of different tables, or an unknown baseline."""
     runs = [summarise_run(*read_run(folder), baseline=baseline, seed=seed) for folder in folders]
     tables = {(run.header.name, run.table.get("title"), run.table.get("kind")) for run in runs}
@@ -139,12 +139,14 @@ def summarise(folders: Iterable[Path], *, baseline: str | None = None, seed: int
             f"These are runs of different tables: {', '.join(sorted(str(each[0]) for each in tables))}."
         )
     [(name, title, kind)] = tables
-    return Summary(str(title or name), str(kind or ""), tuple(runs))
+    return TableSummary(str(title or name), str(kind or ""), tuple(runs))
 
 
-def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | None = None, seed: int = 0) -> RunSummary:
+def summarise_run(
+    header: RunHeader, rows: Sequence[ResultRow], *, baseline: str | None = None, seed: int = 0
+) -> RunSummary:
     described = header.extra.get("table", {})
-    by_system: dict[str, list[Row]] = {}
+    by_system: dict[str, list[ResultRow]] = {}
     for row in rows:
         by_system.setdefault(row.system, []).append(row)
     order = [name for name in described.get("systems", ()) if name in by_system]
@@ -168,12 +170,12 @@ def summarise_run(header: RunHeader, rows: Sequence[Row], *, baseline: str | Non
     return RunSummary(header, chosen, systems, missing, tuple(rows))
 
 
-def defined_rows(rows: Iterable[Row], metric: str) -> list[Row]:
+def defined_rows(rows: Iterable[ResultRow], metric: str) -> list[ResultRow]:
     """Without the questions that cannot have a score."""
     return [row for row in rows if metric not in row.extra.get("undefined", ())]
 
 
-def _cell(rows: Sequence[Row], metric: str, seed: int, folds: int) -> Cell:
+def _cell(rows: Sequence[ResultRow], metric: str, seed: int, folds: int) -> Cell:
     defined = defined_rows(rows, metric)
     column = metric_column(defined, metric)
     undefined = len(rows) - len(defined)
@@ -196,7 +198,7 @@ def _fold_means(scores: Mapping[str, float], folds: int, seed: int) -> tuple[flo
 
 
 def _compare(
-    cells: dict[str, dict[str, Cell]], by_system: Mapping[str, list[Row]], metric: str, baseline: str, seed: int
+    cells: dict[str, dict[str, Cell]], by_system: Mapping[str, list[ResultRow]], metric: str, baseline: str, seed: int
 ) -> None:
     against = metric_column(defined_rows(by_system[baseline], metric), metric).scores
     for name in cells:
@@ -218,7 +220,9 @@ def _compare(
         cells[name][metric] = dataclasses.replace(cells[name][metric], p_adjusted=p_adjusted)
 
 
-def _system(name: str, settings: Mapping[str, Any], rows: Sequence[Row], cells: Mapping[str, Cell]) -> SystemSummary:
+def _system(
+    name: str, settings: Mapping[str, Any], rows: Sequence[ResultRow], cells: Mapping[str, Cell]
+) -> SystemSummary:
     failed = [row for row in rows if row.failure is not None]
     reasons: dict[str, int] = {}
     for row in rows:
@@ -250,7 +254,7 @@ def _resources(usage: Sequence[Mapping[str, float]]) -> Resources | None:
     )  # fmt: skip
 
 
-def _latency(rows: Sequence[Row]) -> Latency | None:
+def _latency(rows: Sequence[ResultRow]) -> Latency | None:
     timings = [row.timings for row in rows]
     stages = {stage for timing in timings for stage in timing if stage != TOTAL}
     if not stages:

@@ -11,7 +11,7 @@ import dspy
 from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
-from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.options import options_of
@@ -93,7 +93,7 @@ def make_program(space: Workspace, system: System, choice: ProgramChoice) -> dsp
     return program
 
 
-def state_digests(table: Table) -> dict[str, str]:
+def state_digests(table: EvalTable) -> dict[str, str]:
     """Hashes of the states that the systems name. Raises StateError for a file that is missing or no state."""
     return {
         system.name: content_id(json.dumps(dict(read_state(Path(system.options["state"])).predictors)))
@@ -112,7 +112,7 @@ def asks_random(system: System) -> bool:
     return "random" in (system.use, system.options.get("questions"))
 
 
-def needed(table: Table, systems: Iterable[System]) -> list[tuple[Preparation, Any]]:
+def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparation, Any]]:
     """What the programs or retrievers look up, each once, with the options that it is made with."""
     work: dict[tuple[str, Any], Preparation] = {}
     for system in systems:

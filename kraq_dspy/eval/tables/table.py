@@ -74,7 +74,7 @@ class AsInPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EvalTable:
     """`datasets` may be any that the schema of `eval.datasets` fits. `budgets` are the retrievers' numbers of passages.
 
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
@@ -112,7 +112,7 @@ class Table:
             if not system.varied or system.name in covered
         ]
 
-    def against(self, baseline: str) -> "Table":
+    def against(self, baseline: str) -> "EvalTable":
         """The same with another baseline. Raises ConfigError for a name that is no system."""
         names = [system.name for system in self.systems]
         if baseline not in names:
@@ -121,7 +121,7 @@ class Table:
 
     def for_paper(
         self, table_id: str, systems: Collection[str], metrics: Sequence[str], datasets: Sequence[str]
-    ) -> "Table":
+    ) -> "EvalTable":
         """What a table of a paper needs: its systems and those they are made of, its data sets, and its metrics, or all
         where it has none of ours."""
         made_of = [system.options for system in self.systems if system.name in systems]
@@ -143,7 +143,7 @@ class Table:
             metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
         )  # fmt: skip
 
-    def with_paper_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> "Table":
+    def with_paper_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> "EvalTable":
         """The same with more of what `--paper` sets, by section."""
         merged = {
             name: {**self.paper.settings.get(name, {}), **settings.get(name, {})}
@@ -151,7 +151,7 @@ class Table:
         }
         return replace(self, paper=replace(self.paper, settings=merged))
 
-    def as_in_paper(self) -> "Table":
+    def as_in_paper(self) -> "EvalTable":
         """With the options that the paper gave its systems."""
         return replace(
             self,
@@ -161,7 +161,7 @@ class Table:
             ),
         )
 
-    def with_state(self, file: Path) -> "Table":
+    def with_state(self, file: Path) -> "EvalTable":
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
         system NAME and what varies it. A source of questions has it in the pipeline that makes them.
 
@@ -181,7 +181,7 @@ class Table:
         return replace(self, systems=tuple(_stated(each, path) if each.name in of else each for each in self.systems))
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> EvalTable:
     """Raises ConfigError for a file that is absent, not TOML, or asks for what is not known."""
     try:
         content = tomllib.loads(path.read_text("utf-8"))
@@ -192,7 +192,7 @@ def read_table(path: Path) -> Table:
     return table_from_dict(path.stem, content)
 
 
-def table_from_dict(name: str, content: Mapping[str, Any]) -> Table:
+def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     """Raises ConfigError; see `read_table`."""
     where = f"table {name!r}"
     known = {
@@ -222,7 +222,7 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> Table:
         metrics = tuple(
             f"{metric}@{budget}" for metric in metrics or ("recall", "all_supporting") for budget in budgets
         )
-    table = Table(
+    table = EvalTable(
         name=name,
         title=content["title"],
         kind=kind,

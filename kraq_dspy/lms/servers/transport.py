@@ -14,6 +14,7 @@ from typing import Any
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
 from kraq_dspy.config import RoleSettings
+from kraq_dspy.consent import own_variables
 from kraq_dspy.dspy_internals import (
     AsyncLiteLLMEngine,
     AsyncLM15Engine,
@@ -125,6 +126,8 @@ def _litellm(settings: RoleSettings) -> Route:
     options: dict[str, Any] = {"timeout": settings.timeout_s}
     if settings.api_base:
         options["api_base"] = settings.api_base
+        if not own_variables(settings.api_base):  # else LiteLLM sends the provider's key to whatever address this is
+            options["api_key"] = "none"
     if settings.api_key_env:
         options["api_key"] = key_of(settings.model, settings.api_key_env)
     elif not settings.api_base:

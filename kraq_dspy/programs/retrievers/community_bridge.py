@@ -59,7 +59,7 @@ class CommunityBridgeRetriever(Retrieving):
     The score of a bridged hit is its cosine to the question, but no more than that of the hit before it, so that
     scores fall although `retrieve` may have a scale of its own.
 
-    Defaults from musique (`benchmarks/retrieval_musique.py`).
+    Defaults from musique (`docs/decisions/retrieval.md`).
     """
 
     retrieve: Retriever

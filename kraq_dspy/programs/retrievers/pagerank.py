@@ -29,7 +29,7 @@ class PageRankRetriever(Retrieving):
     fill up, with their own `why` and no higher score than the last.
 
     The start depends on `k`: half of the budget must already resemble the question for the walk to add what does not.
-    Defaults from musique (`benchmarks/retrieval_musique.py`).
+    Defaults from musique (`docs/decisions/retrieval.md`).
     """
 
     retrieve: Retriever

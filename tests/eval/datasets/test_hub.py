@@ -1,6 +1,7 @@
 """Rows in the shape that the hub gives them, written and read by `datasets` itself, without a network."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ import datasets
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.datasets import NAMES, Dataset, fetch_dataset, load_dataset, registry
+from kraq_dspy.eval.datasets import NAMES, Dataset, fetch_dataset, load_dataset, sources
 from kraq_dspy.eval.datasets.hub import HubTable, as_rows, fetch_tables
+from tests.conftest import WarmShell
 
 HOTPOT = {
     "id": "h1",
@@ -327,7 +329,7 @@ def test_bioasq_refuses_other_files_and_says_how_to_get_the_right_ones(tmp_path:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bioasq"])
 def test_an_absent_set_is_an_error_with_the_command_that_gets_it(tmp_path: Path, name: str) -> None:
-    with pytest.raises(EvaluationError, match=f"python -m kraq_dspy.eval.datasets fetch {name} --out"):
+    with pytest.raises(EvaluationError, match=f"kraq data fetch {name} --out"):
         load_dataset(name, tmp_path)
 
 
@@ -344,30 +346,20 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
         load_dataset("nonesuch", tmp_path)
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kraq_dspy.eval.datasets", *arguments],
-        capture_output=True,
-        text=True,
-        env={"PATH": "", "HF_HUB_OFFLINE": "1", **environment},
-    )
-
-
-def test_the_command_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_path: Path) -> None:
-    done = run("fetch", "hotpot_qa", "--out", str(tmp_path), HF_HOME=str(tmp_path / "cache"))
+def test_fetching_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
+    words = [sys.executable, "-m", "kraq_dspy.cli", "data", "fetch", "hotpot_qa"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 1
-    assert "could not be fetched from the hub" in done.stderr
+    assert "could not be fetched from the hub" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
-    assert not (tmp_path / "hotpot_qa" / "questions").exists()
+    assert not (tmp_path / "data" / "hotpot_qa" / "questions").exists()
 
 
-def test_the_command_draws_a_sample_from_a_stored_set(tmp_path: Path) -> None:
-    stored(tmp_path, "hotpot_qa", questions=[HOTPOT])
-    out = tmp_path / "sample"
-    done = run("sample", "hotpot_qa", "--folder", str(tmp_path), "--tokens", "5", "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == f"{out}: 1 questions, 3 documents"
-    assert (out / "questions.jsonl.gz").is_file()
+def test_sets_that_are_there_are_listed_as_such(kraq: WarmShell, tmp_path: Path) -> None:
+    stored(tmp_path / "data", "hotpot_qa", questions=[HOTPOT])
+    done = kraq("data", "list", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["here"] == ["hotpot_qa"]
 
 
 def test_fetching_saves_what_datasets_loads_and_keeps_what_is_there(
@@ -377,8 +369,8 @@ def test_fetching_saves_what_datasets_loads_and_keeps_what_is_there(
     repository.mkdir(parents=True)
     datasets.Dataset.from_list([HOTPOT]).to_parquet(str(repository / "validation-00000.parquet"))
     table = HubTable("questions", str(repository.parent), "default", "validation")
-    source = registry.Source((table,), registry.SOURCES["hotpot_qa"].convert)
-    monkeypatch.setattr(registry, "SOURCES", {**registry.SOURCES, "hotpot_qa": source})
+    source = sources.Source(sources.hotpot_qa, (table,))
+    monkeypatch.setattr(sources, "SOURCES", {**sources.SOURCES, "hotpot_qa": source})
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     fetch_dataset("hotpot_qa", tmp_path / "data")
     assert [example.id for example in load_dataset("hotpot_qa", tmp_path / "data").examples] == ["h1"]

@@ -150,7 +150,7 @@ def test_similarities_of_many_rows_are_those_of_each(keyword_embedder: Callable[
 
 def test_similarity_names_the_row_it_cannot_score(keyword_embedder: Callable[..., object]) -> None:
     embedder = keyword_embedder("rome")
-    with pytest.raises(EvaluationError, match="Row 1: There are no gold answers"):
+    with pytest.raises(EvaluationError, match="ResultRow 1: There are no gold answers"):
         answer_similarities([["rome"], []], ["rome", "rome"], embedder)  # type: ignore[arg-type]
     with pytest.raises(EvaluationError, match="2 rows of gold answers and 1 predicted"):
         answer_similarities([["rome"], ["rome"]], ["rome"], embedder)  # type: ignore[arg-type]

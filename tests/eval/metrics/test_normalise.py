@@ -1,7 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.eval.metrics.normalise import answer_words, has_unspaced_script, normalise_answer, split_words
+from kraq_dspy.eval.metrics.normalise import (
+    answer_words,
+    content_words,
+    has_unspaced_script,
+    normalise_answer,
+    split_words,
+)
 
 
 def test_case_articles_punctuation_and_spaces_are_dropped_as_in_squad() -> None:
@@ -37,3 +43,7 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalise_answer(text)
     assert normalise_answer(once) in (once, normalise_answer(once))
     assert "  " not in once
+
+
+def test_words_are_compared_without_endings_and_function_words() -> None:
+    assert content_words("The butterflies were feeding on the flowers") == content_words("Butterfly feeds: flower!")

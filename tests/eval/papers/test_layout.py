@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kraq_dspy.eval.papers.catalogue import Part, papers_tables
+from kraq_dspy.eval.papers.catalogue import TablePart, papers_tables
 from kraq_dspy.eval.papers.layout import figures_of, lay_out, value_of
 from kraq_dspy.eval.papers.listing import differences, shown
-from kraq_dspy.eval.rows import Row, RunHeader
-from kraq_dspy.eval.tables.summary import RunSummary, Summary, summarise_run
+from kraq_dspy.eval.rows import ResultRow, RunHeader
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 
 
 def run(
@@ -20,7 +20,7 @@ def run(
         extra={"table": {"metrics": [metric], "systems": {name: {} for name in scores}}},
     )  # fmt: skip
     rows = [
-        Row(str(number), system, metrics={metric: score}, timings={"answer": seconds, "total": seconds})
+        ResultRow(str(number), system, metrics={metric: score}, timings={"answer": seconds, "total": seconds})
         for system, values in scores.items()
         for number, score in enumerate(values)
     ]
@@ -52,19 +52,21 @@ def test_an_ablation_is_taken_from_the_papers_data_set() -> None:
 @pytest.mark.parametrize(
     ("cell", "value"),
     [
-        (Part("", systems=("a",), metric="paper_match", statistic="q3"), 0.75),
-        (Part("", systems=("a", "b"), metric="paper_match", statistic="mean"), 0.75),
-        (Part("", systems=("a", "nobody"), metric="paper_match", statistic="mean"), None),
-        (Part("", systems=("a",), metric="seconds"), 2.0),
-        (Part("", systems=("a",), metric="paper_match", statistic="mean", against="b"), 50.0),
+        (TablePart("", systems=("a",), metric="paper_match", statistic="q3"), 0.75),
+        (TablePart("", systems=("a", "b"), metric="paper_match", statistic="mean"), 0.75),
+        (TablePart("", systems=("a", "nobody"), metric="paper_match", statistic="mean"), None),
+        (TablePart("", systems=("a",), metric="seconds"), 2.0),
+        (TablePart("", systems=("a",), metric="paper_match", statistic="mean", against="b"), 50.0),
     ],
 )
-def test_a_cell_may_be_a_quartile_a_mean_of_systems_a_time_or_what_is_saved(cell: Part, value: float | None) -> None:
+def test_a_cell_may_be_a_quartile_a_mean_of_systems_a_time_or_what_is_saved(
+    cell: TablePart, value: float | None
+) -> None:
     assert value_of(run({"a": [0, 1], "b": [1, 1]}), cell) == value
 
 
 def test_a_table_without_a_figure_is_not_shown() -> None:
-    shown_tables = [each.table.id for each in figures_of(Summary("", "answers", (run({"traditional": [1]}),)))]
+    shown_tables = [each.table.id for each in figures_of(TableSummary("", "answers", (run({"traditional": [1]}),)))]
     assert shown_tables == ["kraq-2", "thesis-4.1"]
 
 

@@ -12,8 +12,9 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from kraq_dspy.config import Settings
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.tables.run import RunOptions, run_table
-from kraq_dspy.eval.tables.table import Table, read_table
+from kraq_dspy.eval.tables.run import RunOptions
+from kraq_dspy.eval.tables.run_table import run_table
+from kraq_dspy.eval.tables.table import EvalTable, read_table
 from kraq_dspy.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
 
@@ -29,13 +30,13 @@ class Toy:
         self.folder = folder
         self.runs = 0
 
-    def table(self, name: str, **changes: Any) -> Table:
+    def table(self, name: str, **changes: Any) -> EvalTable:
         table = read_table(ROOT / "kraq_dspy" / "eval" / "tables" / "definitions" / f"{name}.toml")
         return dataclasses.replace(table, **{"precompute": 1, **changes})
 
     def run(
         self,
-        table: Table,
+        table: EvalTable,
         *,
         out: Path | None = None,
         data: Path = EXAMPLE,

@@ -1,13 +1,13 @@
 """Joins the rows of two systems into a third one's."""
 
-from kraq_dspy.eval.rows import Row
+from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables.catalogue_search import joined
 from kraq_dspy.eval.tables.table import System
 
 
-def row(system: str, question: str, right: float, seconds: float, calls: int) -> Row:
+def row(system: str, question: str, right: float, seconds: float, calls: int) -> ResultRow:
     usage = {"calls": calls, "memory_mb": 100.0 * calls}
-    return Row(question, system, metrics={"right": right}, timings={"total": seconds}, extra={"usage": usage})
+    return ResultRow(question, system, metrics={"right": right}, timings={"total": seconds}, extra={"usage": usage})
 
 
 def test_where_the_first_is_wrong_the_second_counts_with_the_time_and_the_calls_of_both() -> None:

@@ -9,7 +9,7 @@ from kraq_dspy.eval.metrics.for_dspy import exact_match, ranking_metric
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.rows import metric_column, read_run
 from kraq_dspy.eval.tables.data import load
-from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.lms.structured.adapter import KraqAdapter
 from kraq_dspy.workspace import Workspace
 from tests.eval.tables.conftest import Toy
@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
 
 def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
     systems = (System("combined", "combined", {"k": 4}),)
-    table = Table("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
+    table = EvalTable("t", "T", "answers", (), "combined", ("exact_match", "recall"), systems)
     run = toy.run(table)
     _, rows = read_run(run)
     devset = [example.to_dspy() for example in load(EXAMPLE, "hotpotqa-mini", tokens=2500).examples]

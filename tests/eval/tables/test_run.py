@@ -9,9 +9,9 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, EvaluationError, ModelError
 from kraq_dspy.eval.datasets import Dataset, Example, save_local
-from kraq_dspy.eval.rows import Row, RowWriter, RunHeader, read_rows, read_run
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_rows, read_run
 from kraq_dspy.eval.tables.run import forget_failed
-from kraq_dspy.eval.tables.table import System, Table
+from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
 from tests.eval.tables.conftest import Scripted, Toy
@@ -19,12 +19,12 @@ from tests.eval.tables.conftest import Scripted, Toy
 CONCISE = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 
 
-def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: int = 4) -> Table:
+def answers_table(*, metrics: tuple[str, ...] = ("exact_match", "recall"), k: int = 4) -> EvalTable:
     systems = (
         System("traditional", "traditional", {"k": k}),
         System("combined", "combined", {"k": k, "n": 2, "alpha": 0.5}),
     )
-    return Table("small", "Two programs", "answers", (), "traditional", metrics, systems)
+    return EvalTable("small", "Two programs", "answers", (), "traditional", metrics, systems)
 
 
 @pytest.mark.parametrize("name", ["questions", "combined", "retrievers", "speculative"])
@@ -209,7 +209,7 @@ def test_time_is_kept_by_stage(toy: Toy) -> None:
     ],
 )
 def test_a_system_that_cannot_be_made_ends_the_run(toy: Toy, system: System, says: str) -> None:
-    table = Table("bad", "Bad", "answers", (), "x", ("exact_match",), (system,))
+    table = EvalTable("bad", "Bad", "answers", (), "x", ("exact_match",), (system,))
     with pytest.raises(ConfigError, match=says):
         toy.run(table)
 
@@ -237,7 +237,7 @@ def test_rows_are_json_lines_that_anyone_can_read(toy: Toy) -> None:
 
 def test_a_line_separator_in_an_answer_is_no_end_of_a_row_when_failed_ones_are_dropped(tmp_path: Path) -> None:
     writer = RowWriter(tmp_path, RunHeader("n", "d", {}, {}, {}))
-    for row in (Row("q1", answer="one\u2028two"), Row("q2", failure="no answer"), Row("q3")):
+    for row in (ResultRow("q1", answer="one\u2028two"), ResultRow("q2", failure="no answer"), ResultRow("q3")):
         writer.write(row)
     assert forget_failed(tmp_path) == 1
     assert [row.question_id for row in read_rows(tmp_path / "rows.jsonl")] == ["q1", "q3"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.rows import Row, RowWriter, RunHeader
+from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader
 from kraq_dspy.eval.tables.summary import find_runs, summarise, summarise_run
 
 
@@ -24,9 +24,9 @@ def header(**extra: Any) -> RunHeader:
     return RunHeader("t", "d", {}, {"seed": 0}, {}, extra={"table": table, "asked": 4, **extra})
 
 
-def rows(system: str, scores: list[float | None]) -> list[Row]:
+def rows(system: str, scores: list[float | None]) -> list[ResultRow]:
     return [
-        Row(f"q{number}", system, answer="x", metrics={} if score is None else {"right": score},
+        ResultRow(f"q{number}", system, answer="x", metrics={} if score is None else {"right": score},
             failure="no answer came" if score is None else None)
         for number, score in enumerate(scores)
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def test_means_and_the_difference_over_the_questions_that_both_answered() -> Non
 
 
 def test_questions_for_which_a_metric_is_undefined_are_no_failures() -> None:
-    undefined = Row("q3", "old", answer="x", extra={"undefined": ["right"]})
+    undefined = ResultRow("q3", "old", answer="x", extra={"undefined": ["right"]})
     run = summarise_run(header(), [*rows("old", [1, 1, 0]), undefined])
     cell = run.systems[0].cells["right"]
     assert (cell.n_undefined, cell.n_failed) == (1, 0)
@@ -60,7 +60,7 @@ def test_questions_for_which_a_metric_is_undefined_are_no_failures() -> None:
 
 def test_a_row_without_a_score_and_without_a_reason_is_refused() -> None:
     with pytest.raises(EvaluationError, match="'q0' has no 'right'"):
-        summarise_run(header(), [Row("q0", "old", answer="x", metrics={"other": 1.0})])
+        summarise_run(header(), [ResultRow("q0", "old", answer="x", metrics={"other": 1.0})])
 
 
 def test_a_run_that_is_not_finished_says_what_is_missing() -> None:
@@ -74,7 +74,9 @@ def test_a_run_that_asked_nothing_yet_has_no_figures() -> None:
 
 
 def test_p_values_are_adjusted_for_the_number_of_systems() -> None:
-    worse = [Row(row.question_id, "third", answer="x", metrics=row.metrics) for row in rows("third", [1, 1, 1, 1])]
+    worse = [
+        ResultRow(row.question_id, "third", answer="x", metrics=row.metrics) for row in rows("third", [1, 1, 1, 1])
+    ]
     run = summarise_run(header(), [*rows("old", [0, 0, 0, 0]), *rows("new", [1, 1, 1, 1]), *worse])
     cell = run.systems[1].cells["right"]
     assert cell.p_value == pytest.approx(0.125)
@@ -92,7 +94,9 @@ def test_another_baseline_can_be_named_and_must_exist() -> None:
 
 def test_latency_comes_by_stage_as_measured_and_as_modelled() -> None:
     timed = [
-        Row(f"q{number}", "old", metrics={"right": 1.0}, timings={"retrieve": 1.0, "draft": [2.0, 3.0], "total": 9.0})
+        ResultRow(
+            f"q{number}", "old", metrics={"right": 1.0}, timings={"retrieve": 1.0, "draft": [2.0, 3.0], "total": 9.0}
+        )
         for number in range(2)
     ]
     latency = summarise_run(header(), timed).systems[0].latency
@@ -120,12 +124,12 @@ def test_runs_of_different_tables_are_not_mixed(tmp_path: Path) -> None:
 
 def test_the_processors_share_is_that_of_all_cores_while_questions_were_asked() -> None:
     usage = [{"calls": 1, "clock_s": 2.0, "cpu_s": 1.0}, {"calls": 3, "clock_s": 6.0, "cpu_s": 1.0}]
-    answered = [Row(f"q{n}", "old", metrics={"right": 1}, extra={"usage": each}) for n, each in enumerate(usage)]
+    answered = [ResultRow(f"q{n}", "old", metrics={"right": 1}, extra={"usage": each}) for n, each in enumerate(usage)]
     resources = summarise_run(header(), answered).systems[0].resources
     assert resources is not None
     assert (resources.calls, resources.memory_mb) == (2, None)
     assert resources.cpu_percent == pytest.approx(25 / (os.cpu_count() or 1))
-    told_nothing = [Row("q0", "old", metrics={"right": 1}, extra={"usage": {"calls": 1}})]
+    told_nothing = [ResultRow("q0", "old", metrics={"right": 1}, extra={"usage": {"calls": 1}})]
     older = summarise_run(header(), told_nothing).systems[0].resources
     assert older is not None
     assert older.cpu_percent is None

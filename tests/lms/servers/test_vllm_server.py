@@ -118,7 +118,7 @@ def test_the_command_line_prints_it_or_becomes_it(folder: str, tmp_path: Path) -
     (tmp_path / "kraq.toml").write_text(
         f'[roles.generator]\nmodel = "hosted_vllm/base"\napi_base = "{URL}"\nadapter = "{folder}"\n'
     )
-    words = [sys.executable, "-m", "kraq_dspy.cli", "lm", "serve"]
+    words = [sys.executable, "-m", "kraq_dspy", "lm", "serve"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("vllm serve base --host localhost --port 8123 --enable-lora")
     program = tmp_path / "vllm"

@@ -15,7 +15,7 @@ from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
     from kraq_dspy.config import Settings
-    from kraq_dspy.eval.tables.table import Table
+    from kraq_dspy.eval.tables.table import EvalTable
 
 DEFINITIONS = Path(__file__).resolve().parents[3] / "eval" / "tables" / "definitions"
 TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
@@ -64,7 +64,8 @@ def table(
 ) -> None:
     """Run a table over data sets: index them, ask every system every question, write rows and a report."""
     from kraq_dspy.eval.tables.data import dataset_names
-    from kraq_dspy.eval.tables.run import RunOptions, run_table
+    from kraq_dspy.eval.tables.run import RunOptions
+    from kraq_dspy.eval.tables.run_table import run_table
 
     definition = read(table)
     if baseline is not None:
@@ -98,7 +99,7 @@ def table(
     make_report(options.out, None, data.seed, json=json)
 
 
-def read(name: str) -> "Table":
+def read(name: str) -> "EvalTable":
     """The table of a file, a comparison of this library, or what a paper's table needs of one.
 
     Raises ConfigError for a name that there is not, and for a figure that another command makes.
@@ -118,7 +119,7 @@ def read(name: str) -> "Table":
     return needed.with_paper_settings(figure.settings)
 
 
-def with_metrics(table: "Table", judge: str | None, more: list[str] | tuple[str, ...]) -> "Table":
+def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
     """With another judge, or none, in place of the table's, and with more columns. Raises ConfigError."""
     metrics = list(table.metrics)
     if judge is not None:
@@ -131,7 +132,7 @@ def with_metrics(table: "Table", judge: str | None, more: list[str] | tuple[str,
     return dataclasses.replace(table, metrics=tuple(dict.fromkeys((*metrics, *more))))
 
 
-def _with(settings: "Settings", table: "Table") -> "Settings":
+def _with(settings: "Settings", table: "EvalTable") -> "Settings":
     """The settings with the sections that the paper set."""
     sections = {
         name: dataclasses.replace(getattr(settings, name), **values) for name, values in table.paper.settings.items()

@@ -1,19 +1,21 @@
 """Shows a summary in three ways: in the terminal, as Markdown, and as one HTML page that needs no network."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import write_figures
 from kraq_dspy.eval.tables.report.markdown import markdown
-from kraq_dspy.eval.tables.report.page import coverage_page, page
+from kraq_dspy.eval.tables.report.page import page
 from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
-from kraq_dspy.eval.tables.summary import Summary
+from kraq_dspy.eval.tables.summary import TableSummary
 from kraq_dspy.files import replaced
 
-__all__ = ["coverage_page", "markdown", "page", "print_grid", "print_summary", "write_report"]
+__all__ = ["markdown", "page", "print_grid", "print_summary", "write_report"]
 
 
-def write_report(summary: Summary, folder: Path) -> list[Path]:
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     """`report.md` and `report.html`, and `figures.json` for the tables of the papers.
 
     Raises MissingExtraError without the plotting library.
@@ -22,6 +24,7 @@ def write_report(summary: Summary, folder: Path) -> list[Path]:
     made_with = {
         **summary.runs[0].header.made_with,
         **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
+        "settings": _telling(summary.runs[0].header.settings),
     }
     write_figures(figures, folder, made_with)
     files = [folder / "report.md", folder / "report.html"]
@@ -29,3 +32,12 @@ def write_report(summary: Summary, folder: Path) -> list[Path]:
         with replaced(file) as draft:
             draft.write_text(text, "utf-8")
     return files
+
+
+def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that the papers set otherwise than a user's defaults, as kraq.toml spells them."""
+    return {
+        f"[{section}] {name}": settings[section][name]
+        for section, name in (("questions", "names"), ("summaries", "context"), ("summaries", "min_entities"))
+        if name in settings.get(section, {})
+    }

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import shown
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.coverage import Foretelling
-from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, Summary, SystemSummary
+from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary, TableSummary
 
 SIGNIFICANT = 0.05
 _STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")
@@ -36,7 +35,7 @@ def grids(run: RunSummary) -> list[Grid]:
     return parts
 
 
-def paper_grids(summary: Summary) -> list[Grid]:
+def paper_grids(summary: TableSummary) -> list[Grid]:
     """The tables of the papers that the runs have figures of, with the papers' rows and columns."""
     return [
         Grid(
@@ -47,23 +46,6 @@ def paper_grids(summary: Summary) -> list[Grid]:
         )
         for figures in figures_of(summary)
     ]
-
-
-def foretelling_grid(foretelling: Foretelling) -> Grid:
-    """Rank correlations of coverage with Relevance."""
-
-    def shown(value: float | None) -> str:
-        return "-" if value is None else f"{value:+.2f}"
-
-    rows = (
-        (f"coverage and Relevance@{foretelling.tau:.2f}, all subsets", shown(foretelling.with_relevance_at)),
-        ("coverage and Relevance, all subsets", shown(foretelling.with_relevance)),
-        ("coverage and Relevance, among subsets of one size (mean)", shown(foretelling.within_size)),
-    )
-    note = (
-        f"{len(foretelling.subsets)} subsets; both grow with the number of questions. BERTScore: {foretelling.model}."
-    )
-    return Grid("Does coverage foretell Relevance?", ("Spearman rank correlation", "rho"), rows, note=note)
 
 
 def facts(run: RunSummary) -> dict[str, str]:

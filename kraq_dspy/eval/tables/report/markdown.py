@@ -1,10 +1,10 @@
 """Writes the summary as Markdown."""
 
 from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
-from kraq_dspy.eval.tables.summary import Summary
+from kraq_dspy.eval.tables.summary import TableSummary
 
 
-def markdown(summary: Summary) -> str:
+def markdown(summary: TableSummary) -> str:
     """Ends with a line break."""
     parts = [f"# {_escaped(summary.title)}", *map(_section, paper_grids(summary))]
     for run in summary.runs:

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from html import escape
 
-from kraq_dspy.eval.rows import Row
-from kraq_dspy.eval.tables.coverage import Foretelling, IndexCoverage
-from kraq_dspy.eval.tables.report.grids import Grid, facts, foretelling_grid, grids, paper_grids
-from kraq_dspy.eval.tables.report.plots import Plot, coverage_plot, plots, relevance_plot
-from kraq_dspy.eval.tables.summary import RunSummary, Summary
+from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
+from kraq_dspy.eval.tables.report.plots import Plot, plots
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 EXAMPLES = 20  # questions shown on which a system and the baseline differ
 
@@ -45,7 +44,7 @@ summary { cursor: pointer; }
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def page(summary: Summary) -> str:
+def page(summary: TableSummary) -> str:
     """The whole document."""
     as_in_papers = "\n".join(map(_table, paper_grids(summary)))
     sections = "\n".join(_section(run, place) for place, run in enumerate(summary.runs))
@@ -56,28 +55,6 @@ def page(summary: Summary) -> str:
     return document(
         summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}"
     )
-
-
-def coverage_page(coverage: IndexCoverage, foretelling: Foretelling | None) -> str:
-    """How much of an index its questions cover."""
-    words = (
-        f"{coverage.share:.1%} of {coverage.n_chunks:,} chunks are among the {coverage.k} nearest of one of "
-        f"{coverage.n_questions:,} questions (source {coverage.source})."
-    )
-    chosen = Grid(
-        f"The {len(coverage.chosen)} questions that cover most, greedily chosen",
-        ("place", "covered so far", "question"),
-        tuple(
-            (str(place), f"{share:.3f}", question.text)
-            for place, (question, share) in enumerate(
-                zip(coverage.chosen, coverage.curves["greedy"], strict=True), start=1
-            )
-        ),
-    )
-    parts = [f'<p class="lead">{escape(words)}</p>', _figure(coverage_plot(coverage.curves))]
-    if foretelling is not None:
-        parts += [_figure(relevance_plot(foretelling)), _table(foretelling_grid(foretelling))]
-    return document("Coverage of the corpus by its questions", "\n".join([*parts, _table(chosen)]))
 
 
 def document(heading: str, body: str) -> str:
@@ -184,7 +161,7 @@ def _examples(run: RunSummary) -> Iterator[str]:
     )
 
 
-def _answer(row: Row, metric: str) -> str:
+def _answer(row: ResultRow, metric: str) -> str:
     score = row.metrics.get(metric)
     words = row.failure if row.failure is not None else row.answer
     mark = "failed" if row.failure is not None else "" if score is None else f"{score:.2f}"

@@ -16,9 +16,7 @@ import numpy as np
 
 from kraq_dspy.errors import needs
 from kraq_dspy.eval.statistics import Interval
-from kraq_dspy.eval.tables.coverage import Foretelling
-from kraq_dspy.eval.tables.report.grids import own_systems, seconds, stages_of
-from kraq_dspy.eval.tables.report.labels import places
+from kraq_dspy.eval.tables.report.grids import own_systems
 from kraq_dspy.eval.tables.summary import RunSummary, SystemSummary
 
 if TYPE_CHECKING:
@@ -56,9 +54,7 @@ def plots(run: RunSummary, prefix: str) -> list[Plot]:
         ),
         "ablations": ("One setting varied, all else as it was; bands are 95 % intervals.", _ablations),
         "budget": ("Score against the number of passages; bands are 95 % intervals.", _budgets),
-        "time": ("Score against the median time of a search, with 95 % intervals.", _search_times),
         "thresholds": ("Share of reference questions whose nearest generated question reaches a BERTScore F1.", _taus),
-        "latency": ("Median time of each stage; a stage with branches counts with its slowest.", _latency),
     }
     drawn = []
     with _style():
@@ -79,30 +75,6 @@ def svg(figure: "Figure", prefix: str) -> str:
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = text.replace('xlink:href="#', f'xlink:href="#{prefix}-').replace("url(#", f"url(#{prefix}-")
     return text.strip()
-
-
-def coverage_plot(curves: Mapping[str, Sequence[float]], prefix: str = "coverage") -> Plot:
-    """Coverage by the first 1, 2, ... questions of each curve."""
-    with _style():
-        figure, (axes,) = _figure(1, width=7.0, height=3.6)
-        for place, (name, shares) in enumerate(curves.items()):
-            axes.plot(range(1, len(shares) + 1), shares, color=COLOURS[place % len(COLOURS)], label=name)
-        axes.set(xlabel="questions", ylabel="share of chunks covered", ylim=(0, 1.02))
-        axes.legend()
-        return Plot("coverage", "Share of the corpus near to one of the first questions.", svg(figure, prefix))
-
-
-def relevance_plot(foretelling: Foretelling, prefix: str = "foretelling") -> Plot:
-    """Coverage and Relevance of subsets of the questions."""
-    with _style():
-        figure, (axes,) = _figure(1, width=7.0, height=3.6)
-        for place, way in enumerate(dict.fromkeys(subset.chosen_by for subset in foretelling.subsets)):
-            points = [(each.coverage, each.relevance) for each in foretelling.subsets if each.chosen_by == way]
-            axes.plot(*zip(*points, strict=True), "os^D"[place % 4], color=COLOURS[place], markersize=5, label=way)
-        axes.set(xlabel="share of chunks covered", ylabel="Relevance (mean BERTScore F1)")
-        axes.legend(title="subset chosen by")
-        caption = "Subsets of the questions: what they cover, and how near they come to the reference questions."
-        return Plot("foretelling", caption, svg(figure, prefix))
 
 
 def loss_plot(curves: Mapping[str, Sequence[tuple[float, float]]], prefix: str = "loss") -> Plot:
@@ -269,41 +241,6 @@ def _budgets(run: RunSummary) -> "Figure | None":
     return figure
 
 
-def _search_times(run: RunSummary) -> "Figure | None":
-    """Of the middle budget and its first metric; retrievers only."""
-    metrics = _shown_metrics(run)
-    if run.table.get("kind") != "retrievers" or not metrics:
-        return None
-    metric = metrics[0]
-    stage = f"k={metric.partition('@')[2]}"
-    points = [
-        (system.name, system.latency.stages[stage].p50 * 1000, interval)
-        for system in own_systems(run)
-        if system.latency is not None and stage in system.latency.stages
-        if (interval := system.cells[metric].interval) is not None
-    ]
-    if len(points) < 2:
-        return None
-    figure, (axes,) = _figure(1, width=10.0, height=4.6)
-    for place, (name, ms, interval) in enumerate(points):
-        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
-        colour = GREY if name == run.baseline else COLOURS[place % len(COLOURS)]
-        axes.errorbar(ms, interval.estimate, yerr=np.maximum(ends, 0), fmt="o", color=colour, elinewidth=0.8)
-    axes.set(xlabel="milliseconds, logarithmic", ylabel=metric, xscale="log")
-    axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:g}")  # powers come as formulas, which are not drawn here
-    axes.margins(x=0.12)
-    _labels_apart(figure, axes, [(_short(name), ms, interval.estimate) for name, ms, interval in points])
-    return figure
-
-
-def _labels_apart(figure: "Figure", axes: "Axes", points: Sequence[tuple[str, float, float]]) -> None:
-    """A label beside each point (label, x, y), so that none covers another one."""
-    figure.draw_without_rendering()  # the layout decides where points are
-    drawn = [tuple(axes.transData.transform((x, y)) * 72 / figure.dpi) for _, x, y in points]
-    for (label, x, y), place in zip(points, places([label for label, _, _ in points], drawn), strict=True):
-        axes.annotate(label, (x, y), xytext=place, textcoords="offset points", fontsize=8)
-
-
 def _taus(run: RunSummary) -> "Figure | None":
     if run.table.get("kind") != "questions":
         return None
@@ -322,40 +259,6 @@ def _taus(run: RunSummary) -> "Figure | None":
     axes.set(xlabel="threshold of BERTScore F1", ylabel="share of reference questions", ylim=(0, 1.02), xlim=(0.3, 1))
     axes.legend()
     return figure
-
-
-def _latency(run: RunSummary) -> "Figure | None":
-    timed = [(s, s.latency) for s in own_systems(run) if s.latency is not None and s.latency.total is not None]
-    if not timed:
-        return None
-    stages = stages_of([latency for _, latency in timed])
-    figure, (axes,) = _figure(1, width=10.0, height=1.3 + 0.36 * len(timed))
-    for place, (_, latency) in enumerate(timed):
-        left = 0.0
-        for number, stage in enumerate(stages):
-            if stage not in latency.stages:
-                continue
-            width = latency.stages[stage].p50
-            axes.barh(
-                place, width, left=left, height=0.66, color=COLOURS[number % len(COLOURS)],
-                hatch="///" if number >= len(COLOURS) else None, edgecolor="white", linewidth=0.4,
-                label=stage if place == 0 else None,
-            )  # fmt: skip
-            left += width
-        axes.text(left, place, f" {seconds(left)}", va="center", fontsize=8)
-    _names(axes, [system for system, _ in timed], shown=True)
-    axes.set(xlabel="seconds")
-    axes.margins(x=0.1)
-    axes.grid(axis="y", visible=False)
-    handles = [_swatch(number, stage) for number, stage in enumerate(stages)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(8, len(stages)), fontsize=8)
-    return figure
-
-
-def _swatch(number: int, stage: str) -> Any:
-    from matplotlib.patches import Patch
-
-    return Patch(color=COLOURS[number % len(COLOURS)], label=stage, hatch="///" if number >= len(COLOURS) else None)
 
 
 def _curve(

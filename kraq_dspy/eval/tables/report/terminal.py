@@ -8,12 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
-from kraq_dspy.eval.tables.summary import Summary
+from kraq_dspy.eval.tables.summary import TableSummary
 
 _WORDS = {"reason"}  # columns of running text, which may wrap
 
 
-def print_summary(summary: Summary, console: Console) -> None:
+def print_summary(summary: TableSummary, console: Console) -> None:
     """Text of documents and models is never read as markup."""
     console.print(Text(summary.title, style="bold"))
     for grid in paper_grids(summary):

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.eval.rows import Row, RunHeader
+from kraq_dspy.eval.rows import ResultRow, RunHeader
 from kraq_dspy.eval.tables.report import markdown, page, write_report
-from kraq_dspy.eval.tables.summary import Summary, summarise_run
+from kraq_dspy.eval.tables.summary import TableSummary, summarise_run
 
 EVIL = "<script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> & $x$ | `a` *b* [c](d)"
 SYSTEMS: dict[str, dict[str, int]] = {"plain": {}, "a <b>bold</b> $name$": {}, "point, n=1": {}}
 
 
-def summary(kind: str = "answers") -> Summary:
+def summary(kind: str = "answers") -> TableSummary:
     metrics = (
         ["recall@5", "recall@10"]
         if kind == "retrievers"
@@ -42,7 +42,7 @@ def summary(kind: str = "answers") -> Summary:
         for number in range(12):
             score = float((number + place) % 3 > 0)
             rows.append(
-                Row(
+                ResultRow(
                     f"q{number}",
                     system,
                     answer=EVIL,
@@ -58,9 +58,9 @@ def summary(kind: str = "answers") -> Summary:
                     },
                 )
             )
-        rows.append(Row("q12", system, failure=EVIL))
+        rows.append(ResultRow("q12", system, failure=EVIL))
     heading = RunHeader("t", f"set {EVIL}", {}, {"seed": 0}, {"answerer": EVIL}, extra={"table": table, "asked": 13})
-    return Summary(table["title"], kind, (summarise_run(heading, rows),))
+    return TableSummary(table["title"], kind, (summarise_run(heading, rows),))
 
 
 class Tags(HTMLParser):
@@ -105,8 +105,8 @@ def test_ids_are_unique_and_references_lead_somewhere() -> None:
 @pytest.mark.parametrize(
     ("kind", "captions"),
     [
-        ("answers", ["Means with 95 %", "Difference from plain", "One setting varied", "Median time of each stage"]),
-        ("retrievers", ["Means with 95 %", "Score against the number of passages", "Score against the median time"]),
+        ("answers", ["Means with 95 %", "Difference from plain", "One setting varied"]),
+        ("retrievers", ["Means with 95 %", "Score against the number of passages"]),
         ("questions", ["Means with 95 %", "reaches a BERTScore F1"]),
     ],
 )

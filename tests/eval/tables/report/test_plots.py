@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kraq_dspy.eval.latency import Percentiles
-from kraq_dspy.eval.rows import Row, RunHeader
+from kraq_dspy.eval.rows import ResultRow, RunHeader
 from kraq_dspy.eval.statistics import Interval
 from kraq_dspy.eval.tables.report.plots import COLOURS, GREY, plots
 from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary
@@ -32,7 +32,7 @@ def run(*systems: SystemSummary) -> RunSummary:
         "systems": {each.name: {} for each in systems},
     }  # fmt: skip
     header = RunHeader("t", "set", {}, {"seed": 0}, {}, extra={"table": table, "asked": 5})
-    rows = tuple(Row("q1", each.name) for each in systems)
+    rows = tuple(ResultRow("q1", each.name) for each in systems)
     return RunSummary(header, "plain", systems, {}, rows)
 
 

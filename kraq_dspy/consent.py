@@ -1,0 +1,270 @@
+"""Decides which addresses and keys may be used of those that a file names: an index, or a kraq.toml found in a folder.
+
+What users say themselves (on the command line, in a file after `--config`, as `settings` in Python) is used as it is.
+What a file names is used once they agreed to it: by making the index themselves, or by `--trust`. That is kept in their
+own configuration folder, for this file and these addresses and keys alone; new ones are asked about anew.
+
+    >>> from kraq_dspy.config import RoleSettings, Settings
+    >>> [place] = destinations(Settings(roles={"default": RoleSettings(model="openai/m", api_base="http://there/v1")}))
+    >>> place.address, place.key
+    ('http://there/v1', '')
+"""
+
+import dataclasses
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from kraq_dspy.config import EMBEDDED, EncoderSettings, RoleSettings, Settings
+from kraq_dspy.errors import UntrustedError
+from kraq_dspy.files import append_line
+
+logger = logging.getLogger(__name__)
+
+CONSENTS = "trusted.jsonl"
+
+PROVIDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "openai": (("api.openai.com",), ("OPENAI_API_KEY",)),
+    "azure": (("openai.azure.com", "cognitiveservices.azure.com"), ("AZURE_API_KEY", "AZURE_OPENAI_API_KEY")),
+    "anthropic": (("api.anthropic.com",), ("ANTHROPIC_API_KEY",)),
+    "gemini": (("generativelanguage.googleapis.com",), ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "groq": (("api.groq.com",), ("GROQ_API_KEY",)),
+    "openrouter": (("openrouter.ai",), ("OPENROUTER_API_KEY",)),
+    "deepseek": (("api.deepseek.com",), ("DEEPSEEK_API_KEY",)),
+    "mistral": (("api.mistral.ai",), ("MISTRAL_API_KEY",)),
+    "xai": (("api.x.ai",), ("XAI_API_KEY",)),
+    "cohere": (("api.cohere.com", "api.cohere.ai"), ("COHERE_API_KEY", "CO_API_KEY")),
+    "together_ai": (("api.together.xyz", "api.together.ai"), ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY")),
+    "fireworks_ai": (("api.fireworks.ai",), ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY")),
+    "voyage": (("api.voyageai.com",), ("VOYAGE_API_KEY",)),
+    "jina_ai": (("api.jina.ai",), ("JINA_API_KEY", "JINA_AI_API_KEY")),
+    "huggingface": (("huggingface.co", "huggingface.cloud"), ("HF_TOKEN", "HUGGINGFACE_API_KEY")),
+    "nvidia_nim": (("integrate.api.nvidia.com",), ("NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY")),
+    "qdrant": (("cloud.qdrant.io",), ("QDRANT_API_KEY",)),
+}
+"""The hosts of a provider, and the variables that hold a key of it: no other host is sent one of these unasked."""
+
+OWN_SERVERS = {
+    "hosted_vllm": ("HOSTED_VLLM_API_KEY", "VLLM_API_KEY"),
+    "ollama": ("OLLAMA_API_KEY",),
+    "ollama_chat": ("OLLAMA_API_KEY",),
+    "qdrant": ("QDRANT_API_KEY",),
+}
+"""The same for servers that anybody runs, at whatever address."""
+
+_BY_ACCOUNT = ("bedrock", "sagemaker", "vertex_ai", "azure", "azure_ai", "watsonx", "databricks", "snowflake")
+"""Providers whose clients sign requests with an account of this machine: only to their own hosts."""
+
+_IN_PROCESS = ("gguf/", "transformers/")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the settings send text, or from where they load it: a section, an address and the variable with the key.
+
+    `address` is the name of the provider where the settings give none. `key` is empty where they name no variable.
+    """
+
+    place: str
+    address: str
+    key: str
+    provider: str
+
+    def __str__(self) -> str:
+        return f"[{self.place}] {self.address}" + (f" with the key in {self.key}" if self.key else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that names destinations. Consents are kept under its `id`; messages call it `path`."""
+
+    id: str
+    path: str
+    is_index: bool = True
+
+
+def index_at(path: Path, created_at: str) -> Named:
+    """An index is known by the moment at which it was made, so that it may be moved and copied."""
+    return Named(f"index {created_at}", str(path))
+
+
+def settings_file(path: Path) -> Named:
+    """A settings file is known by its place."""
+    return Named(f"file {path.resolve()}", str(path), is_index=False)
+
+
+def destinations(settings: Settings) -> tuple[Destination, ...]:
+    """All that the settings name, in the order of their sections; nothing for models and stores of this machine."""
+    found: list[Destination] = []
+    for name, role in settings.roles.items():
+        found += _of_role(f"roles.{name}", role)
+    encoder, store = settings.encoder, settings.store
+    if encoder.api_base is not None:
+        found.append(Destination("encoder", bare_address(encoder.api_base), encoder.api_key_env or "", ""))
+    if store.url is not None:
+        found.append(Destination("store", bare_address(store.url), store.api_key_env or "QDRANT_API_KEY", "qdrant"))
+    if settings.run.ray_address not in (None, "auto", "local"):
+        found.append(Destination("run", str(settings.run.ray_address), "", ""))
+    files = {"encoder": encoder.name, "instructed": settings.instructed.name, "k2rag": settings.k2rag.summariser}
+    found += [Destination(place, bare_address(name), "", "") for place, name in files.items() if _is_address(name)]
+    return tuple(found)
+
+
+def _of_role(place: str, role: RoleSettings) -> list[Destination]:
+    prefix, _, name = role.model.partition("/")
+    if any(_is_address(each) for each in (role.model, name, role.adapter or "")):
+        return [Destination(place, bare_address(role.model), role.api_key_env or "", prefix)]
+    is_file = role.model.endswith(".gguf") and ("/" not in role.model or role.model[0] in "./~")
+    if role.model == EMBEDDED or role.model.startswith(_IN_PROCESS) or is_file:
+        return []
+    addresses = [bare_address(address) for address in role.addresses] or [prefix]
+    return [Destination(place, address, role.api_key_env or "", prefix) for address in addresses]
+
+
+def _is_address(name: str) -> bool:
+    return "://" in name or name.startswith(("\\\\", "//"))
+
+
+def bare_address(address: str) -> str:
+    """Without user name and password, as a manifest keeps it."""
+    parts = urlsplit(address.strip().rstrip("/"))
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else address
+
+
+def own_variables(address: str, provider: str = "") -> tuple[str, ...]:
+    """The variables that hold a key of the provider who answers at the address.
+
+    >>> own_variables("https://api.openai.com/v1"), own_variables("http://elsewhere/v1", "openai")
+    (('OPENAI_API_KEY',), ())
+    """
+    parts = urlsplit(address)
+    if not parts.netloc:  # the provider's own address
+        return PROVIDERS.get(address, ((), ()))[1] or OWN_SERVERS.get(address, ())
+    host = parts.hostname or ""
+    for hosts, variables in PROVIDERS.values():
+        if parts.scheme == "https" and any(host == known or host.endswith(f".{known}") for known in hosts):
+            return variables
+    return OWN_SERVERS.get(provider, ())
+
+
+def own_key(address: str, named: str | None, provider: str = "") -> str | None:
+    """The key for an address: from the variable that the settings name, else from one of the provider's own."""
+    variables = (named,) if named else own_variables(address, provider)
+    return next((key for variable in variables if (key := os.environ.get(variable))), None)
+
+
+def _is_foreign(place: Destination) -> bool:
+    """Whether it would be sent a key, or signed with an account, of somebody else's."""
+    variables = own_variables(place.address, place.provider)
+    if place.key:
+        return place.key not in variables
+    return place.provider in _BY_ACCOUNT and place.address != place.provider and not variables
+
+
+def open_questions(source: Named, settings: Settings) -> tuple[Destination, ...]:
+    """Those of the destinations that nobody on this account agreed to."""
+    agreed = _agreed(source)
+    return tuple(place for place in destinations(settings) if (place.address, place.key) not in agreed)
+
+
+def require_consent(source: Named, settings: Settings, *, trust: bool = False) -> None:
+    """Raises UntrustedError unless somebody agreed to all that the settings of `source` name; `trust` agrees now.
+
+    Nobody agrees to another key than one of the address's own provider but by settings of their own.
+    """
+    asked = open_questions(source, settings)
+    if foreign := [place for place in asked if _is_foreign(place)]:
+        raise UntrustedError(
+            f"{source.path!r} names {_listed(foreign)}: that key is not one of the provider at that address, so it is "
+            "not sent because a file says so, with --trust neither. Nothing was sent. If it is right, say so in a "
+            "settings file of your own and name that: --config FILE" + (_OWN_MODEL if source.is_index else ".")
+        )
+    if not asked:
+        return
+    if not trust:
+        raise UntrustedError(
+            f"{source.path!r} names {_listed(asked)}, and you have not agreed to that. {_way_out(source)}"
+        )
+    remember(source, asked)
+
+
+_OWN_MODEL = ". Or bring a model of your own: --lm MODEL --api-base URL, or --lm embedded."
+
+
+def _way_out(source: Named) -> str:
+    if not source.is_index:
+        return f"Nothing was sent. If it is your file, name it: --config {source.path}; or agree once: --trust."
+    return (
+        "Nothing was sent. If you know who made this index, agree once with --trust (trust=True in Python), which is "
+        "remembered. Else bring a model of your own, --lm MODEL --api-base URL or --lm embedded, or settings of your "
+        "own, --config FILE."
+    )
+
+
+def _listed(places: Iterable[Destination]) -> str:
+    return "; ".join(dict.fromkeys(map(str, places)))
+
+
+def remember(source: Named, agreed: Iterable[Destination]) -> None:
+    """Keep the consent for later commands. Where the folder cannot be written, it holds for this one alone."""
+    known = _agreed(source)
+    for place in agreed:
+        pair = (place.address, place.key)
+        if pair in known:
+            continue
+        known.add(pair)
+        line = {"for": source.id, "path": str(Path(source.path).absolute()), "address": pair[0], "key": pair[1]}
+        try:
+            append_line(_consents(), json.dumps(line, ensure_ascii=True))
+        except (OSError, RuntimeError) as error:
+            logger.warning("That you agreed to %s cannot be remembered: %s", place, error)
+            return
+
+
+def without_models(settings: Settings) -> Settings:
+    """The settings with the embedded model in every role: for those who bring models of their own."""
+    role = settings.role("default")
+    bare = dataclasses.replace(role, model=EMBEDDED, api_base=None, api_key_env=None, adapter=None)
+    return dataclasses.replace(settings, roles={"default": bare})
+
+
+def without_encoder(settings: Settings) -> Settings:
+    """The settings with the packaged encoder: for those who bring one of their own."""
+    return dataclasses.replace(settings, encoder=EncoderSettings())
+
+
+def configuration_folder() -> Path:
+    """Where the consents of this account lie: "kraq-dspy" in the user's folder for settings."""
+    if sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Application Support"
+    elif sys.platform == "win32":
+        folder = Path(os.environ.get("APPDATA", Path.home() / "AppData" / "Roaming"))
+    else:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return folder / "kraq-dspy"
+
+
+def _consents() -> Path:
+    return configuration_folder() / CONSENTS
+
+
+def _agreed(source: Named) -> set[tuple[str, str]]:
+    """The pairs of address and variable that were agreed to; a line that cannot be read agrees to nothing."""
+    try:
+        lines = _consents().read_text("utf-8", errors="replace").splitlines()
+    except (OSError, RuntimeError):
+        return set()
+    agreed: set[tuple[str, str]] = set()
+    for line in lines:
+        try:
+            entry = json.loads(line)
+            if entry["for"] == source.id:
+                agreed.add((str(entry["address"]), str(entry["key"])))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return agreed

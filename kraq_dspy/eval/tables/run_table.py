@@ -1,0 +1,68 @@
+"""Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kraq_dspy.config import Settings
+from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
+from kraq_dspy.eval.tables.data import load
+from kraq_dspy.eval.tables.indexes import prepared
+from kraq_dspy.eval.tables.references import with_model_references
+from kraq_dspy.eval.tables.run import Run, RunOptions
+from kraq_dspy.eval.tables.scoring import require_metric
+from kraq_dspy.eval.tables.table import EvalTable
+from kraq_dspy.ports import Progress, SilentProgress
+
+MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
+    "questions": question_quality.measure,
+    "answers": asking.measure,
+    "retrievers": asking.measure,
+    "qa_search": catalogue_search.measure,
+    "qa_pairs": pair_writing.measure,
+    "index": index_measures.measure,
+}
+"""What writes the rows of a table, by its kind."""
+METRIC_CHECKS: Mapping[str, Callable[[str], object]] = {
+    "questions": question_quality.threshold_of,
+    "answers": require_metric,
+    "retrievers": require_metric,
+}
+"""What raises ConfigError for a metric that a kind of table does not have; the other kinds have one each."""
+
+
+def run_table(
+    table: EvalTable, names: Sequence[str], settings: Settings, options: RunOptions, progress: Progress | None = None
+) -> list[Path]:
+    """The folders of the runs, one for each data set. What an earlier run of the same table did is not done again.
+
+    Raises ConfigError for a metric that there is not, before anything is done; EvaluationError for a data set that is
+    absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
+    """
+    progress = progress or SilentProgress()
+    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
+        METRIC_CHECKS[table.kind](metric)
+    if not options.ablations:
+        kept = tuple(system for system in table.systems if not system.varied)
+        table = replace(table, systems=kept, ablations=())
+    questions_of = {
+        name: load(
+            options.data,
+            name,
+            tokens=options.tokens,
+            limit=options.limit_of(name),
+            seed=options.seed,
+            needs_corpus=table.kind != "qa_search",
+        )
+        for name in names
+    }
+    settings, embedder = prepared(settings)
+    folders = []
+    for name, questions in questions_of.items():
+        folder = options.out / name
+        run = Run(table, questions, settings, embedder, options, progress)
+        if table.references == "model":
+            run.questions = with_model_references(run, folder)
+        MEASURES[table.kind](run, folder)
+        folders.append(folder)
+    return folders
