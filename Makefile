@@ -67,7 +67,7 @@ test-vllm: $(DEV)
 
 # Debian: apt-get install chromium
 test-browser: $(DEV)
-	@$(BIN)/python -m pytest tests/serve -m browser -rs
+	@$(BIN)/python -m pytest tests/apps/serve -m browser -rs
 
 check: lint types test
 

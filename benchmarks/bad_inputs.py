@@ -21,9 +21,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.program import app
+from kraq_dspy.apps.cli.program import app
+from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError, KraqError
-from kraq_dspy.indexing.build import build_index
 from kraq_dspy.records import Document
 
 GOOD = "Ada Lovelace met Charles Babbage in London. Charles Babbage lived in London."

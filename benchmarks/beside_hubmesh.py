@@ -26,7 +26,6 @@ from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.config import Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference
@@ -34,6 +33,7 @@ from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
 from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.records import Chunk
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 BUDGETS = (5, 10, 15)

@@ -32,13 +32,13 @@ from rich.table import Table
 from scipy.stats import binomtest
 from stand_in import machine
 
-from kraq_dspy.catalogue.ask_all import AskReport, ask_all
-from kraq_dspy.catalogue.critics import BEST, rating
-from kraq_dspy.catalogue.roundtrip import FIRST, RereadSyntheticPair
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.embedders import load_embedder
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.build.catalogue.ask_all import AskReport, ask_all
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, SilentProgress
+from kraq_dspy.programs.qa_search.critics import BEST, rating
+from kraq_dspy.programs.qa_search.roundtrip import FIRST, RereadSyntheticPair
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
 from kraq_dspy.steps.direct import Item
 

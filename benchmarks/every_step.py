@@ -24,13 +24,13 @@ from typing import Any
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from kraq_dspy.cli import main as kraq
-from kraq_dspy.config import RoleSettings
+from kraq_dspy.apps.cli import main as kraq
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
-from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.settings import RoleSettings
+from kraq_dspy.signatures.learning import SummarizeEvidence
+from kraq_dspy.signatures.speculative import ExplainResponse
 
 CORPUS = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
 SETTINGS = """[resolve]

@@ -24,9 +24,9 @@ from indexing import CONCURRENCY, chunks_as_documents
 from scipy.stats import t as student
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.build.index.build import build_index
 from kraq_dspy.records import Document
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 
 FAULTS = {"rate_429": 0.10, "rate_500": 0.05, "rate_timeout": 0.03, "rate_malformed": 0.05, "rate_empty": 0.02}
 

@@ -27,13 +27,13 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from kraq_dspy.catalogue.store import CATALOGUE, Catalogue, NewEntry
-from kraq_dspy.cli.program import app
-from kraq_dspy.indexing.check import check_index
-from kraq_dspy.stores.manifest import read_fields
-from kraq_dspy.stores.own_files import write_sums
-from kraq_dspy.stores.states import current_home
-from kraq_dspy.stores.tables import TABLES
+from kraq_dspy.apps.cli.program import app
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.asset.store.manifest import read_fields
+from kraq_dspy.asset.store.own_files import write_sums
+from kraq_dspy.asset.store.states import current_home
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.build.index.check import check_index
 from kraq_dspy.workspace import Workspace
 
 CORPUS = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini" / "corpus.jsonl"

@@ -40,16 +40,16 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.stats import binomtest
 
-from kraq_dspy.catalogue.near_miss import FUNCTION
-from kraq_dspy.catalogue.search import SCANS, QASearch
-from kraq_dspy.catalogue.served import ServedAnswers
-from kraq_dspy.catalogue.store import Catalogue, NewEntry
-from kraq_dspy.config import RoleSettings, Settings
-from kraq_dspy.embedders import load_embedder
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
+from kraq_dspy.asset.store.served_answers import ServedAnswers
+from kraq_dspy.asset.store.vectors import LocalVectorStore
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.stores.vectors import LocalVectorStore
+from kraq_dspy.programs.qa_search.near_miss import FUNCTION
+from kraq_dspy.programs.qa_search.program import SCANS, QASearch
+from kraq_dspy.settings import RoleSettings, Settings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BLOCKS = (30, 100, 300)

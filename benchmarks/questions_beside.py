@@ -13,13 +13,13 @@ from pathlib import Path
 
 import dspy
 
-from kraq_dspy.config import EMBEDDED, RoleSettings, Settings
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Summary
+from kraq_dspy.settings import EMBEDDED, RoleSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps
-from kraq_dspy.stores.index import Index
 
 
 def questions_of(role: RoleSettings, communities: Sequence[Community], summaries: Sequence[Summary]) -> dict[str, str]:

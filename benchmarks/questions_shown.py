@@ -19,13 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.config import ResolveSettings, Settings
-from kraq_dspy.corpus.load import load_documents
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.lms.engines.embedded.question_forms import OF_PAIR, OF_THREE
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.models.lms.engines.embedded.question_forms import OF_PAIR, OF_THREE
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Document
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import ResolveSettings, Settings
 
 CORPORA = ("multihop_rag", "hotpotqa", "qasper", "graphrag_christmas_carol")
 LOOSE = re.compile("|".join(re.sub(r"\\{[abc]\\}", ".+", re.escape(form)) for form in OF_PAIR + OF_THREE))

@@ -30,11 +30,11 @@ from rich.table import Table
 from stand_in import machine
 
 import kraq_dspy.signatures
-from kraq_dspy.config import RoleSettings
-from kraq_dspy.lms.kraq_lm import KraqLM
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
-from kraq_dspy.lms.structured.forms import is_typed
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.structured.forms import is_typed
+from kraq_dspy.settings import RoleSettings
 
 FORMS = {"free": "none", "enforced": "json_schema"}
 WAYS = ("at once", "repaired", "second call", "no")

@@ -30,9 +30,9 @@ import httpx
 import numpy as np
 from stand_in import machine, stand_in
 
-from kraq_dspy.config import RoleSettings, Settings
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.build.index.build import build_index
 from kraq_dspy.records import Document
+from kraq_dspy.settings import RoleSettings, Settings
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hotpotqa-mini"
 LATENCY_MS = 200.0

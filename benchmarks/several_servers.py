@@ -19,8 +19,8 @@ from typing import Any
 from indexing import chunks_as_documents
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 
 
 def measure(servers: Sequence[StandIn], options: argparse.Namespace, *, loses_one: bool = False) -> dict[str, Any]:

@@ -33,14 +33,14 @@ from rich.table import Table
 from safetensors.torch import load_file, save_file
 from stand_in import machine
 
-from kraq_dspy.config import EncoderSettings, RoleSettings
-from kraq_dspy.embedders import load_embedder
 from kraq_dspy.eval.statistics import bootstrap_mean
-from kraq_dspy.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
+from kraq_dspy.settings import EncoderSettings, RoleSettings
 from kraq_dspy.signatures import GenerateQuestion
 
 SHIPPED = Path(adapter_folder(QUESTIONS)[0])

@@ -25,11 +25,12 @@ import dspy
 import numpy as np
 from stand_in import machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, InstructedSettings, RoleSettings, Settings
-from kraq_dspy.embedders import load_embedder
-from kraq_dspy.embedders.instructed import load_instructed_embedder
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import InstructedRow, InstructedStore
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.retrievers.dense import DenseRetriever
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
@@ -37,8 +38,7 @@ from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSp
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Chunk, Question, content_id
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.instructed import InstructedRow, InstructedStore
+from kraq_dspy.settings import EncoderSettings, InstructedSettings, RoleSettings, Settings
 
 WORDS = ("river", "mountain", "engine", "poem", "harbour", "king", "treaty", "novel", "bridge", "court", "music")
 STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select")

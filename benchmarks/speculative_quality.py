@@ -30,24 +30,24 @@ from rich.console import Console
 from rich.table import Table
 from stand_in import machine
 
-from kraq_dspy.config import Settings
-from kraq_dspy.embedders.instructed import load_instructed_embedder
+from kraq_dspy.build.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
+from kraq_dspy.build.prepare.speculative import make_speculative
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.answers import exact_match
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
-from kraq_dspy.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Chunk, Question
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.speculative import make_speculative
 
 TOP_N = (100, 300, 1000)
 SOURCES = ("kraq", "random")

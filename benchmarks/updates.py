@@ -16,10 +16,10 @@ from typing import Any
 
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.indexing.change import add_documents
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.change import add_documents
 from kraq_dspy.records import Document
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 
 DATASETS = {"multihop_rag": "chunks.jsonl.gz", "hotpotqa": "corpus.jsonl.gz"}
 

@@ -22,8 +22,8 @@ from typing import Any
 from indexing import chunks_as_documents
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.steps.ray import CALLS
 
 BUSY = r"ray::MapWorker\(MapBatches\(Actor\)\)\.submit"

@@ -27,8 +27,8 @@ Whatever this library raises on purpose is a `KraqError`. Names are imported whe
 import os
 from importlib.metadata import version
 
-from kraq_dspy.display import show_predictions_in_notebooks
-from kraq_dspy.lazy import attach
+from kraq_dspy._internal.display import show_predictions_in_notebooks
+from kraq_dspy._internal.lazy import attach
 
 # Before dspy is imported: LiteLLM would otherwise fetch its price list over the network when it is first asked.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

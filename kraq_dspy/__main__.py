@@ -1,5 +1,5 @@
 """Runs `kraq` as `python -m kraq_dspy`."""
 
-from kraq_dspy.cli import main
+from kraq_dspy.apps.cli import main
 
 main()

@@ -4,7 +4,7 @@ What users say themselves (on the command line, in a file after `--config`, as `
 What a file names is used once they agreed to it: by making the index themselves, or by `--trust`. That is kept in their
 own configuration folder, for this file and these addresses and keys alone; new ones are asked about anew.
 
-    >>> from kraq_dspy.config import RoleSettings, Settings
+    >>> from kraq_dspy.settings import RoleSettings, Settings
     >>> [place] = destinations(Settings(roles={"default": RoleSettings(model="openai/m", api_base="http://there/v1")}))
     >>> place.address, place.key
     ('http://there/v1', '')
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from kraq_dspy.config import EMBEDDED, EncoderSettings, RoleSettings, Settings
+from kraq_dspy._internal.files import append_line
 from kraq_dspy.errors import UntrustedError
-from kraq_dspy.files import append_line
+from kraq_dspy.settings import EMBEDDED, EncoderSettings, RoleSettings, Settings
 
 logger = logging.getLogger(__name__)
 

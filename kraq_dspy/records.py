@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kraq_dspy.display import Shown
+from kraq_dspy._internal.display import Shown
 
 Metadata = Mapping[str, str | int | float | bool]
 

@@ -22,8 +22,8 @@ from typing import Any
 import dspy
 import numpy as np
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.concurrency import run_coroutine
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.ports import Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers import as_retriever

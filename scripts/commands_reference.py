@@ -8,8 +8,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from kraq_dspy.cli.commands import COMMANDS, Group, name_of
-from kraq_dspy.cli.program import app
+from kraq_dspy.apps.cli.commands import COMMANDS, Group, name_of
+from kraq_dspy.apps.cli.program import app
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
 

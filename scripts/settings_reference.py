@@ -1,4 +1,4 @@
-"""Writes docs/reference/settings.md from kraq_dspy/config.py: `python scripts/settings_reference.py`."""
+"""Writes docs/reference/settings.md from kraq_dspy/settings.py: `python scripts/settings_reference.py`."""
 
 import ast
 import inspect
@@ -7,13 +7,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy import config
-from kraq_dspy.validation import bounds_in_words, fields_of, type_in_words
+from kraq_dspy import settings as config
+from kraq_dspy._internal.validation import bounds_in_words, fields_of, type_in_words
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 BEGINNING = """# Settings
 
-<!-- Written by scripts/settings_reference.py from kraq_dspy/config.py: change it there. -->
+<!-- Written by scripts/settings_reference.py from kraq_dspy/settings.py: change it there. -->
 
 `kraq.toml` of the current folder, or the file after `--config`, is read once. Every section and key may be left out;
 unknown ones are refused by name. Options of the command line go before the file.

@@ -29,7 +29,7 @@ def test_the_wheel_brings_the_example_and_names_its_licence(wheel: Path) -> None
             f"{EXAMPLE}/corpus.jsonl",
             f"{EXAMPLE}/questions.jsonl",
             "kraq_dspy/py.typed",
-            "kraq_dspy/serve/page/main.js",
+            "kraq_dspy/apps/serve/page/main.js",
         } <= names
         assert "CC BY-SA 4.0" in archive.read(f"{EXAMPLE}/README.md").decode()
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]

@@ -11,9 +11,10 @@ import sys
 from typing import Any
 
 IMPORTED = (
-    "kraq_dspy.cli.program", "kraq_dspy.indexing.build", "kraq_dspy.workspace", "kraq_dspy.workspace.speculative", 
+    "kraq_dspy.apps.cli.program", "kraq_dspy.build.index.build", "kraq_dspy.workspace",
+    "kraq_dspy.build.prepare.speculative",
     "kraq_dspy.eval.tables.run_table",
-    "kraq_dspy.eval.tables.report", "kraq_dspy.embedders.sentence", "kraq_dspy.embedders.instructed",
+    "kraq_dspy.eval.tables.report", "kraq_dspy.models.embedders.sentence", "kraq_dspy.models.embedders.instructed",
     "kraq_dspy.optimize", "igraph", "sklearn.cluster", "sklearn.isotonic", "sklearn.metrics", "torch",
     "transformers",
 )  # fmt: skip
@@ -21,7 +22,7 @@ IMPORTED = (
 
 def run(command: dict[str, Any]) -> None:
     """In the fork: what the shell does, then the command's own entry point. Does not come back."""
-    from kraq_dspy.cli import main
+    from kraq_dspy.apps.cli import main
 
     os.environ.clear()
     os.environ.update(command["env"])

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.config import EncoderSettings
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder
+from kraq_dspy.settings import EncoderSettings
 
 
 class Encoder:

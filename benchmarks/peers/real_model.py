@@ -31,12 +31,12 @@ from peers.systems import BY_NAME, System
 from peers.table import as_markdown
 from stand_in import machine
 
-from kraq_dspy.config import EncoderSettings
-from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.eval.statistics import bootstrap_mean
+from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.element_list import plain_words
+from kraq_dspy.settings import EncoderSettings
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 SLOTS, MOST_TOKENS, CONTEXT = 2, 1024, 16_384

@@ -13,7 +13,7 @@ from typing import Any
 
 from peers.corpus import Asked
 
-from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
 
 BUDGETS = (500, 1000, 2000, 4000)
 GRAM = 5

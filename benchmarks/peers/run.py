@@ -32,7 +32,7 @@ from peers.systems import ALL, BY_NAME, System
 from peers.table import graph_table, indexing_table, retrieval_table
 from stand_in import StandIn, machine, stand_in
 
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.asset.corpus.tokens import count_tokens
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 IN_FLIGHT, LATENCY_S = 25, 0.2

@@ -50,14 +50,14 @@ from question_sets.systems import ALL, BY_NAME, System
 from question_sets.table import cost_table, quality_table, ranking_table
 from stand_in import machine
 
-from kraq_dspy.config import Settings
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
 from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Chunk, Community, Entity, Summary
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 HERE = Path(__file__).resolve().parent

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import append_line, drop_torn_line, replaced
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.latency import Timings
-from kraq_dspy.files import append_line, drop_torn_line, replaced
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"

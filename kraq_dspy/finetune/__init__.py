@@ -5,6 +5,6 @@ them, `train_adapter` trains on those with `TrainSettings`; `finetunable_lm` is 
 can train.
 """
 
-from kraq_dspy.lazy import attach
+from kraq_dspy._internal.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

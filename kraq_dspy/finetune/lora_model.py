@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.errors import MissingExtraError, ModelError, needs
 from kraq_dspy.finetune.settings import TrainSettings
-from kraq_dspy.lms.engines.transformers_files import checked_weights
+from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
+from kraq_dspy.models.lms.engines.transformers_files import checked_weights
 
 
 class TrainPackages:

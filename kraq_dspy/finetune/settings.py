@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kraq_dspy.validation import AboveZero, OneOf, Positive, checked
+from kraq_dspy._internal.validation import AboveZero, OneOf, Positive, checked
 
 
 @checked()

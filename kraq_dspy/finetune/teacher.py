@@ -11,23 +11,23 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.concurrency import run_coroutine
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.files import append_line
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.questions import nearest_rows
-from kraq_dspy.files import append_line
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
 from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Summary
-from kraq_dspy.signatures.finetuning.summarize_evidence import SummarizeEvidence
-from kraq_dspy.signatures.speculative.explain_response import ExplainResponse
+from kraq_dspy.signatures.learning import SummarizeEvidence
+from kraq_dspy.signatures.speculative import ExplainResponse
 from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.stores.index import Index
 
 STAGE = "pairs"
 TRIES = 2

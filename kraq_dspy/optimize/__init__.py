@@ -6,7 +6,7 @@ from kraq_dspy.optimize.request import Budget, DevSet, Method, Resources
 from kraq_dspy.optimize.rows import RowKind
 from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import STEPS, Target, make_target
-from kraq_dspy.programs.state import apply_state, load_state, read_state, save_state, state_of
+from kraq_dspy.programs.shared.state import apply_state, load_state, read_state, save_state, state_of
 
 __all__ = [
     "OPTIMIZERS",

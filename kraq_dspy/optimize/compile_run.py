@@ -2,12 +2,12 @@
 
 import dspy
 
-from kraq_dspy.concurrency import run_all
-from kraq_dspy.dspy_internals import thawed
+from kraq_dspy._internal.concurrency import run_all
+from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
-from kraq_dspy.lms.defaults import lm_in_program
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.models.lms.defaults import lm_in_program
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.learned import keeping_models, take_over
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, find_optimizer

@@ -11,11 +11,11 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.dspy_internals import thawed
+from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.eval.statistics import Comparison, compare
-from kraq_dspy.lms.structured.enforcement import known_enforcement
+from kraq_dspy.models.lms.structured.enforcement import known_enforcement
 from kraq_dspy.optimize.compile_run import CompileRun
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.optimizers import Optimizer, Sizes, find_optimizer
@@ -24,7 +24,7 @@ from kraq_dspy.optimize.rows import Split
 from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import Target
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.state import ProgramState, load_state, save_state, state_of
+from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
 from kraq_dspy.records import Usage
 
 

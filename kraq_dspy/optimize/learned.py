@@ -4,8 +4,8 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.programs.nearest_demos import NearestDemos, mixed, near, unlearned
-from kraq_dspy.programs.state import NAMELESS
+from kraq_dspy._internal.nearest_demos import NearestDemos, mixed, near, unlearned
+from kraq_dspy.programs.shared.state import NAMELESS
 
 
 def keeping_models(program: dspy.Module) -> dspy.Module:

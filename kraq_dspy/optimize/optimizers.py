@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import dspy
 from pydantic import Field
 
-from kraq_dspy.dspy_internals import thaw
+from kraq_dspy._internal.dspy_internals import thaw
+from kraq_dspy._internal.nearest_demos import near
+from kraq_dspy._internal.validation import Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.nearest_demos import near
-from kraq_dspy.validation import Positive, checked
 
 NO_LIMIT = 10**9  # of errors: those that must end a compile are kept by Spending, a wrong answer is a wrong answer
 

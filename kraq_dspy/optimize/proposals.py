@@ -4,8 +4,8 @@ from typing import Any
 
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.both_ways import blocking
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 
 PROPOSED = "proposed_instruction"
 """The field in which DSPy's MIPROv2 and COPRO ask for an instruction."""

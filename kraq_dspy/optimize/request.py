@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.config import Settings
-from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.optimizers import Sizes
 from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows
 from kraq_dspy.optimize.targets import Target, make_target
 from kraq_dspy.ports import Embedder
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 Rows = str | Path | Sequence[Row]
@@ -94,7 +94,7 @@ class Resources:
             return as_embedder(self.embedder)
         embedder = space.embedder if space else None
         if embedder is None and needed:
-            from kraq_dspy.embedders import load_embedder, resolve_encoder
+            from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 
             return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
         return embedder

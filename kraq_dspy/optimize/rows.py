@@ -10,9 +10,9 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.files import json_objects
+from kraq_dspy._internal.validation import suggestion
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.files import json_objects
-from kraq_dspy.validation import suggestion
 
 MIN_ROWS = 4
 """Of the rows to learn from, and of those to measure on: fewer show nothing."""

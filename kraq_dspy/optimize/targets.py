@@ -7,22 +7,22 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.catalogue.search import NO_MATCH, numbered
-from kraq_dspy.config import Settings
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric
 from kraq_dspy.eval.metrics.references import check_references
-from kraq_dspy.graph.elements import GraphView, community_elements
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary
+from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import (
     AnswerQuestion,
     ConfirmSameQuestion,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kraq_dspy.programs.options import option
+from kraq_dspy.programs.shared.options import option
 
 EXPLAIN = "Also say what in the passages supports the answer."
 

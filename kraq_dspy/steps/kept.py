@@ -16,17 +16,17 @@ from typing import Any, Protocol, TypeVar
 
 import dspy
 
+from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import KraqError, ModelError
-from kraq_dspy.lms import spans
-from kraq_dspy.lms.defaults import lm_in_program
-from kraq_dspy.lms.journal import Answer, Journal, TappedJournal, working_on
-from kraq_dspy.lms.kraq_lm import KraqLM
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import ADAPTER
+from kraq_dspy.models.lms import spans
+from kraq_dspy.models.lms.defaults import lm_in_program
+from kraq_dspy.models.lms.journal import Answer, Journal, TappedJournal, working_on
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
 from kraq_dspy.steps.bounded import CallSlots, Turns, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
-from kraq_dspy.validation import type_adapter
 
 logger = logging.getLogger(__name__)
 

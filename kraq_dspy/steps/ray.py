@@ -14,20 +14,20 @@ import dspy
 import pyarrow as pa
 
 from kraq_dspy import errors
-from kraq_dspy.config import RoleSettings
+from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import ConfigError, KraqError, needs
-from kraq_dspy.lms.adapter_name import with_adapter
-from kraq_dspy.lms.journal import Answer, TappedJournal
-from kraq_dspy.lms.kraq_lm import KraqLM
-from kraq_dspy.lms.roles import LanguageModels, make_lm
-from kraq_dspy.lms.structured.adapter import possible_forms
+from kraq_dspy.models.lms.adapter_name import with_adapter
+from kraq_dspy.models.lms.journal import Answer, TappedJournal
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
+from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import bounded_map
 from kraq_dspy.steps.direct import Done, Items, model_of, when_ended
 from kraq_dspy.steps.kept import StageFailures, run_program
 from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
-from kraq_dspy.stores.results import ResultStore
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import possible_forms
+from kraq_dspy._internal.validation import type_adapter
+from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.steps.direct import Done, Item, Items, model_of
 from kraq_dspy.steps.kept import ProgramRunner
-from kraq_dspy.stores.results import ResultStore
-from kraq_dspy.validation import type_adapter
 
 Stage = tuple[str, str, dspy.Module]
 """A stage's name, its role and its program."""

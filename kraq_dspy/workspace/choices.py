@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.options import Word, options_of, read_options
+from kraq_dspy.programs.shared.options import Word, options_of, read_options
 from kraq_dspy.workspace.programs import PROGRAMS
 from kraq_dspy.workspace.retrievers import RETRIEVERS
 from kraq_dspy.workspace.specs import ProgramChoice, ProgramSpec, RetrieverChoice

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kraq_dspy.asset.store.manifest import MANIFEST
 from kraq_dspy.errors import KraqError
-from kraq_dspy.stores.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace.workspace import Workspace

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.programs.options import option
+from kraq_dspy.programs.shared.options import option
 from kraq_dspy.workspace.specs import Preparation
 
 if TYPE_CHECKING:
-    from kraq_dspy.indexing.estimate import Estimate
+    from kraq_dspy.build.index.estimate import Estimate
     from kraq_dspy.ports import Progress
     from kraq_dspy.workspace.workspace import Workspace
 
@@ -25,39 +25,39 @@ class InstructedOptions:
 
 
 def _instructed(space: "Workspace", options: InstructedOptions, progress: "Progress") -> Any:
-    from kraq_dspy.workspace.speculative import precomputation
+    from kraq_dspy.build.prepare.speculative import precomputation
 
     with precomputation(space.index, space.models.settings, options) as work:
         return work.run(progress)
 
 
 def _qa_pairs(space: "Workspace", options: Any, progress: "Progress") -> Any:
-    from kraq_dspy.prepare.qa_pairs import make_qa_pairs
+    from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
 
     return make_qa_pairs(space.index, space.models, progress=progress)
 
 
 def _estimated_pairs(space: "Workspace", progress: "Progress") -> "Estimate":
-    from kraq_dspy.prepare.qa_pairs import estimate_qa_pairs
+    from kraq_dspy.build.prepare.qa_pairs import estimate_qa_pairs
 
     return estimate_qa_pairs(space.index, space.models.settings, progress=progress)
 
 
 def _graph(space: "Workspace", options: Any, progress: "Progress") -> Any:
-    from kraq_dspy.prepare.graph import embed_graph
+    from kraq_dspy.build.prepare.graph import embed_graph
 
     return embed_graph(space.index, space.embedder, progress)
 
 
 def _tree(space: "Workspace", options: Any, progress: "Progress") -> Any:
-    from kraq_dspy.prepare.raptor import build_tree
+    from kraq_dspy.build.prepare.raptor import build_tree
 
     return build_tree(space.index, space.embedder, space.models, progress=progress)
 
 
 def _has_tree(space: "Workspace") -> bool:
     """Whether there is a tree of the passages as they are; to find its clusters again takes as long as at first."""
-    from kraq_dspy.prepare.raptor import open_tree
+    from kraq_dspy.build.prepare.raptor import open_tree
 
     try:
         open_tree(space.index, space.embedder)
@@ -67,7 +67,7 @@ def _has_tree(space: "Workspace") -> bool:
 
 
 def _summarised(space: "Workspace", options: Any, progress: "Progress") -> Any:
-    from kraq_dspy.prepare.k2rag import build_summarised
+    from kraq_dspy.build.prepare.k2rag import build_summarised
 
     return build_summarised(space.index, space.embedder, space.models, progress=progress)
 

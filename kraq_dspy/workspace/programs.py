@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from kraq_dspy.programs.combined_options import EXPLAIN, CombinedOptions
-from kraq_dspy.programs.options import option
+from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.workspace import shown
 from kraq_dspy.workspace.preparations import GRAPH, INSTRUCTED, QA_PAIRS, SUMMARISED
@@ -26,26 +26,26 @@ class TraditionalOptions:
 
 
 def _traditional(space: "Workspace", retrieve: "Retriever", options: TraditionalOptions) -> "dspy.Module":
-    from kraq_dspy.programs.traditional_rag import TraditionalRAG
+    from kraq_dspy.programs.traditional import TraditionalRAG
 
     return TraditionalRAG(retrieve, k=options.k, explain=options.explain)
 
 
 def _combined(space: "Workspace", retrieve: "Retriever", options: CombinedOptions) -> "dspy.Module":
-    from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
+    from kraq_dspy.programs.combined import CombinedRetrieveRAG
 
     sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
     return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
 
 
 def _speculative(space: "Workspace", retrieve: "Retriever", options: SpeculativeOptions) -> "dspy.Module":
-    from kraq_dspy.workspace.speculative import make_speculative
+    from kraq_dspy.build.prepare.speculative import make_speculative
 
     return make_speculative(space.models.settings, retrieve, options)
 
 
 def _efficient(space: "Workspace", retrieve: "Retriever", options: EfficientOptions) -> "dspy.Module":
-    from kraq_dspy.workspace.speculative import make_efficient
+    from kraq_dspy.build.prepare.speculative import make_efficient
 
     return make_efficient(space.index, space.models.settings, retrieve, space.questions(options.questions), options)
 
@@ -63,7 +63,7 @@ class GraphContextOptions:
 
 
 def _graph_local(space: "Workspace", part: None, options: GraphContextOptions) -> "dspy.Module":
-    from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
+    from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
 
     return GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options))
 
@@ -76,7 +76,7 @@ class GraphGlobalOptions:
 
 
 def _graph_global(space: "Workspace", part: None, options: GraphGlobalOptions) -> "dspy.Module":
-    from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch
+    from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch
 
     return GraphGlobalSearch(space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens)
 
@@ -94,7 +94,7 @@ class QARAGOptions:
 
 
 def _qa_rag(space: "Workspace", retrieve: "Retriever", options: QARAGOptions) -> "dspy.Module":
-    from kraq_dspy.prepare.qa_pairs import StoredPairs
+    from kraq_dspy.build.prepare.qa_pairs import StoredPairs
     from kraq_dspy.programs.qa_rag.program import QARAG
 
     return QARAG(retrieve, StoredPairs(space.index.results), k=options.k, variant=options.variant)
@@ -113,8 +113,8 @@ class K2RAGOptions:
 
 
 def _k2rag(space: "Workspace", part: None, options: K2RAGOptions) -> "dspy.Module":
-    from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
-    from kraq_dspy.prepare.k2rag import shortener
+    from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+    from kraq_dspy.build.prepare.k2rag import shortener
     from kraq_dspy.programs.k2rag import K2RAG, KnowledgeGraph
     from kraq_dspy.programs.retrievers import ReportRetriever
 
@@ -192,7 +192,7 @@ class QASearchOptions:
 
 
 def _qa_search(space: "Workspace", program: "dspy.Module", options: QASearchOptions) -> "dspy.Module":
-    from kraq_dspy.catalogue.search import QASearch
+    from kraq_dspy.programs.qa_search.program import QASearch
 
     own = {name: value for name, value in asdict(options).items() if name != "over"}
     return QASearch(program, space.answers, **own)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.options import option
+from kraq_dspy.programs.shared.options import option
 from kraq_dspy.workspace.preparations import GRAPH, RAPTOR
 from kraq_dspy.workspace.specs import NoOptions, Registry, RetrieverSpec
 
@@ -122,7 +122,7 @@ class CrossEncoderOptions:
 
 
 def _cross_encoder(space: "Workspace", options: CrossEncoderOptions) -> "Retriever":
-    from kraq_dspy.embedders.cross_encoder import CrossEncoderReranker
+    from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
     from kraq_dspy.programs.retrievers import RerankingRetriever
 
     return RerankingRetriever(space.retriever(options.over), CrossEncoderReranker(options.model), pool=options.pool)

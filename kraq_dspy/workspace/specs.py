@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import dspy
     from rich.text import Text
 
-    from kraq_dspy.indexing.estimate import Estimate
+    from kraq_dspy.build.index.estimate import Estimate
     from kraq_dspy.ports import Progress, Retriever
     from kraq_dspy.workspace.workspace import Workspace
 

@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING, Any
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.catalogue.served import ServedAnswers
-from kraq_dspy.catalogue.sources import present_sources
-from kraq_dspy.catalogue.store import CATALOGUE, Catalogue
-from kraq_dspy.config import Settings
-from kraq_dspy.embedders import load_embedder
-from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy._internal.announce import answer_listeners
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy.asset.graph.passage_graph import PassageGraph
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.graph_files import open_passage_graph
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.served_answers import ServedAnswers
+from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.build.catalogue.sources import present_sources
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
+from kraq_dspy.build.prepare.sentences import sentence_vectors
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.graph.passage_graph import PassageGraph
-from kraq_dspy.lms import spans
-from kraq_dspy.lms.defaults import fill_in, own_adapter
-from kraq_dspy.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.lms import spans
+from kraq_dspy.models.lms.defaults import fill_in, own_adapter
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Embedder, Retriever
-from kraq_dspy.prepare.graph import IndexGraph, entity_vectors, report_vectors
-from kraq_dspy.prepare.sentences import sentence_vectors
-from kraq_dspy.programs.announce import answer_listeners
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
-from kraq_dspy.programs.state import load_state
+from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question
-from kraq_dspy.stores.graph_files import open_passage_graph
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.text_vectors import TextVectors
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
 from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
 
 if TYPE_CHECKING:
-    from kraq_dspy.prepare.k2rag import SummarisedCorpus
+    from kraq_dspy.build.prepare.k2rag import SummarisedCorpus
 
 PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
 """What a streamed answer consists of."""
@@ -151,14 +151,14 @@ class Workspace:
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.prepare.raptor import open_tree
+        from kraq_dspy.build.prepare.raptor import open_tree
 
         return open_tree(self.index, self.embedder)
 
     @cached_property
     def summarised(self) -> "SummarisedCorpus":
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.prepare.k2rag import open_summarised  # brings all that makes an index
+        from kraq_dspy.build.prepare.k2rag import open_summarised  # brings all that makes an index
 
         return open_summarised(self.index, self.embedder)
 

@@ -15,8 +15,8 @@ import networkx
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.config import EncoderSettings
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.settings import EncoderSettings
 
 Modules = Callable[[str], ModuleType]
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

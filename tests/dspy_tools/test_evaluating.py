@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 import kraq_dspy as kraq
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
 
 
 @pytest.mark.parametrize("metric", [kraq.metrics.exact_match, kraq.metrics.exact_match.with_feedback()])

@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 import kraq_dspy as kraq
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
 
 EXACT = kraq.metrics.exact_match
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.corpus.load import load_documents
+from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.records import Document
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

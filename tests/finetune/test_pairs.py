@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.config import RoleSettings, Settings
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair, chats_of, read_pairs
 from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index, teaching_step
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Document
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import RoleSettings, Settings
 
 SUMMARY = "Ada Lovelace is known for her notes on the Analytical Engine. She worked with Charles Babbage in London."
 
@@ -114,7 +114,7 @@ def test_data_without_evidence_and_files_without_pairs_are_refused(dataset: Data
 
 def test_an_index_gives_its_summaries_with_the_nearest_reference_questions(tmp_path: Path) -> None:
     from kraq_dspy import build_index
-    from kraq_dspy.embedders import load_embedder
+    from kraq_dspy.models.embedders import load_embedder
 
     corpus = tmp_path / "corpus.jsonl"
     texts = [

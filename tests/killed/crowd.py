@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kraq_dspy.config import Settings, StoreSettings
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, content_id
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import Settings, StoreSettings
 
 READERS, CHUNKS = 8, 120
 SHARED = len(sys.argv) > 4  # ids of one server's points are those of all states, so they change with the text

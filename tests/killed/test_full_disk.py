@@ -12,10 +12,10 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "
 FULL = """
 import itertools, json, sys, threading, time
 from pathlib import Path
-from kraq_dspy.indexing.build import build_index
+from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Document, Question
-from kraq_dspy.stores.index import Index
+from kraq_dspy.asset.store.index import Index
 
 folder, example = Path(sys.argv[1]), Path(sys.argv[2])
 rows = [json.loads(line) for line in itertools.islice(example.open(encoding="utf-8"), 60)]
@@ -85,7 +85,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the modes and the rights of Linux")
 def test_kraq_index_into_a_folder_that_cannot_be_written_names_it(tmp_path: Path) -> None:
     head = [sys.executable, "-c", WITHOUT_RIGHTS]
-    ready = subprocess.run([*head, "-c", "import kraq_dspy.cli"], capture_output=True, text=True)
+    ready = subprocess.run([*head, "-c", "import kraq_dspy.apps.cli"], capture_output=True, text=True)
     if ready.returncode != 0:
         pytest.skip(f"the package cannot be read without root's rights: {ready.stderr.strip()[-200:]}")
     folder = tmp_path / "closed"

@@ -22,9 +22,11 @@ from typing import Any
 import pytest
 from stand_in import StandIn, stand_in
 
-from kraq_dspy.config import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.prepare.k2rag import FOLDER as SUMMARISED
-from kraq_dspy.prepare.raptor import FILE as TREE
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED
+from kraq_dspy.asset.store.states import DRAFT, STATES, VECTORS, current_home
+from kraq_dspy.build.prepare.k2rag import FOLDER as SUMMARISED
+from kraq_dspy.build.prepare.raptor import FILE as TREE
 from kraq_dspy.records import (
     Chunk,
     Claim,
@@ -37,9 +39,7 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.instructed import INSTRUCTED
-from kraq_dspy.stores.states import DRAFT, STATES, VECTORS, current_home
+from kraq_dspy.settings import CommunitySettings, EncoderSettings, ResolveSettings, RoleSettings, RunSettings, Settings
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Merge, Community, Summary, Question)
 KILLS = 50

@@ -9,12 +9,12 @@ import pytest
 from dspy.lm15 import Request, Response
 from learner import Learner
 
-from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import BudgetExceededError, EvaluationError, ModelError, ServerDownError
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize import Budget, Method, Resources, Sizes, Target, compile_program
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
+from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer
 
 TOY = Sizes(demos=2, candidates=3, rounds=2, threads=2)

@@ -14,7 +14,7 @@ from kraq_dspy.errors import ConfigError, WorseProgramError
 from kraq_dspy.optimize import Budget, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
-from kraq_dspy.programs.state import read_state
+from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import Document
 from kraq_dspy.signatures import AnswerQuestion, DraftAnswer, VerifyDraft
 from tests.conftest import KeywordEmbedder

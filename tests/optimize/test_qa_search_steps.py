@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.catalogue.search import QASearch
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.optimize import compile_program
 from kraq_dspy.optimize.rows import split_rows
 from kraq_dspy.optimize.targets import make_target
-from kraq_dspy.programs.state import load_state
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.qa_search.program import QASearch
+from kraq_dspy.programs.shared.state import load_state
+from kraq_dspy.programs.traditional import TraditionalRAG
 
 CATALOGUE = ["How do I open an account?", "Where is my card?"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import Chunk, Question, content_id
-from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 TEXTS = {

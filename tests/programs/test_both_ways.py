@@ -19,21 +19,17 @@ from dspy.utils import DummyLM
 from numpy.typing import NDArray
 
 import kraq_dspy
-from kraq_dspy.both_ways import at_once, blocking, call
-from kraq_dspy.catalogue.critics import RateSyntheticPair, WriteSyntheticPair
-from kraq_dspy.catalogue.roundtrip import RereadSyntheticPair
-from kraq_dspy.catalogue.search import QASearch
-from kraq_dspy.config import RoleSettings
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.build.prepare.k2rag import GraphOnly
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
-from kraq_dspy.prepare.k2rag import GraphOnly
-from kraq_dspy.programs.combined_retrieve_rag import CombinedRetrieveRAG
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.graph_search.graph_global_search import GraphGlobalSearch
-from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.graph_search.local_context import LocalContext
+from kraq_dspy.programs.combined import CombinedRetrieveRAG
+from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.graph.local_context import LocalContext
 from kraq_dspy.programs.k2rag import K2RAG, NaiveGraphRAG, Shorten
 from kraq_dspy.programs.kraq import KRAQ
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
@@ -42,16 +38,20 @@ from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
 from kraq_dspy.programs.qa_rag import QARAG
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.programs.qa_search.program import QASearch
+from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
 from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievingModule
 from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.summarize_cluster import SummarizeCluster
+from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, VoteScore, WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.state import load_state, save_state, state_of
-from kraq_dspy.programs.summarize_cluster import SummarizeCluster
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
 from tests.programs.conftest import Library
 

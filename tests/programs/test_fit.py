@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import StandIn, stand_in
 
-from kraq_dspy.config import RoleSettings
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy._internal.fit import FittingPredict, halves
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.fit import FittingPredict, halves
-from kraq_dspy.programs.graph_search.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
 from kraq_dspy.programs.kraq.describe_entity import DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.speculative.scoring import VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures import AnswerQuestion
 
 TOWNS = [f"Town{letter} lies near Lake{letter} and was founded by Anna{letter} Stone." for letter in "ABCDEFGHIJKLMNOP"]

@@ -1,8 +1,8 @@
 import dspy
 import pytest
 
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.nearest_demos import NearestDemos, near, unlearned
 from kraq_dspy.signatures import GenerateQuestion
 from tests.conftest import KeywordEmbedder
 

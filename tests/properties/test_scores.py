@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.lms.logprobs import mean_logprob
+from kraq_dspy.models.lms.logprobs import mean_logprob
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import best, kraq_score, wang_score
 

@@ -17,7 +17,17 @@ import dspy
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.config import (
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
+from kraq_dspy.models.lms.meter import Limits, Meter
+from kraq_dspy.models.lms.roles import LanguageModels, make_lm
+from kraq_dspy.models.lms.structured.adapter import possible_forms
+from kraq_dspy.ports import SilentProgress
+from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
+from kraq_dspy.settings import (
     CommunitySettings,
     EncoderSettings,
     ResolveSettings,
@@ -26,17 +36,7 @@ from kraq_dspy.config import (
     Settings,
     settings_from_dict,
 )
-from kraq_dspy.errors import BudgetExceededError, ConfigError, MissingExtraError, ModelError
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.lms.meter import Limits, Meter
-from kraq_dspy.lms.roles import LanguageModels, make_lm
-from kraq_dspy.lms.structured.adapter import possible_forms
-from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.steps.direct import Done, Item
-from kraq_dspy.stores.index import Index
 from tests.conftest import KeywordEmbedder
 
 KINDS = (Document, Chunk, Extraction, Entity, Relationship, Claim, Community, Summary, Question)
@@ -251,8 +251,8 @@ def test_other_runners_and_addresses_are_refused(table: dict[str, Any], message:
 
 DRIVE = """
 import json, sys
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.config import settings_from_dict
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.settings import settings_from_dict
 from kraq_dspy.records import Document
 documents = [Document(str(n), "", f"Poet {n} met Ada Lovelace in London.") for n in range(160)]
 build_index(documents, sys.argv[1], settings=settings_from_dict(json.loads(sys.argv[2])))
@@ -321,13 +321,13 @@ import asyncio, sys
 from pathlib import Path
 import ray
 from ray.cluster_utils import Cluster
-from kraq_dspy.config import RoleSettings, Settings
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.settings import RoleSettings, Settings
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.ray import RaySteps
-from kraq_dspy.stores.index import Index
+from kraq_dspy.asset.store.index import Index
 
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 ray.init(address=cluster.address, log_to_driver=False)  # before the second node: a driver dies with its own node

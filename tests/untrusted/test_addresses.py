@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kraq_dspy import consent
-from kraq_dspy.cli.program import app
-from kraq_dspy.config import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
-from kraq_dspy.embedders import load_embedder
+from kraq_dspy.apps.cli.program import app
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.change import add_documents, resume_index, update_index
+from kraq_dspy.build.index.estimate import estimate_index
 from kraq_dspy.errors import KraqError, UntrustedError
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.indexing.change import add_documents, resume_index, update_index
-from kraq_dspy.indexing.estimate import estimate_index
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
 from kraq_dspy.workspace import Workspace
 
 SECRET = "not-for-strangers"
@@ -324,7 +324,7 @@ def test_a_kraq_toml_without_servers_needs_no_word(account: Path) -> None:
 
 def test_on_a_terminal_the_user_is_asked(server: Recorder, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = made_by_a_stranger(account / "x.kraq", **evil_role(server, api_key_env=None))
-    monkeypatch.setattr("kraq_dspy.cli.shared.options._is_terminal", lambda: True)
+    monkeypatch.setattr("kraq_dspy.apps.cli.shared.options._is_terminal", lambda: True)
     words = [*map(str, ["ask", index, "Who?", "--program", "traditional"])]
     assert CliRunner().invoke(app, words, input="n\n").exit_code == 1
     assert server.requests == []

@@ -8,14 +8,14 @@ import dspy
 import pytest
 
 from kraq_dspy import signatures
-from kraq_dspy.config import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
-from kraq_dspy.embedders.instructed import load_instructed_embedder
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.prepare.instructed import Precomputation
 from kraq_dspy.records import Document
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.preparations import PREPARATIONS
 from kraq_dspy.workspace.programs import PROGRAMS

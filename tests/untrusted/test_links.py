@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.config import Settings
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.lock import holder
+from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index
+from kraq_dspy.build.index.check import check_index
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.indexing.change import add_documents, remove_documents, resume_index
-from kraq_dspy.indexing.check import check_index
 from kraq_dspy.records import Document
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.lock import holder
+from kraq_dspy.settings import Settings
+from tests.asset.store.indexes import chunk, make
 from tests.conftest import WarmShell
-from tests.stores.indexes import chunk, make
 
 STATE = "states/1"
 NAMES = (

@@ -7,13 +7,13 @@ import pytest
 from stand_in import stand_in
 from typer.testing import CliRunner
 
-from kraq_dspy.cli.program import app
-from kraq_dspy.config import RoleSettings, read_settings
+from kraq_dspy.apps.cli.program import app
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.export import FORMATS, export_index
 from kraq_dspy.errors import ModelError
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.indexing.export import FORMATS, export_index
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.records import Document
+from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
 

@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 from dspy.lm15 import Config, Message, Request
 
-from kraq_dspy.config import RoleSettings
 from kraq_dspy.errors import ModelError
-from kraq_dspy.lms.engines.loops import text_of
-from kraq_dspy.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
-from kraq_dspy.lms.kraq_lm import KraqLM
-from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
-from kraq_dspy.lms.roles import make_lm
-from kraq_dspy.lms.servers.prompt_scorer import make_prompt_scorer
+from kraq_dspy.models.lms.engines.loops import text_of
+from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, TransformersEngine
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.scoring import WangScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, content_id
+from kraq_dspy.settings import RoleSettings
 from tests.conftest import WarmShell
 from tests.endless_list import endless_list
 from tests.vllm.conftest import Server

@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 import pytest
 
-from kraq_dspy.catalogue.store import NewEntry
-from kraq_dspy.config import EncoderSettings, RoleSettings, Settings
+from kraq_dspy.asset.store.catalogue import NewEntry
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.prepare.raptor import build_tree
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.lms.defaults import lm_in_program
-from kraq_dspy.prepare.raptor import build_tree
+from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.records import Document
+from kraq_dspy.settings import EncoderSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
 from kraq_dspy.workspace.programs import PROGRAMS

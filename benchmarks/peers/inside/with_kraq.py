@@ -22,11 +22,11 @@ api_base = "{embeddings}"
 
 
 def load(job: dict[str, Any]) -> None:
-    import kraq_dspy.cli  # noqa: F401
+    import kraq_dspy.apps.cli  # noqa: F401
 
 
 def index(job: dict[str, Any]) -> None:
-    from kraq_dspy.cli import main
+    from kraq_dspy.apps.cli import main
 
     sys.argv = ["kraq", "index", job["articles"], "--out", f"{job['folder']}/index.kraq"]
     sys.argv += ["--config", str(settings_of(job)), "--json"]
@@ -42,8 +42,8 @@ def settings_of(job: dict[str, Any]) -> Path:
 
 
 def count(job: dict[str, Any]) -> None:
+    from kraq_dspy.asset.store.index import Index
     from kraq_dspy.records import Chunk, Community, Entity, Failure, Relationship
-    from kraq_dspy.stores.index import Index
 
     with Index.open(Path(job["folder"]) / "index.kraq") as kept:
         levels = [community.level for community in kept.all(Community)]
@@ -52,8 +52,8 @@ def count(job: dict[str, Any]) -> None:
 
 
 def graph(job: dict[str, Any]) -> None:
+    from kraq_dspy.asset.store.index import Index
     from kraq_dspy.records import Claim, Entity, Relationship
-    from kraq_dspy.stores.index import Index
 
     with Index.open(Path(job["folder"]) / "index.kraq") as kept:
         names = {entity.id: entity.name for entity in kept.all(Entity)}
@@ -69,7 +69,7 @@ def graph(job: dict[str, Any]) -> None:
 
 def retrieve(job: dict[str, Any]) -> None:
     from kraq_dspy import Workspace
-    from kraq_dspy.config import read_settings
+    from kraq_dspy.settings import read_settings
 
     settings = read_settings(settings_of(job))
     with Workspace.open(Path(job["folder"]) / "index.kraq", settings=settings) as space:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets.dataset import Dataset, Example
 from kraq_dspy.eval.datasets.hub import RawRow
-from kraq_dspy.files import json_objects
 from kraq_dspy.records import Document, content_id
 
 NAME = "bioasq"

@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.corpus.tokens import count_tokens as tokens_of
+from kraq_dspy.asset.corpus.tokens import count_tokens as tokens_of
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.records import Document
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import EvaluationError, needs
-from kraq_dspy.files import replaced
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets.dataset import Dataset, Example, PassageTriples
-from kraq_dspy.files import json_objects
 from kraq_dspy.records import Document
 
 _QUESTION_COLUMNS = {"id", "question", "answers", "supporting_ids", "type", "context_ids", "exact_answer"}

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.concurrency import run_all
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Failure
-from kraq_dspy.signatures.judging.grade_answer import GradeAnswer
-from kraq_dspy.signatures.judging.judge_answer import JudgeAnswer
-from kraq_dspy.signatures.judging.judge_list_answer import JudgeListAnswer
+from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer
 
 STAGE = "judge"
 RIGHT_GRADE = 4

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.embedders.model_folder import packaged_folder, quiet_transformers
+from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.errors import EvaluationError, ModelError, needs
+from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers
 
 _log = logging.getLogger(__name__)
 

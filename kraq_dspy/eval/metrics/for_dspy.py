@@ -14,11 +14,11 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics import answers, generation, labels
 from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
 from kraq_dspy.eval.metrics.normalise import answer_words, content_words
+from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
 __all__ = [

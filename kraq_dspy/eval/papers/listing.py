@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
 from kraq_dspy.eval.papers.layout import Figures
-from kraq_dspy.files import replaced
 
 FIGURES = "figures.json"
 """What a run leaves beside its report: the papers' tables that it has figures of."""

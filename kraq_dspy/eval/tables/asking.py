@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import dspy
 
-from kraq_dspy.config import Settings
 from kraq_dspy.errors import (
     BudgetExceededError,
     ConfigError,
@@ -27,10 +26,11 @@ from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.lms.defaults import own_adapter
-from kraq_dspy.lms.journal import Answer, TappedJournal, working_on
-from kraq_dspy.lms.meter import Price, prices_of
+from kraq_dspy.models.lms.defaults import own_adapter
+from kraq_dspy.models.lms.journal import Answer, TappedJournal, working_on
+from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.records import Hit, Usage
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.specs import ProgramChoice
 

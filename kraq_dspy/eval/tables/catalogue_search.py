@@ -14,12 +14,11 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.both_ways import blocking
-from kraq_dspy.catalogue.search import QASearch
-from kraq_dspy.catalogue.served import ServedAnswers
-from kraq_dspy.catalogue.store import Catalogue, NewEntry
-from kraq_dspy.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
-from kraq_dspy.config import Settings
+from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
+from kraq_dspy.asset.store.served_answers import ServedAnswers
+from kraq_dspy.asset.store.vectors.local import LocalVectorStore
+from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
@@ -29,9 +28,10 @@ from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.lms.meter import prices_of
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.stores.vectors.local import LocalVectorStore
+from kraq_dspy.models.lms.meter import prices_of
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.programs.qa_search.program import QASearch
+from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
 APPROACHES = ("catalogue", "program", "first of two")

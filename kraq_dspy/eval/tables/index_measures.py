@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from kraq_dspy.corpus.chunk import chunk_document
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.vectors.local import LocalVectorStore
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.indexing.build import build_index
-from kraq_dspy.prepare.k2rag import FOR_GRAPH, FOR_VECTORS, GraphOnly, open_summarised
 from kraq_dspy.records import Document, Usage, content_id
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.vectors.local import LocalVectorStore
 from kraq_dspy.workspace.preparations import SUMMARISED
 
 CORPORA = ("whole", "summarised")

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.concurrency import run_coroutine
-from kraq_dspy.config import RoleSettings, Settings
-from kraq_dspy.embedders import load_embedder, resolve_encoder
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.build import abuild_index
+from kraq_dspy.build.index.import_graph import aimport_triples
+from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.eval.datasets import Dataset, save_local
-from kraq_dspy.files import replaced
-from kraq_dspy.indexing.build import abuild_index
-from kraq_dspy.indexing.import_graph import aimport_triples
-from kraq_dspy.indexing.report import BuildReport
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
-from kraq_dspy.programs.state import read_state
+from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
-from kraq_dspy.stores.index import Index
+from kraq_dspy.settings import RoleSettings, Settings
 
 logger = logging.getLogger(__name__)
 

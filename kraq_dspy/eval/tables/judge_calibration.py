@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.judging.agreement import Agreement, judge_agreement
@@ -15,8 +16,7 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, 
 from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_run
 from kraq_dspy.eval.tables.data import ExampleSet
-from kraq_dspy.files import json_objects
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 
 JUDGES: dict[str, type[Judge]] = {"binary": BinaryJudge, "rubric": RubricJudge}

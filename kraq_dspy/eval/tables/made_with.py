@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.lms.adapter_name import GGUF, TRANSFORMERS, with_adapter
+from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS, with_adapter
 from kraq_dspy.records import content_id
+from kraq_dspy.settings import ROLES, Settings
 
 _WEIGHTS = (".safetensors", ".bin", ".gguf")
 

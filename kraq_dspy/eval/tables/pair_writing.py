@@ -9,15 +9,15 @@ from time import perf_counter
 
 import dspy
 
-from kraq_dspy.catalogue.critics import BEST, rating
-from kraq_dspy.config import Settings
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.asking import measured
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.lms.meter import prices_of
+from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_search.critics import BEST, rating
+from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import RateStandAlone
 
 TRIES = 4

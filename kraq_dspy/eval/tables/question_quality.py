@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
@@ -15,7 +16,6 @@ from kraq_dspy.eval.tables.indexes import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.ports import Embedder, Vectors
-from kraq_dspy.stores.index import Index
 
 RELEVANCE = "relevance"
 _BLOCK = 256  # pairs scored before their rows are written

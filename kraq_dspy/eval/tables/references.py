@@ -6,14 +6,14 @@ from pathlib import Path
 
 import dspy
 
-from kraq_dspy.concurrency import as_done
+from kraq_dspy._internal.concurrency import as_done
+from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.files import append_line, drop_torn_line, json_objects
-from kraq_dspy.lms.journal import working_on
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.journal import working_on
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import AnswerQuestion
 
 STAGE = "references"

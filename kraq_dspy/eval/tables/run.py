@@ -7,8 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.concurrency import as_done
-from kraq_dspy.config import ROLES, Settings
+from kraq_dspy._internal.concurrency import as_done
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.manifest import new_manifest, now, to_fields
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.rows import HEADER_FILE, ROWS_FILE, ResultRow, RowWriter, RunHeader, read_header, read_rows
@@ -18,12 +20,10 @@ from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index
 from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
 from kraq_dspy.eval.tables.scoring import RowScorer, is_judged
 from kraq_dspy.eval.tables.table import EvalTable
-from kraq_dspy.files import replaced
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.steps.kept import StageFailures
-from kraq_dspy.stores.index import Index
-from kraq_dspy.stores.manifest import new_manifest, now, to_fields
 
 logger = logging.getLogger(__name__)
 

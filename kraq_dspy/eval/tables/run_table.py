@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kraq_dspy.config import Settings
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepared
@@ -13,6 +12,7 @@ from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
 from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.settings import Settings
 
 MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,

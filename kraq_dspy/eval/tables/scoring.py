@@ -12,7 +12,7 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, 
 from kraq_dspy.eval.metrics import retrieval
 from kraq_dspy.eval.metrics.diversity import distinct_documents, hit_distance
 from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric, ranking_metric, similarity_metric
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder
 
 RANKING: Mapping[str, Callable[..., float]] = {

@@ -8,15 +8,15 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.config import ROLES, Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.options import options_of
-from kraq_dspy.programs.state import read_state
+from kraq_dspy.programs.shared.options import options_of
+from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
+from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program, choose_retriever
 from kraq_dspy.workspace.specs import Preparation, ProgramChoice

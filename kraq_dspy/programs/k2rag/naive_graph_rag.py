@@ -2,11 +2,11 @@
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.programs.clock import Clock
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.graph_search.local_context import KnowledgeGraph
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.programs.graph.local_context import KnowledgeGraph
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
 
 

@@ -8,18 +8,18 @@ from typing import ClassVar
 
 import dspy
 
-from kraq_dspy.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.clock import Clock
-from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.graph_search.local_context import LocalContext
+from kraq_dspy.programs.graph.local_context import LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
-from kraq_dspy.validation import require_counts
 
 logger = logging.getLogger(__name__)
 

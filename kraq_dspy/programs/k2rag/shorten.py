@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.config import ChunkSettings
-from kraq_dspy.corpus.chunk import chunk_document
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Document
+from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.signatures import ShortenText
 
 PIECE_TOKENS = 8000  # what one call of a language model reads; a sequence-to-sequence model knows its own limit

@@ -2,9 +2,9 @@
 
 import re
 
-from kraq_dspy.config import QUESTIONS_BASE, Settings
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.settings import QUESTIONS_BASE, Settings
 
 SMALL = 2e9
 """Parameters below which a model is asked for names and links alone: with 1.5e9 it links six times as much so

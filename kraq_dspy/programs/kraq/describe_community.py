@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.programs.attempts import AGAIN, attempts
-from kraq_dspy.programs.fit import FittingPredict
+from kraq_dspy._internal.attempts import AGAIN, attempts
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 

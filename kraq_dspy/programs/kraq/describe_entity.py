@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import dspy
 from dspy import ContextWindowExceededError
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
 

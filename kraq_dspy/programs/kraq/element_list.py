@@ -11,8 +11,8 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.programs.fit import halves
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.fit import halves
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 logger = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.corpus.sentences import sentence_spans
-from kraq_dspy.programs.attempts import attempts
+from kraq_dspy._internal.attempts import attempts
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 

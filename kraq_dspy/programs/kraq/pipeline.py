@@ -8,25 +8,25 @@ from typing import TypeVar
 
 import dspy
 
-from kraq_dspy.concurrency import run_coroutine
-from kraq_dspy.config import EMBEDDED, Settings
-from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
-from kraq_dspy.graph.build import Graph, ResolvedMentions, apply_descriptions
-from kraq_dspy.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
-from kraq_dspy.graph.change import GraphChange, graph_change
-from kraq_dspy.graph.communities import find_communities
-from kraq_dspy.graph.elements import GraphView, community_elements, elements_recipe
-from kraq_dspy.graph.mentions import Mentions
-from kraq_dspy.graph.resolve import Resolution, resolve_entities
-from kraq_dspy.lms.engines.embedded.ask import question_about
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy.asset.corpus.tokens import count_tokens, truncate_tokens
+from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descriptions
+from kraq_dspy.asset.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
+from kraq_dspy.asset.graph.change import GraphChange, graph_change
+from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.asset.graph.elements import GraphView, community_elements, elements_recipe
+from kraq_dspy.asset.graph.mentions import Mentions
+from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
+from kraq_dspy.models.lms.engines.embedded.ask import question_about
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import candidates, extractor
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
 from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.question_text import stands_alone
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
+from kraq_dspy.settings import EMBEDDED, Settings
 from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, Steps
 from kraq_dspy.steps.ordered import OrderedItems
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import dspy
 
-from kraq_dspy.both_ways import at_once, blocking, call
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.clock import Clock
-from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
-from kraq_dspy.validation import require_counts
 
 logger = logging.getLogger(__name__)
 

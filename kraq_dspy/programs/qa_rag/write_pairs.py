@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Protocol
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
-from kraq_dspy.programs.fit import FittingPredict
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import WriteQAPairs
 

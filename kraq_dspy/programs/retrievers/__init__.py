@@ -1,6 +1,6 @@
 """Finds passages: one interface (`ports.Retriever`), a file a retriever, one contract test that all of them pass."""
 
-from kraq_dspy.graph.passage_graph import PassageGraph, passage_graph
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, passage_graph
 from kraq_dspy.programs.retrievers.adapted import AdaptedRetriever, as_retriever
 from kraq_dspy.programs.retrievers.adaptive import AdaptiveRetriever
 from kraq_dspy.programs.retrievers.bm25 import BM25Retriever

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import dspy
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.copies import SharedByCopies
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, matches
 from kraq_dspy.records import Chunk, Hit, content_id

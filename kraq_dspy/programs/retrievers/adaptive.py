@@ -10,13 +10,13 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
-from kraq_dspy.graph.passage_graph import PassageGraph
+from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_counts
 
 DEPTH = 10
 """The rank whose score, over the first one's, is the shape."""

@@ -12,11 +12,11 @@ from itertools import islice
 
 import numpy as np
 
+from kraq_dspy._internal.validation import require_counts, require_share
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
 from kraq_dspy.records import Hit, Question
-from kraq_dspy.validation import require_counts, require_share
 
 
 class QuestionCommunities:

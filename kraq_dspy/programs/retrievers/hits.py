@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from kraq_dspy.both_ways import blocking
-from kraq_dspy.copies import SharedByCopies
+from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.ports import ChunkSource, Embedder, Filters, Retriever, Vectors
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Hit
 
 Scored = list[tuple[str, float]]

@@ -6,12 +6,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
+from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_counts
 
 
 @dataclass(eq=False, repr=False)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_counts
 
 
 class MMRRetriever(Retrieving):

@@ -12,12 +12,12 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from kraq_dspy.graph.passage_graph import PassageGraph, Visits
+from kraq_dspy._internal.validation import require_between, require_numbers, require_share
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_numbers, require_share
 
 
 @dataclass(eq=False, repr=False)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from kraq_dspy.ports import ChunkSource, Embedder, Vectors, VectorStore
-from kraq_dspy.programs.graph_search.sources import NearestTexts
+from kraq_dspy.programs.graph.sources import NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Hit
 

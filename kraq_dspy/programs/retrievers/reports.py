@@ -2,11 +2,11 @@
 
 import math
 
-from kraq_dspy.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph_search.sources import GraphSource, NearestTexts
+from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.records import Chunk, Community, Hit, Summary
-from kraq_dspy.validation import require_between, require_counts
 
 
 def report_chunk(community: Community, summary: Summary) -> Chunk:

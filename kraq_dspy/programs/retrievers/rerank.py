@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_counts
 
 
 class RerankingRetriever(Retrieving):

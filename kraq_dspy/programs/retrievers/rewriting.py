@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import dspy
 
-from kraq_dspy.both_ways import at_once, blocking, call
-from kraq_dspy.programs.state import SavableModule
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.validation import require_counts
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import (
     ChooseRewritings,
     CondenseQuestion,
@@ -14,7 +15,6 @@ from kraq_dspy.signatures import (
     RewriteQuestion,
     VaryQuestion,
 )
-from kraq_dspy.validation import require_counts
 
 
 class Clarify(SavableModule):

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import dspy
 
-from kraq_dspy.both_ways import blocking, call
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
+from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import Retriever
-from kraq_dspy.programs.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, fused
 from kraq_dspy.records import Hit
-from kraq_dspy.validation import require_between, require_counts
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from time import perf_counter
 
 import dspy
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.lms.logprobs import field_logprobs, take_logprobs
-from kraq_dspy.programs.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.options import option
+from kraq_dspy.programs.shared.options import option
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from time import perf_counter
 
 import dspy
 
-from kraq_dspy.both_ways import at_once, blocking, call
-from kraq_dspy.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
-from kraq_dspy.programs.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft
-from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.signatures import VerifyDraft
 
 

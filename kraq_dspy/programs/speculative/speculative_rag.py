@@ -7,21 +7,21 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy.both_ways import at_once, blocking, call
-from kraq_dspy.config import EMBEDDED
+from kraq_dspy._internal.announce import announce
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.errors import ModelError
 from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
-from kraq_dspy.programs.announce import announce
-from kraq_dspy.programs.fit import FittingPredict
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.programs.speculative.timings import StageSeconds
-from kraq_dspy.programs.state import SavableModule
 from kraq_dspy.records import Hit
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
-from kraq_dspy.validation import require_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def test_a_set_with_less_evidence_is_kept_whole_and_questions_without_any_are_le
 
 
 def test_a_real_set_is_sampled_by_cl100k_tokens(shared_data: Path) -> None:
-    from kraq_dspy.corpus.tokens import count_tokens
+    from kraq_dspy.asset.corpus.tokens import count_tokens
 
     sample = sample_to_tokens(load_dataset("musique", shared_data), 20_000)
     sizes = [count_tokens(document.text) for document in sample.documents]

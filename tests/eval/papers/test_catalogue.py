@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.cli.commands import COMMANDS, Group, name_of
-from kraq_dspy.config import Settings
+from kraq_dspy.apps.cli.commands import COMMANDS, Group, name_of
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.papers.catalogue import PaperTable, paper_table, papers_tables
 from kraq_dspy.eval.papers.layout import RESOURCES
 from kraq_dspy.eval.tables.table import DEFINITIONS, read_table
+from kraq_dspy.settings import Settings
 
 TABLES = list(papers_tables().values())
 PRINTED: dict[str, tuple[set[int], set[int]]] = {

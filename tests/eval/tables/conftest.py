@@ -10,13 +10,13 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
-from kraq_dspy.config import Settings
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.tables.run import RunOptions
 from kraq_dspy.eval.tables.run_table import run_table
 from kraq_dspy.eval.tables.table import EvalTable, read_table
-from kraq_dspy.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress
+from kraq_dspy.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "examples" / "hotpotqa-mini"

@@ -10,7 +10,7 @@ from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.rows import metric_column, read_run
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.workspace import Workspace
 from tests.eval.tables.conftest import Toy
 

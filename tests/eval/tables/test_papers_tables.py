@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.eval.metrics.generation import find_wordnet
 from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
 from kraq_dspy.eval.tables.report import write_report
 from kraq_dspy.eval.tables.summary import summarise
 from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.settings import RoleSettings, Settings
 from tests.eval.tables.conftest import Toy
 
 OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role

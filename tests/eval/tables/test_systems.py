@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.config import RoleSettings, Settings
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.systems import distinct, settings_of
 from kraq_dspy.eval.tables.table import System, table_from_dict
+from kraq_dspy.settings import RoleSettings, Settings
 
 
 def test_a_system_has_sections_and_roles_of_its_own() -> None:

@@ -8,7 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.corpus.tokens import count_tokens
+from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.programs.k2rag.shorten import PIECE_TOKENS, Shorten, split
 
 STORY = "The mill stands by the river and grinds corn. " * 40  # 10 tokens each

@@ -6,11 +6,11 @@ from typing import Any
 import dspy
 from dspy.utils import DummyLM
 
-from kraq_dspy.config import ResolveSettings, Settings
-from kraq_dspy.lms.roles import LanguageModels
-from kraq_dspy.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import ExtractedEntity, Extraction
+from kraq_dspy.settings import ResolveSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps
 
 UBA, FULL = ExtractedEntity("UBA", "", "UBA has trained five laureates."), "Universidad de Buenos Aires"

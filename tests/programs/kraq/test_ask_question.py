@@ -6,8 +6,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.lms.structured.adapter import UnreadableReplyError
-from kraq_dspy.programs.attempts import AGAIN
+from kraq_dspy._internal.attempts import AGAIN
+from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion
 from kraq_dspy.signatures import GenerateQuestion
 from kraq_dspy.steps.stored import program_key

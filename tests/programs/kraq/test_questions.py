@@ -6,10 +6,10 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.config import EMBEDDED
-from kraq_dspy.programs.attempts import AGAIN
+from kraq_dspy._internal.attempts import AGAIN
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Question, Summary, content_id
+from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.steps.direct import DirectSteps
 
 FILM = Summary("c", "Ed Wood", "Ed Wood is a 1994 American film directed and produced by Tim Burton.")

@@ -14,7 +14,7 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import ConfigError, ServerDownError
 from kraq_dspy.programs.qa_rag.program import QARAG, UNKNOWN
 from kraq_dspy.programs.retrievers import DenseRetriever
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import QAPair
 from tests.programs.conftest import Library
 

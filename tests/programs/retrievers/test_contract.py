@@ -9,10 +9,10 @@ import dspy
 import numpy as np
 import pytest
 
-from kraq_dspy.both_ways import call
-from kraq_dspy.config import RoleSettings
-from kraq_dspy.corpus.sentences import sentence_spans
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy._internal.both_ways import call
+from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
     AdaptedRetriever,
@@ -42,7 +42,7 @@ from kraq_dspy.programs.retrievers import (
 from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
-from kraq_dspy.stores.text_vectors import TextVectors
+from kraq_dspy.settings import RoleSettings
 from kraq_dspy.testing import check_retriever
 from tests.programs.conftest import Library
 

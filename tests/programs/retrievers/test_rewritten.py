@@ -8,7 +8,7 @@ from dspy.utils import DummyLM
 from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
 from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
-from kraq_dspy.programs.traditional_rag import TraditionalRAG
+from kraq_dspy.programs.traditional import TraditionalRAG
 from tests.programs.conftest import Library
 
 QUESTION = "castle"

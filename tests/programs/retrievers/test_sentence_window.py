@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.programs.retrievers import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk
-from kraq_dspy.stores.text_vectors import TextVectors
-from kraq_dspy.stores.vectors import LocalVectorStore
 from tests.conftest import KeywordEmbedder
 
 LONG = "A castle stands here. Music is played. Nobody sleeps. A river passes. The end."

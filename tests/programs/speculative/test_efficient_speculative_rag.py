@@ -10,12 +10,12 @@ import dspy
 import numpy as np
 import pytest
 
+from kraq_dspy.asset.store.instructed import InstructedRow, InstructedStore
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.scoring import VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.records import Chunk, Hit, Question, QuestionHit, content_id
-from kraq_dspy.stores.instructed import InstructedRow, InstructedStore
 from tests.programs.speculative.conftest import ScriptedLM
 
 TEXTS = ["apple pie", "rocket pie", "apple fuel", "rocket fuel"]

@@ -10,16 +10,16 @@ import dspy
 import pytest
 from dspy.lm15 import ServerError
 
-from kraq_dspy.config import RoleSettings
-from kraq_dspy.embedders.instructed import PairEmbedder
 from kraq_dspy.errors import BudgetExceededError, MissingLogprobsError, ModelError
-from kraq_dspy.lms.roles import make_lm
+from kraq_dspy.models.embedders.instructed import PairEmbedder
+from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.settings import RoleSettings
 from tests.conftest import KeywordEmbedder
 from tests.programs.speculative.conftest import ScriptedLM
 

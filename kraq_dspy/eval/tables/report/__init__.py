@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import write_figures
 from kraq_dspy.eval.tables.report.markdown import markdown
 from kraq_dspy.eval.tables.report.page import page
 from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
 from kraq_dspy.eval.tables.summary import TableSummary
-from kraq_dspy.files import replaced
 
 __all__ = ["markdown", "page", "print_grid", "print_summary", "write_report"]
 

@@ -1,0 +1,1 @@
+"""Holds plumbing that no user names."""

@@ -1,0 +1,47 @@
+"""Tells whoever streams a program (`dspy.streamify`) which stage begins, and which step writes the answer."""
+
+from contextvars import ContextVar
+from typing import Any
+
+import dspy
+from anyio import from_thread
+from anyio.lowlevel import EventLoopToken, current_token
+from dspy.streaming import StatusMessage, StreamListener
+
+from kraq_dspy._internal.both_ways import is_blocking
+
+_audience: ContextVar[tuple[Any, EventLoopToken | None] | None] = ContextVar("kraq_dspy_audience", default=None)
+"""The stream of the program at work, and the loop that it belongs to where the program runs in threads."""
+
+
+async def announce(stage: str) -> None:
+    """Send `stage` as a `StatusMessage`; nothing where nobody streams the program.
+
+    A program announces its first stage before it does anything else, so that its threads know where to send theirs.
+    """
+    blocking = await is_blocking()
+    audience = _audience.get()
+    stream = dspy.settings.send_stream
+    if stream is not None and (audience is None or audience[0] is not stream):
+        audience = stream, from_thread.run_sync(current_token) if blocking else None
+        _audience.set(audience)
+    if audience is None:
+        return
+    stream, token = audience
+    if blocking:
+        from_thread.run(stream.send, StatusMessage(stage), token=token)
+    else:
+        await stream.send(StatusMessage(stage))
+
+
+def answer_listeners(program: dspy.Module) -> list[StreamListener]:
+    """One for the step that writes the program's `answer`; none where that is chosen among drafts.
+
+    For `dspy.streamify`. Like any listener it serves one stream at a time, and one after the other.
+    """
+    while isinstance(inner := getattr(program, "program", None), dspy.Module):
+        program = inner
+    step = getattr(program, "answer", None)
+    if not isinstance(step, dspy.Predict) or "answer" not in step.signature.output_fields:
+        return []
+    return [StreamListener("answer", predict=step, predict_name="answer", allow_reuse=True)]

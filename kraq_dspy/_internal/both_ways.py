@@ -1,0 +1,101 @@
+"""Lets one body be the synchronous and the asynchronous form of a module, an engine or an adapter.
+
+The body is written as `aforward`, and `forward` is made of it:
+
+    class TraditionalRAG(dspy.Module):
+        async def aforward(self, question: str) -> dspy.Prediction:
+            hits = await call(self.retrieve, question, self.k)
+            reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
+            return dspy.Prediction(answer=reply.answer, hits=hits)
+
+        forward = blocking(aforward)
+
+All that takes time goes through `call` or `at_once`. Each first asks who drives the body: an event loop, which answers
+None, or `blocking`, which answers with its mark. Then they wait as their driver does. So nothing is stored anywhere,
+and a body may run in the thread of a running loop, as in a notebook. Modules are called through DSPy's own `__call__`
+or `acall`, so that traces, callbacks, usage and history are as in any DSPy program.
+"""
+
+import asyncio
+import types
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import dspy
+
+from kraq_dspy._internal.concurrency import gather_all, run_all
+
+P = ParamSpec("P")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_BLOCKING = object()
+
+
+def blocking(body: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
+    """The synchronous form of a coroutine function that waits for nothing but `call`, `at_once` and others like it."""
+
+    @wraps(body)
+    def forward(*args: P.args, **kwargs: P.kwargs) -> Result:
+        return run(body(*args, **kwargs))
+
+    forward.__name__ = body.__name__.removeprefix("a")
+    forward.__qualname__ = f"{body.__qualname__.removesuffix(body.__name__)}{forward.__name__}"
+    return forward
+
+
+def run(body: Coroutine[Any, Any, Result]) -> Result:
+    """What the coroutine returns, worked out in this thread. Raises RuntimeError where it needs an event loop."""
+    try:
+        question = body.send(None)
+        while question is None:
+            question = body.send(_BLOCKING)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    body.close()
+    raise RuntimeError(
+        f"{body!r} waits for {question!r}, which only an event loop can do; expected `call` and `at_once` alone."
+    )
+
+
+def each(items: AsyncGenerator[Item, None]) -> Iterator[Item]:
+    """The items of an asynchronous generator that waits for nothing but `call` and the like, made in this thread."""
+    try:
+        while True:
+            yield run(items.__anext__())
+    except StopAsyncIteration:
+        return
+    finally:
+        run(items.aclose())
+
+
+@types.coroutine
+def is_blocking() -> Generator[None, object, bool]:
+    """Whether `blocking` drives the coroutine that asks, and not an event loop."""
+    return (yield) is _BLOCKING
+
+
+async def call(work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`work(...)`: a module by its own asynchronous form where the body is asynchronous, all else then in a thread, so
+    that neither retrieval nor arithmetic holds the loop up."""
+    if await is_blocking():
+        return work(*args, **kwargs)
+    if hasattr(work, "aforward") and hasattr(work, "acall"):
+        return await work.acall(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def at_once(
+    work: Callable[[Item], Coroutine[Any, Any, Result]], items: Sequence[Item], *, limit: int | None = None
+) -> list[Result]:
+    """`work` of every item, at most `limit` at a time (None: all), in threads or as tasks, in the order of `items`."""
+    if await is_blocking():
+
+        def in_thread(item: Item) -> Result:
+            with dspy.context(send_stream=None):  # DSPy streams from threads of anyio alone
+                return run(work(item))
+
+        return run_all(in_thread, items, limit=limit)
+    return await gather_all(work, items, limit=limit)

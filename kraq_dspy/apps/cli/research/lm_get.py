@@ -1,0 +1,41 @@
+"""Fetches a small language model, shows its licence and compares its checksum: `kraq lm get`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kraq_dspy.apps.cli.shared.options import Json
+from kraq_dspy.apps.cli.shared.terminal import command, errors, print_json, say
+
+
+def get(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="smollm2-135m, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Its folder. Default: in the user's cache, where it is found."),
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="A file that is here already: check it and take it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Bring a small language model that runs in this process. Interrupted? The same command goes on."""
+    from kraq_dspy.models.lms.adapter_name import GGUF, QUESTIONS
+    from kraq_dspy.models.lms.local_models import get_model, known_model, models_folder
+    from kraq_dspy.settings import QUESTIONS_BASE
+
+    model = known_model(name)
+    errors.print(f"{model.title}; licence {model.license}; {model.size / 1e6:,.0f} MB", markup=False)
+    path = get_model(model, out, source=source)
+    model_string = f"gguf/{name}" if out is None or out.resolve() == models_folder().resolve() else f"gguf/{path}"
+    if json:
+        print_json({"model": model_string, "file": str(path), "license": model.license, "sha256": model.sha256})
+        return
+    say(f"{path} is the published file (SHA-256 {model.sha256[:16]}...).")
+    say("Try: ", command("index", "DOCS", "--lm", model_string))
+    if GGUF + name == QUESTIONS_BASE:
+        say(f'As generator of questions, in kraq.toml:\n[roles.generator]\nmodel = "{model_string}"')
+        say(f'adapter = "{QUESTIONS}"')

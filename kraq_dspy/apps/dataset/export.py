@@ -1,0 +1,169 @@
+"""Makes a data set of an index: collects rows, lets critics judge them, splits them, writes the forms and a card."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy.apps.dataset.card import write_card
+from kraq_dspy.apps.dataset.forms import FORMS
+from kraq_dspy.apps.dataset.rows import Row, collect_rows
+from kraq_dspy.apps.dataset.splits import SPLITS, split_by_document
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.catalogue.sources import opened_catalogue
+from kraq_dspy.build.catalogue.synthesize import AUDIENCE
+from kraq_dspy.errors import ConfigError, IndexStateError, did_you_mean
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Progress, SilentProgress
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
+from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
+from kraq_dspy.records import CatalogueEntry
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
+
+CRITICS = "dataset critics"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlan:
+    """What goes in: answers of the catalogue that are approved, with `pending` also those that wait for review, with
+    `unanswered` also questions without one; `passages` of evidence at most for each row.
+
+    With `least` (1 to 5) every critic must rate a row that much for an `audience`; with `reread` the judge must give a
+    row's answer again from its evidence, which small models do better than to rate. `forms` are names of FORMS,
+    `licence` is that of the documents, for the card.
+    """
+
+    forms: tuple[str, ...] = ("hf",)
+    pending: bool = False
+    unanswered: bool = False
+    passages: int = 20
+    least: int | None = None
+    reread: bool = False
+    audience: str = AUDIENCE
+    shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    seed: int = 0
+    licence: str = "unknown"
+
+    @property
+    def is_judged(self) -> bool:
+        return self.least is not None or self.reread
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReport:
+    """`rows` by split; `left_out` by reason; `rejected` by the critic that did not let a row pass."""
+
+    files: tuple[Path, ...]
+    rows: Mapping[str, int]
+    left_out: Mapping[str, int]
+    rejected: Mapping[str, int]
+    calls: int
+
+
+def export_dataset(
+    index: Index,
+    out: Path,
+    plan: DatasetPlan | None = None,
+    *,
+    models: LanguageModels | None = None,
+    progress: Progress | None = None,
+) -> DatasetReport:
+    """Write the data set into the folder `out`, which is made; files of an earlier one are replaced.
+
+    The critics ask the role "judge" of `models`, keep what they said in the index (open for writing, then), and ask
+    nothing twice. Raises IndexStateError where no row is left, ConfigError for an unknown form, bad shares, two kinds
+    of critics, or critics without models.
+    """
+    plan = plan or DatasetPlan()
+    if plan.least is not None and plan.reread:
+        raise ConfigError("Rows are rated (`least`) or read again (`reread`), not both; leave one out.")
+    if unknown := [name for name in plan.forms if name not in FORMS]:
+        near = did_you_mean(unknown[0], FORMS)
+        raise ConfigError(f"There is no form {unknown[0]!r}{near}; there are: {', '.join(FORMS)}.")
+    left_out: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
+    entries = _entries(index, plan)
+    rows = list(collect_rows(index, entries, unanswered=plan.unanswered, passages=plan.passages, left_out=left_out))
+    calls = 0
+    if plan.is_judged:
+        if models is None:
+            raise ConfigError("The critics ask a model: hand `models` over, too.")
+        before = index.results.calls(CRITICS)
+        rows = run_coroutine(_judged(index, rows, plan, models, progress or SilentProgress(), left_out, rejected))
+        calls = index.results.calls(CRITICS) - before
+    split = split_by_document([row.document_ids for row in rows], plan.shares, seed=plan.seed)
+    left_out["over two splits"] = split.of_rows.count(None)
+    by_split: dict[str, Sequence[Row]] = {
+        name: [row for row, its in zip(rows, split.of_rows, strict=True) if its == name] for name in SPLITS
+    }
+    filled = {name: some for name, some in by_split.items() if some}
+    if not filled:
+        raise IndexStateError(_nothing(index, left_out))
+    _remove_old(out)
+    files = [path for name in plan.forms for path in FORMS[name](index, filled, out)]
+    report = DatasetReport(tuple(files), {name: len(some) for name, some in filled.items()}, left_out, rejected, calls)
+    card = write_card(index, filled, plan, report, out)
+    return DatasetReport((*files, card), report.rows, left_out, rejected, calls)
+
+
+def _entries(index: Index, plan: DatasetPlan) -> list[CatalogueEntry]:
+    """Never those that are stale: their documents say something else by now."""
+    with opened_catalogue(index.path) as catalogue:
+        if catalogue is None:
+            return []
+        return catalogue.entries("approved") + (catalogue.entries("pending") if plan.pending else [])
+
+
+async def _judged(
+    index: Index,
+    rows: Sequence[Row],
+    plan: DatasetPlan,
+    models: LanguageModels,
+    progress: Progress,
+    left_out: Counter[str],
+    rejected: Counter[str],
+) -> list[Row]:
+    """Those with an answer that every critic lets pass; questions without one are left out."""
+    answered = {row.id: row for row in rows if row.answer is not None}
+    left_out["without an answer"] += len(rows) - len(answered)
+    judge = RereadSyntheticPair() if plan.reread else RateSyntheticPair(plan.audience, plan.least or 1)
+    passed: set[str] = set()
+
+    async def items() -> AsyncIterator[Item]:
+        for row in answered.values():
+            passage = "\n\n".join(chunk.passage for chunk in row.evidence)
+            yield Item(row.id, {"question": row.question, "answer": row.answer, "passage": passage})
+
+    judged = 0
+    steps = StoredSteps(index.results, models, progress)
+    try:
+        async for done in steps.map(CRITICS, "judge", judge, items(), total=len(answered)):
+            judged += 1
+            if critic := done.prediction.rejected_by:
+                rejected[critic] += 1
+            else:
+                passed.add(done.id)
+    finally:
+        await models.aclose()
+        progress.finish(CRITICS)
+    left_out["could not be judged"] = len(answered) - judged
+    return [row for row in answered.values() if row.id in passed]
+
+
+def _nothing(index: Index, left_out: Mapping[str, int]) -> str:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
+    return (
+        f"{str(index.path)!r} gives no row ({reasons or 'it has no questions'}). Answer its questions with `kraq "
+        "catalogue seed` and approve them, take answers that nobody has approved (--pending), or questions without one "
+        "(--unanswered); in Python: DatasetPlan(pending=True, unanswered=True)."
+    )
+
+
+def _remove_old(out: Path) -> None:
+    """What an earlier export may have written for a split that is empty now."""
+    for pattern in ("data/*.parquet", "ragas/*.jsonl", "beir/qrels/*.tsv", "finetune/*.jsonl"):
+        for path in out.glob(pattern):
+            if path.stem in (*SPLITS, "dev"):
+                path.unlink()

@@ -1,0 +1,56 @@
+"""Makes a LangChain retriever of any retriever of this library."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.errors import needs
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.records import Hit
+
+with needs("langchain-core", "langchain", "A LangChain retriever"):
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+
+class KraqRetriever(BaseRetriever):
+    """`KraqRetriever(retrieve=space.retriever(), k=5)` goes wherever LangChain takes a retriever.
+
+    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
+    chunks' metadata. A document is a chunk: its id is the chunk's, its text the passage as our programs show it, title
+    first. Raises what `retrieve` raises: ValueError for an empty question, IndexStateError for a closed index, ...
+    """
+
+    retrieve: Any
+    k: int = Field(default=10, ge=1)
+    filters: Mapping[str, Any] | None = None
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return to_documents(await call(as_retriever(self.retrieve), query, self.k, filters=self.filters))
+
+    _get_relevant_documents = blocking(_aget_relevant_documents)
+
+
+def to_documents(hits: Sequence[Hit]) -> list[Document]:
+    """In their order. Metadata is the document's own, and `chunk_id`, `document_id`, `title`, `start` and `end` (in
+    characters of the document), `score`, `why` and `query`, which win over equal names."""
+    return [
+        Document(
+            id=hit.chunk.id,
+            page_content=hit.chunk.passage,
+            metadata={
+                **hit.chunk.metadata,
+                "chunk_id": hit.chunk.id,
+                "document_id": hit.chunk.document_id,
+                "title": hit.chunk.title,
+                "start": hit.chunk.start,
+                "end": hit.chunk.end,
+                "score": hit.score,
+                "why": hit.why,
+                "query": hit.query,
+            },
+        )
+        for hit in hits
+    ]

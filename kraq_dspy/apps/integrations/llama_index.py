@@ -1,0 +1,67 @@
+"""Makes a LlamaIndex retriever of any retriever of this library."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.errors import needs
+from kraq_dspy.ports import Filters, RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.records import Hit
+
+with needs("llama-index-core", "llama-index", "A LlamaIndex retriever"):
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+
+SHOWN = "title"
+"""What a model sees of a node's metadata, before its text; the rest is for programs."""
+
+
+class KraqRetriever(BaseRetriever):
+    """`KraqRetriever(space.retriever(), k=5)` goes wherever LlamaIndex takes a retriever.
+
+    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
+    chunks' metadata. A node is a chunk, with its id, its span and its document as source. Raises what `retrieve`
+    raises, and ValueError for a `k` below 1.
+    """
+
+    def __init__(self, retrieve: RetrieverLike, k: int = 10, filters: Filters | None = None, **options: Any) -> None:
+        if k < 1:
+            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        super().__init__(**options)
+        self.source = as_retriever(retrieve)
+        self.k = k
+        self.filters = filters
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return to_nodes(await call(self.source, query_bundle.query_str, self.k, filters=self.filters))
+
+    _retrieve = blocking(_aretrieve)
+
+
+def to_nodes(hits: Sequence[Hit]) -> list[NodeWithScore]:
+    """In their order, with the retriever's own scores. Metadata is the document's own, and `title`, `document_id`,
+    `why` and `query`, which win over equal names."""
+    return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
+
+
+def _node(hit: Hit) -> TextNode:
+    chunk = hit.chunk
+    metadata = {
+        **chunk.metadata,
+        SHOWN: chunk.title,
+        "document_id": chunk.document_id,
+        "why": hit.why,
+        "query": hit.query,
+    }
+    hidden = [name for name in metadata if name != SHOWN]
+    return TextNode(
+        id_=chunk.id,
+        text=chunk.text,
+        start_char_idx=chunk.start,
+        end_char_idx=chunk.end,
+        metadata=metadata,
+        excluded_llm_metadata_keys=hidden,
+        excluded_embed_metadata_keys=hidden,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=chunk.document_id)},
+    )

@@ -1,0 +1,317 @@
+"""Answers an agent's calls from an opened index: asks, searches, lists questions, walks communities and the graph."""
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from functools import cached_property
+from typing import Annotated, Any
+
+import dspy
+from dspy.streaming import StatusMessage
+from pydantic import Field
+from rapidfuzz import process
+
+from kraq_dspy.apps.mcp.results import (
+    SNIPPET,
+    AskResult,
+    CommunityResult,
+    DocumentResult,
+    Named,
+    Neighbour,
+    NeighboursResult,
+    Passage,
+    QuestionsResult,
+    SearchResult,
+    Span,
+    StoredQuestion,
+    page,
+    shortened,
+)
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
+from kraq_dspy.programs.retrievers import NearestQuestions
+from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Relationship, Summary
+from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.retrievers import RETRIEVERS
+from kraq_dspy.workspace.shown import shown_model
+from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.workspace import Workspace
+
+DEPTH = 50
+"""Passages that a search ranks; its pages are parts of one ranking."""
+
+Stage = Callable[[str], Awaitable[None]]
+"""Is called with what a program does, as it goes: "retrieving", "answering"."""
+
+AskedQuestion = Annotated[str, Field(min_length=1, max_length=4000, description="A question that stands alone.")]
+Evidence = Annotated[int, Field(ge=0, le=20, description="Passages to return with the answer.")]
+Offset = Annotated[int, Field(ge=0, description="`next_offset` of the page before; 0 for the first.")]
+Program = Annotated[
+    str,
+    Field(
+        description="How to answer; empty for this server's own choice. "
+        + " ".join(f"{name}: {spec.help}" for name, spec in PROGRAMS.own.items())
+    ),
+]
+Retriever = Annotated[
+    str,
+    Field(description=f"What ranks them; empty for the best one here. There are: {', '.join(RETRIEVERS.own)}."),
+]
+
+
+class IndexTools:
+    """One method a tool: its docstring and its parameters' notes are what an agent reads. Safe for threads.
+
+    `ask` runs the program of `choice` where the agent names none.
+    """
+
+    def __init__(self, space: Workspace, choice: ProgramChoice) -> None:
+        self.choice = choice
+        self._programs: dict[str, tuple[ProgramChoice, dspy.Module]] = {}
+        self._making = threading.Lock()
+        self._newest = NewestState(space, self._begin)
+
+    def _begin(self, space: Workspace) -> None:
+        with self._making:
+            self._programs.clear()
+            self.__dict__.pop("_ids_by_name", None)
+
+    @property
+    def space(self) -> Workspace:
+        """On the last complete state of the index."""
+        return self._newest.space
+
+    @property
+    def index(self) -> Index:
+        return self.space.index
+
+    async def ask(
+        self, question: AskedQuestion, program: Program = "", evidence: Evidence = 3, stage: Stage | None = None
+    ) -> AskResult:
+        """Answer a question from the documents, with the passages that the answer rests on. Asks a language model, so
+        it takes seconds or more; `search` and `questions_about` take milliseconds."""
+        choice, made = await asyncio.to_thread(self._program, program)
+        prediction = dspy.Prediction()
+        async with aclosing(self.space.astream(made, _text(question, "question"))) as values:
+            async for value in values:
+                if isinstance(value, dspy.Prediction):
+                    prediction = value
+                elif isinstance(value, StatusMessage) and stage is not None:
+                    await stage(value.message)
+        hits = list(prediction.get("hits") or ())
+        return AskResult(
+            answer=str(prediction.get("answer") or ""),
+            program=choice.spec.name,
+            model=shown_model(self.space.models.name(choice.role)),
+            evidence=[Passage.of(hit) for hit in hits[:evidence]],
+            n_passages=len(hits),
+            seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
+        )
+
+    def search(
+        self,
+        query: Annotated[str, Field(min_length=1, max_length=4000, description="A question or words to look for.")],
+        limit: Annotated[int, Field(ge=1, le=20, description="Passages to return.")] = 5,
+        offset: Offset = 0,
+        retriever: Retriever = "",
+        document_ids: Annotated[
+            list[str] | None, Field(max_length=100, description="Only passages of these documents.")
+        ] = None,
+    ) -> SearchResult:
+        """Find passages, best first. No language model is asked, unless the retriever named rewrites the query."""
+        filters = {"document_id": document_ids} if document_ids else None
+        retrieve = self.space.retriever(retriever or None)
+        hits = retrieve(_text(query, "query"), DEPTH, filters=filters)
+        shown, next_offset = page(hits, offset, limit)
+        return SearchResult([Passage.of(hit) for hit in shown], len(hits), next_offset)
+
+    def questions_about(
+        self,
+        topic: Annotated[
+            str, Field(max_length=4000, description="What they should be about; empty lists them, broadest first.")
+        ] = "",
+        limit: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 10,
+        offset: Offset = 0,
+        level: Annotated[
+            int | None, Field(ge=0, description="Only questions of this level; 0 is the broadest.")
+        ] = None,
+    ) -> QuestionsResult:
+        """List the questions that the documents answer: their table of contents. Each belongs to a community of
+        entities, which `community` describes. No language model is asked."""
+        if not self.index.count(Question):
+            raise IndexStateError(
+                "This index has no questions, as it was imported, or its build has not come so far. Use `search`; "
+                "whoever keeps the index makes them with `kraq resume`."
+            )
+        if not topic.strip():
+            listed = sorted(self.index.questions(level, source="kraq"), key=lambda question: question.level)
+            shown, next_offset = page(listed, offset, limit)
+            return QuestionsResult([StoredQuestion.of(question) for question in shown], next_offset)
+        filters: dict[str, Any] = {"source": "kraq"} | ({} if level is None else {"level": level})
+        nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
+        hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
+        return QuestionsResult([StoredQuestion.of(hit.question, hit.similarity) for hit in hits], next_offset)
+
+    def community(
+        self,
+        community_id: Annotated[str, Field(description="From a question, a neighbour or another community.")],
+        limit: Annotated[int, Field(ge=1, le=100, description="Children, entities and passages to return.")] = 20,
+        offset: Offset = 0,
+    ) -> CommunityResult:
+        """Describe a community: what its entities have to do with each other, its question, narrower and broader
+        communities, and the passages that it comes from."""
+        community = self._record(Community, community_id, "Ids come with `questions_about` and `neighbours_of`.")
+        [(title, summary)] = self._titles([community_id]).values()
+        children, more_children = page(community.child_ids, offset, limit)
+        entity_ids, more_entities = page(community.entity_ids, offset, limit)
+        chunk_ids, more_passages = page(community.chunk_ids, offset, limit)
+        parent_id = community.parent_id
+        questions = self.index.all(Question, community_id=community_id)
+        return CommunityResult(
+            community_id=community_id,
+            level=community.level,
+            title=title,
+            summary=shortened(summary.text, 2 * SNIPPET) if summary else "",
+            findings=[shortened(f"{each.summary}: {each.explanation}", 300) for each in summary.findings]
+            if summary
+            else [],
+            questions=[StoredQuestion.of(question) for question in questions if question.duplicate_of is None],
+            parent=Named(parent_id, self._titles([parent_id])[parent_id][0]) if parent_id else None,
+            children=[Named(child_id, title) for child_id, (title, _) in self._titles(children).items()],
+            entities=[Named(entity.id, entity.name) for entity in self.index.get(Entity, entity_ids)],
+            passages=[Span.of(chunk) for chunk in self.index.chunks_by_id(chunk_ids)],
+            n_children=len(community.child_ids),
+            n_entities=len(community.entity_ids),
+            n_passages=len(community.chunk_ids),
+            next_offset=more_children or more_entities or more_passages,
+        )
+
+    def neighbours_of(
+        self,
+        entity: Annotated[str, Field(min_length=1, description="The name of an entity, or its id.")],
+        limit: Annotated[int, Field(ge=1, le=50, description="Neighbours to return.")] = 10,
+        offset: Offset = 0,
+    ) -> NeighboursResult:
+        """Walk the graph: what an entity is linked to, how, and in which passages; most often stated first."""
+        centre, *others = self._entities(entity)
+        links = self.space.graph.links([centre.id])
+        shown, next_offset = page(sorted(links, key=lambda link: (-link.weight, link.id)), offset, limit)
+        other_ids = [link.target_id if link.source_id == centre.id else link.source_id for link in shown]
+        neighbours = self.index.get(Entity, other_ids)
+        return NeighboursResult(
+            entity_id=centre.id,
+            name=centre.name,
+            type=centre.type,
+            description=shortened(centre.description),
+            community_id=self.space.graph.community_of(centre.id, self.index.deepest_level()),
+            neighbours=[
+                Neighbour(
+                    entity_id=neighbour.id,
+                    name=neighbour.name,
+                    sentence=_sentence(link, centre, neighbour),
+                    description=shortened(link.description, 300),
+                    weight=link.weight,
+                    chunk_ids=list(link.chunk_ids[:5]),
+                )
+                for link, neighbour in zip(shown, neighbours, strict=True)
+            ],
+            total=len(links),
+            next_offset=next_offset,
+            others=[Named(other.id, other.name) for other in others[:10]],
+        )
+
+    def read_document(
+        self,
+        id: Annotated[
+            str, Field(min_length=1, description="A document's id, or a passage's: then from its beginning.")
+        ],
+        offset: Annotated[int, Field(ge=0, description="Characters to leave out; `next_offset` goes on.")] = 0,
+        length: Annotated[int, Field(ge=1, le=20_000, description="Characters to return.")] = 4000,
+    ) -> DocumentResult:
+        """Read a document, or go on reading where a passage begins."""
+        start, document_id = offset, id
+        try:
+            (chunk,) = self.index.get(Chunk, [id])
+        except UnknownRecordError:  # the id of a document, then
+            pass
+        else:
+            start, document_id = chunk.start + offset, chunk.document_id
+        document = self._record(Document, document_id, "Ids come with passages: see `search`.")
+        text = document.text[start : start + length]
+        end = start + len(text)
+        return DocumentResult(
+            document_id=document.id,
+            title=document.title,
+            source=document.source,
+            text=text,
+            offset=start,
+            total_characters=len(document.text),
+            next_offset=end - (start - offset) if end < len(document.text) else None,
+        )
+
+    def _program(self, name: str) -> tuple[ProgramChoice, dspy.Module]:
+        """The choice and what it makes, made once. Raises ConfigError for a name that is none."""
+        space = self.space
+        with self._making:
+            if name not in self._programs:
+                choice = choose_program(name) if name else self.choice
+                self._programs[name] = choice, space.make_program(choice)
+            return self._programs[name]
+
+    def _record(self, kind: Any, id: str, where: str) -> Any:
+        try:
+            (record,) = self.index.get(kind, [id])
+        except UnknownRecordError as error:
+            raise UnknownRecordError(f"There is no {kind.__name__.lower()} with the id {id!r:.80}. {where}") from error
+        return record
+
+    def _titles(self, community_ids: list[str]) -> dict[str, tuple[str, Summary | None]]:
+        """Title and summary by community id; those that are too small for a summary have "" and None."""
+        summaries: dict[str, Summary] = {}
+        for community_id in community_ids:
+            try:
+                (summaries[community_id],) = self.index.get(Summary, [community_id])
+            except UnknownRecordError:  # too small for one
+                continue
+        titles = {community_id: summary.title for community_id, summary in summaries.items()}
+        return {each: (titles.get(each, ""), summaries.get(each)) for each in community_ids}
+
+    def _entities(self, entity: str) -> list[Entity]:
+        """Those of a name, most linked first, or the one with that id."""
+        ids = self._ids_by_name.get(entity.strip().casefold()) or [entity.strip()]
+        try:
+            return sorted(self.index.get(Entity, ids), key=lambda each: (-each.degree, each.id))
+        except UnknownRecordError as error:
+            near = self._names_near(entity)
+            hint = f"Near to it: {', '.join(near)}." if near else "`search` finds passages by any word."
+            raise UnknownRecordError(f"There is no entity named {entity!r:.80}. {hint}") from error
+
+    @cached_property
+    def _ids_by_name(self) -> dict[str, list[str]]:
+        ids: defaultdict[str, list[str]] = defaultdict(list)
+        for entity in self.index.all(Entity):
+            for name in {name.casefold() for name in (entity.name, *entity.names)}:
+                ids[name].append(entity.id)
+        return dict(ids)
+
+    def _names_near(self, entity: str, count: int = 5) -> list[str]:
+        """Names of entities that share words with it, in any order, or are spelled alike; nearest first."""
+        near = process.extract(entity.strip().casefold(), self._ids_by_name.keys(), limit=count, score_cutoff=75)
+        ids = dict.fromkeys(self._ids_by_name[name][0] for name, _, _ in near)
+        return [record.name for record in self.index.get(Entity, list(ids))]
+
+
+def _sentence(link: Relationship, centre: Entity, neighbour: Entity) -> str:
+    subject, object = (centre, neighbour) if link.source_id == centre.id else (neighbour, centre)
+    return f"{subject.name} {link.predicate} {object.name}"
+
+
+def _text(value: str, what: str) -> str:
+    """Raises ConfigError for one of spaces alone."""
+    if not value.strip():
+        raise ConfigError(f"The {what} is empty; expected some text.")
+    return value

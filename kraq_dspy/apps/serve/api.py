@@ -1,0 +1,208 @@
+"""Answers the requests of the JSON API; `endpoints` says under which address each stands.
+
+A function that waits for models is a coroutine; the others read the index and run in threads.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from kraq_dspy.apps.serve import listing, openai, reviewing
+from kraq_dspy.apps.serve.asking import (
+    AnswerSlots,
+    ProgramCall,
+    Slot,
+    as_it_comes,
+    ask,
+    server_sent,
+    stream,
+    while_connected,
+)
+from kraq_dspy.apps.serve.atlas import Atlas
+from kraq_dspy.apps.serve.coverage import coverage_picture
+from kraq_dspy.apps.serve.errors import RequestError, as_request_error
+from kraq_dspy.apps.serve.metrics import CONTENT_TYPE, Metrics
+from kraq_dspy.apps.serve.requests import (
+    AskRequest,
+    CatalogueQuery,
+    ChatRequest,
+    CommunitiesQuery,
+    DocumentsQuery,
+    EntitiesQuery,
+    GraphQuery,
+    PageQuery,
+    Query,
+    QuestionsQuery,
+    ReviewRequest,
+    SearchQuery,
+)
+from kraq_dspy.apps.serve.search import KINDS, search
+from kraq_dspy.apps.serve.served import Served, ServedIndex
+from kraq_dspy.apps.serve.settings import ServeSettings
+
+Json = dict[str, Any]
+GONE = 499
+"""The status under which a client that went away is counted."""
+
+
+class Api:
+    """What the answers are made of."""
+
+    def __init__(self, served: Served, settings: ServeSettings) -> None:
+        self.served = served
+        self.settings = settings
+        self.slots = AnswerSlots(settings.at_once, settings.waiting)
+        self.metrics = Metrics(self.slots)
+
+    # What an index holds
+
+    def status(self, query: Query) -> Json:
+        return {**listing.status_json(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
+
+    def questions(self, query: QuestionsQuery) -> Json:
+        listed = self._atlas(query).questions
+        if query.level is not None:
+            listed = [each for each in listed if each.level == query.level]
+        listed = listing.with_words(listed, query.q, lambda each: each.text.casefold())
+        return listing.page_of(listed, query, listing.question_json)
+
+    def communities(self, query: CommunitiesQuery) -> Json:
+        atlas = self._atlas(query)
+        listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
+        if query.level is not None:
+            listed = [each for each in listed if each.level == query.level]
+        if query.telling:
+            listed = [each for each in listed if each.question or each.n_children]
+        return listing.page_of(listed, query, asdict)
+
+    def community(self, query: Query, id: str) -> Json:
+        return listing.community_json(self._atlas(query), id)
+
+    def community_passages(self, query: PageQuery, id: str) -> Json:
+        return self._passages(query, "community", id)
+
+    def community_graph(self, query: GraphQuery, id: str) -> Json:
+        return listing.community_graph(self._atlas(query), id, limit=query.limit)
+
+    def entities(self, query: EntitiesQuery) -> Json:
+        listed = list(self._atlas(query).entities.values())
+        if query.type is not None:
+            listed = [each for each in listed if each.type == query.type]
+        listed = listing.with_words(listed, query.q, lambda each: each.folded)
+        return listing.page_of(listed, query, listing.entity_brief)
+
+    def entity(self, query: Query, id: str) -> Json:
+        return listing.entity_json(self._atlas(query), id)
+
+    def entity_passages(self, query: PageQuery, id: str) -> Json:
+        return self._passages(query, "entity", id)
+
+    def entity_graph(self, query: GraphQuery, id: str) -> Json:
+        return listing.entity_graph(self._atlas(query), id, limit=query.limit)
+
+    def documents(self, query: DocumentsQuery) -> Json:
+        titles = list(self._atlas(query).titles.items())
+        listed = listing.with_words(titles, query.q, lambda each: f"{each[1]} {each[0]}".casefold())
+        return listing.page_of(listed, query, lambda each: {"id": each[0], "title": each[1]})
+
+    def document(self, query: Query, id: str) -> Json:
+        return listing.document_json(self._atlas(query), id)
+
+    def search(self, query: SearchQuery) -> Json:
+        kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise RequestError(422, "invalid_kinds", f"There is no {unknown[0][:50]!r}; there are: {', '.join(KINDS)}.")
+        served = self.served[query.index]
+        return search(served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
+
+    def coverage(self, query: Query) -> Json:
+        served = self.served[query.index]
+        picture: Json = served.kept("coverage", lambda: coverage_picture(served))
+        return picture
+
+    def _atlas(self, query: Query) -> Atlas:
+        return self.served[query.index].atlas
+
+    def _passages(self, query: PageQuery, kind: str, id: str) -> Json:
+        atlas = self._atlas(query)
+        chunk_ids = listing.record(atlas.index, kind, id).chunk_ids
+        return listing.passages_json(atlas, chunk_ids, query.offset, query.limit)
+
+    # The catalogue
+
+    def entries(self, query: CatalogueQuery) -> Json:
+        return reviewing.entries(self.served[query.index], query)
+
+    def entry(self, query: Query, number: int) -> Json:
+        return reviewing.entry(self.served[query.index], number)
+
+    def review(self, body: ReviewRequest, number: int) -> Json:
+        return reviewing.review(self.served[body.index], number, body)
+
+    # Asking
+
+    async def ask(self, request: Request, body: AskRequest) -> Any:
+        """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
+        asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
+        self.slots.require_free()
+        if body.stream:
+            return self._streaming(asking, (server_sent(*each) async for each in stream(asking)))
+        return await self._answered(request, asking)
+
+    async def chat(self, request: Request, body: ChatRequest) -> Any:
+        served, program, question = openai.asked_of(self.served, body)
+        asking = await self._asked(served, program, question)
+        self.slots.require_free()
+        if body.stream:
+            return self._streaming(asking, openai.chunks(asking, body))
+        answer = await self._answered(request, asking)
+        return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
+
+    def models(self, query: Query) -> Json:
+        return openai.models(self.served)
+
+    def model(self, query: Query, id: str) -> Json:
+        return openai.model(self.served, id)
+
+    async def _asked(
+        self, served: ServedIndex, program: str, question: str, retriever: str | None = None, options: Any = None
+    ) -> ProgramCall:
+        if not question.strip():
+            raise RequestError(422, "invalid_request", "The question is empty.")
+        choice, made = await run_in_threadpool(served.program, program, retriever, options)
+        return ProgramCall(served, choice, made, question.strip(), Slot(self.slots))
+
+    async def _answered(self, request: Request, call: ProgramCall) -> Any:
+        outcome = "failed"
+        try:
+            answer = await while_connected(request, ask(call), call.slot)
+            outcome = "gone" if answer is None else "answered"
+        finally:
+            self.metrics.questions.labels(call.choice.spec.name, outcome).inc()
+        return Response(status_code=GONE) if answer is None else answer
+
+    def _streaming(self, call: ProgramCall, events: Any) -> Response:
+        self.metrics.questions.labels(call.choice.spec.name, "streamed").inc()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(as_it_comes(events, call.slot), media_type="text/event-stream", headers=headers)
+
+    # How it is
+
+    def health(self, query: Query) -> Json:
+        return {"status": "ok"}
+
+    def ready(self, query: Query) -> Json:
+        """Raises RequestError where an index cannot be read or searched."""
+        for each in self.served:
+            try:
+                each.index.chunk_vectors.count()
+                each.index.deepest_level()
+            except Exception as error:
+                raise RequestError(503, "not_ready", as_request_error(error).message) from error
+        return {"status": "ready"}
+
+    def metrics_text(self, query: Query) -> Response:
+        return Response(self.metrics.text(), media_type=CONTENT_TYPE)

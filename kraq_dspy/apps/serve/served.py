@@ -1,0 +1,180 @@
+"""Holds the indexes that are served: each open, with its programs made once and what walking it needs."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kraq_dspy.apps.serve.atlas import Atlas
+from kraq_dspy.apps.serve.errors import RequestError
+from kraq_dspy.asset.store.catalogue import Catalogue
+from kraq_dspy.build.catalogue.sources import open_catalogue
+from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
+from kraq_dspy.workspace.choices import choose_program, choose_retriever
+from kraq_dspy.workspace.newest_state import NewestState
+from kraq_dspy.workspace.shown import shown_model
+from kraq_dspy.workspace.specs import ProgramChoice
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.ports import Retriever
+    from kraq_dspy.workspace.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+KEPT = 24
+"""Programs, retrievers and pictures that stay made; the one that was longest not asked for goes first."""
+
+
+class ServedIndex:
+    """An index under its name. Safe for threads."""
+
+    def __init__(self, name: str, space: "Workspace", *, edit: bool = False) -> None:
+        self.name = name
+        self.edit = edit
+        self._made: OrderedDict[Any, Future[Any]] = OrderedDict()
+        self._making = threading.Lock()
+        self._newest = NewestState(space, self._begin)
+
+    def _begin(self, space: "Workspace") -> None:
+        with self._making:
+            self._atlas = Atlas(space.index)
+            self._made.clear()
+
+    @property
+    def space(self) -> "Workspace":
+        """On the last complete state of the index."""
+        return self._newest.space
+
+    @property
+    def index(self) -> "Index":
+        return self.space.index
+
+    @property
+    def atlas(self) -> Atlas:
+        """Read anew once a build has changed the index."""
+        _ = self.space
+        return self._atlas
+
+    @cached_property
+    def catalogue(self) -> Catalogue | None:
+        """None where there is none; to begin one is left to the command line."""
+        return open_catalogue(self.index.path, write=self.edit)
+
+    def program(
+        self, name: str, retriever: str | None = None, options: Mapping[str, Any] | None = None
+    ) -> "tuple[ProgramChoice, dspy.Module]":
+        """Made when it is first asked for. Raises RequestError for a name or an option that there is not."""
+        try:
+            choice = choose_program(name, retriever, options)
+        except ConfigError as error:
+            raise RequestError(422, "invalid_program", str(error)) from error
+        key = (name, retriever, tuple(sorted((options or {}).items())))
+        try:
+            program: dspy.Module = self.kept(key, lambda: self.space.make_program(choice))
+        except IndexLockedError:
+            raise
+        except IndexStateError as error:
+            commands = [f"kraq precompute DIR {each.command}".strip() for each, _ in choice.prepared if each.required]
+            if not commands:
+                raise
+            logger.info("%s", error)
+            raise RequestError(
+                409, "not_prepared", f"{name!r} looks up what was not prepared for this index: {', '.join(commands)}"
+            ) from error
+        return choice, program
+
+    def retriever(self, name: str) -> "Retriever":
+        """Raises RequestError for a name that there is not, or one that asks a model."""
+        try:
+            choice = choose_retriever(name)
+        except ConfigError as error:
+            raise RequestError(422, "invalid_retriever", str(error)) from error
+        kept_retriever: Retriever = self.kept(("retriever", name), lambda: self.space.make_retriever(choice))
+        return kept_retriever
+
+    def model_of(self, choice: ProgramChoice) -> str:
+        return shown_model(self.space.models.name(choice.role))
+
+    def close(self) -> None:
+        self._newest.close()
+        if "catalogue" in self.__dict__ and self.catalogue is not None:
+            self.catalogue.close()
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` makes, made once; who asks for it meanwhile waits, and nobody else does."""
+        with self._making:
+            mine = key not in self._made
+            future = self._made.setdefault(key, Future())
+            self._made.move_to_end(key)
+            while len(self._made) > KEPT:
+                self._made.popitem(last=False)
+        if mine:
+            try:
+                future.set_result(make())
+            except BaseException as error:  # noqa: BLE001 (whoever waits for it meets it)
+                with self._making:
+                    self._made.pop(key, None)
+                future.set_exception(error)
+        return future.result()
+
+
+class Served:
+    """The indexes by name; a request that names none is for the first."""
+
+    def __init__(self, indexes: Sequence[ServedIndex]) -> None:
+        self.by_name = {each.name: each for each in indexes}
+
+    def __getitem__(self, name: str | None) -> ServedIndex:
+        """Raises RequestError for a name that there is not."""
+        if not name:
+            return next(iter(self))
+        if name not in self.by_name:
+            known = ", ".join(self.by_name)
+            raise RequestError(404, "no_such_index", f"There is no index {name[:80]!r} here; there are: {known}.")
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[ServedIndex]:
+        return iter(self.by_name.values())
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+
+def names_of(folders: Sequence[Path]) -> list[str]:
+    """A name for each: the folder's, without ".kraq", numbered where two are the same."""
+    names: list[str] = []
+    for folder in folders:
+        stem = folder.resolve().name.removesuffix(".kraq") or "index"
+        name, number = stem, 2
+        while name in names:
+            name, number = f"{stem}-{number}", number + 1
+        names.append(name)
+    return names
+
+
+@contextmanager
+def served(
+    folders: Sequence[Path], opened: "Callable[[Path, ExitStack], Workspace]", *, edit: bool = False
+) -> Iterator[Served]:
+    """The folders as served indexes; `opened` opens one, and gives the stack what closes it.
+
+    Vectors that cannot be read are refused here, and not when somebody asks. Raises KraqError.
+    """
+    with ExitStack() as stack:
+        indexes = []
+        for name, folder in zip(names_of(folders), folders, strict=True):
+            space = opened(folder, stack)
+            if not space.index.manifest.settings.store.url:
+                space.index.chunk_vectors.count()
+            each = ServedIndex(name, space, edit=edit)
+            stack.callback(each.close)
+            indexes.append(each)
+        yield Served(indexes)

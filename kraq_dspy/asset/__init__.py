@@ -1,0 +1,1 @@
+"""Holds what an index is made of and kept in: corpus, graph, store."""

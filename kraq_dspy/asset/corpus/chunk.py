@@ -1,0 +1,111 @@
+"""Cuts documents into overlapping chunks that end at sentences and paragraphs where they can."""
+
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.records import Chunk, Document, Metadata, content_id
+from kraq_dspy.settings import ChunkSettings
+
+if TYPE_CHECKING:
+    from semantic_text_splitter import TextSplitter
+
+# The splitter's time grows with the square of the longest stretch without a sentence end (25 s for 350 kB of numbers
+# in one line), so it sees a window of this many characters per token of a chunk at a time: about ten chunks.
+WINDOW = 40
+PAGE_BREAK = "\n\f\n"
+"""Between the pages of a document that has some: a chunk of it knows its `page` and `last_page`, from 1."""
+
+
+def chunk_document(document: Document, settings: ChunkSettings) -> list[Chunk]:
+    """Chunks in reading order, at most `settings.tokens` tokens each; none for a text of white space.
+
+    Every other character is in at least one chunk. Only a chunk of a single character may be over the limit, where
+    that character alone has more tokens.
+
+    A chunk's id depends on the document's id and the chunk's own text, so text that an edit elsewhere in the document
+    leaves as it was keeps its id; equal chunks of one document are numbered.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, end in _spans(document.text, settings):
+        if not spans or end > spans[-1][1]:  # else the overlap alone: a short piece that the chunk before it holds
+            spans.append((start, end))
+    return chunks_at(document, spans)
+
+
+def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chunk]:
+    """The chunks of these (start, end) in characters, with ids as `chunk_document` gives them."""
+    chunks: list[Chunk] = []
+    texts: Counter[str] = Counter()
+    ends = [place for place, letter in enumerate(document.text) if letter == "\f"] if "\f" in document.text else []
+    for position, (start, end) in enumerate(spans):
+        text = document.text[start:end]
+        chunks.append(
+            Chunk(
+                id=content_id("chunk", document.id, document.title, text, str(texts[text])),
+                document_id=document.id,
+                position=position,
+                start=start,
+                end=end,
+                text=text,
+                n_tokens=count_tokens(text),
+                title=document.title,
+                metadata={**document.metadata, **_pages(ends, start, end)},
+            )
+        )
+        texts[text] += 1
+    return chunks
+
+
+def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:
+    """The page on which a chunk begins and, where that is another, on which it ends; {} without pages."""
+    if not ends:
+        return {}
+    first, last = bisect(ends, start) + 1, bisect(ends, end - 1) + 1
+    return {"page": first} if first == last else {"page": first, "last_page": last}
+
+
+def _spans(text: str, settings: ChunkSettings) -> Iterator[tuple[int, int]]:
+    """(start, end) in characters. A window ends anywhere, so its last chunk is not used: the next starts with it."""
+    if not text.isascii():
+        text = _without_surrogates(text)
+    splitter = _splitter(settings.tokens, settings.overlap)
+    width = WINDOW * max(settings.tokens, 50)
+    begin = 0
+    while begin < len(text):
+        window = text[begin : begin + width]
+        is_last = begin + width >= len(text)
+        pieces = [
+            (begin + offset, begin + offset + len(piece))
+            for offset, piece in splitter.chunk_indices(window)
+            if not piece.isspace()
+        ]
+        if is_last:
+            yield from pieces
+            return
+        if len(pieces) > 1:
+            yield from pieces[:-1]
+            begin = pieces[-1][0]
+        elif pieces:
+            width *= 2  # one chunk fills the window: look further
+        else:
+            begin += len(window)
+
+
+@lru_cache(maxsize=8)
+def _splitter(tokens: int, overlap: int) -> "TextSplitter":
+    from semantic_text_splitter import TextSplitter
+
+    return TextSplitter.from_tiktoken_model("gpt-4", tokens, overlap)  # gpt-4 names the cl100k_base vocabulary
+
+
+def _without_surrogates(text: str) -> str:
+    """The same length, with lone surrogates, which broken JSON escapes leave and Rust refuses, as U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text

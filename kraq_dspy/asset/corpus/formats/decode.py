@@ -1,0 +1,191 @@
+"""Decodes bytes without guessing: UTF-8, or the encoding that a byte-order mark names; else an exact complaint."""
+
+import codecs
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
+
+# UTF-32's little-endian mark begins with UTF-16's, so it comes first.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+SKIPPED_LINE = 20  # times `max_bytes`: how much of an overlong line is read to find its end
+CONTROL = frozenset(map(chr, range(32))) - frozenset("\t\n\v\f\r\x1b")
+
+
+class UnreadableTextError(Exception):
+    """Content that is not text. The message goes into a `BadRow`."""
+
+
+def refuses_unreadable(reader: Reader) -> Reader:
+    """The reader; where it meets what is not text, the rest of the file is a bad row."""
+
+    @functools.wraps(reader)
+    def read(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+        try:
+            yield from reader(path, settings)
+        except UnreadableTextError as error:
+            yield BadRow(str(error))
+
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end. `number` counts from 1. Where `problem` is set, `text` is not the line's text."""
+
+    number: int
+    text: str
+    problem: str = ""
+
+
+def read_limited(stream: BinaryIO, settings: ReadSettings) -> bytes:
+    """All of a stream. Raises UnreadableTextError when it is empty or larger than `settings.max_bytes`."""
+    data = stream.read(settings.max_bytes + 1)
+    if len(data) > settings.max_bytes:
+        raise UnreadableTextError(settings.too_large(max(len(data), _size(stream)), "The file"))
+    if not data:
+        raise UnreadableTextError("The file is empty.")
+    return data
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """Text of UTF-8 or of what a byte-order mark says; else of the encoding that the file itself declares.
+
+    Raises UnreadableTextError for binary content and for other encodings, with the offset of the first wrong byte.
+    """
+    encoding = mark_of(data) or "utf-8"
+    if encoding == "utf-8" and b"\x00" in data:
+        raise UnreadableTextError(_binary(data))
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        text_as_declared = _decode_declared(data, declared) if encoding == "utf-8" else None
+        if text_as_declared is None:
+            raise UnreadableTextError(wrong_encoding(error, 0, encoding)) from None
+        text = text_as_declared
+    if "\x00" in text or sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
+        raise UnreadableTextError(_binary(data))
+    return text
+
+
+def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
+    """Lines as they are read; one with a problem does not stop the rest. UTF-16 and UTF-32 files are read whole.
+
+    Raises UnreadableTextError for binary content and for a line that has no end in sight.
+    """
+    start = stream.read(8192)
+    if not start:
+        raise UnreadableTextError("The file is empty.")
+    encoding = mark_of(start)
+    if encoding not in (None, "utf-8-sig"):
+        data = start + stream.read(settings.max_bytes + 1)
+        if len(data) > settings.max_bytes:
+            raise UnreadableTextError(
+                f"A file in {str(encoding).upper()} is read whole and may have {settings.max_bytes:,} bytes, which "
+                "this one exceeds. Convert it to UTF-8, or raise max_bytes."
+            )
+        for number, text in enumerate(decode(data).split("\n"), start=1):
+            yield Line(number, text.removesuffix("\r"))
+        return
+    if b"\x00" in start:
+        raise UnreadableTextError(_binary(start))
+    for number, (offset, raw) in enumerate(_raw_lines(_ReplayedStream(start, stream), settings), start=1):
+        if len(raw) > settings.max_bytes:
+            yield Line(number, "", settings.too_large(len(raw), "The line, as far as it was read,"))
+        else:
+            yield _line(number, raw, offset)
+
+
+def mark_of(data: bytes) -> str | None:
+    """The encoding that the byte-order mark names; None without one."""
+    return next((encoding for mark, encoding in MARKS if data.startswith(mark)), None)
+
+
+def wrong_encoding(error: UnicodeDecodeError, offset: int, encoding: str = "utf-8") -> str:
+    """`offset` is where the decoded bytes begin in their file."""
+    place = offset + error.start
+    byte = error.object[error.start : error.start + 1].hex()
+    if encoding != "utf-8":
+        return f"The byte 0x{byte} at offset {place:,} is not {encoding.upper()}, which the file begins as. Repair it."
+    return (
+        f"The byte 0x{byte} at offset {place:,} is not UTF-8, and there is no byte-order mark. "
+        "Convert the file from the encoding it was written in, such as: iconv -f WINDOWS-1252 -t UTF-8."
+    )
+
+
+class _ReplayedStream:
+    """`readline` over what was read already and the stream after it."""
+
+    def __init__(self, start: bytes, stream: BinaryIO) -> None:
+        self.start = start
+        self.stream = stream
+
+    def readline(self, limit: int) -> bytes:
+        if not self.start:
+            return self.stream.readline(limit)
+        end = self.start.find(b"\n") + 1 or len(self.start)
+        line, self.start = self.start[: min(end, limit)], self.start[min(end, limit) :]
+        if not self.start and not line.endswith(b"\n") and len(line) < limit:
+            line += self.stream.readline(limit - len(line))
+        return line
+
+
+def _raw_lines(stream: _ReplayedStream, settings: ReadSettings) -> Iterator[tuple[int, bytes]]:
+    """(offset, line with its end). An overlong line is cut to `max_bytes` + 1 bytes, never held whole."""
+    offset = 0
+    while raw := stream.readline(settings.max_bytes + 1):
+        yield offset, raw
+        offset += len(raw)
+        skipped = 0
+        while len(raw) > settings.max_bytes and not raw.endswith(b"\n"):
+            raw = stream.readline(settings.max_bytes + 1)
+            skipped += len(raw)
+            offset += len(raw)
+            if not raw:
+                return
+            if skipped > SKIPPED_LINE * settings.max_bytes:
+                raise UnreadableTextError(
+                    f"A line goes on for more than {skipped:,} bytes: the rest of the file is left. "
+                    "Check that it is a file of lines."
+                )
+
+
+def _line(number: int, raw: bytes, offset: int) -> Line:
+    try:
+        text = raw.decode("utf-8")
+        return Line(number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n"))
+    except UnicodeDecodeError as error:
+        return Line(number, "", wrong_encoding(error, offset))
+
+
+def _decode_declared(data: bytes, declared: str | None) -> str | None:
+    if declared is None:
+        return None
+    # What a page calls Latin-1 or ASCII is Windows-1252 by the WHATWG Encoding Standard, section 4.2.
+    name = "cp1252" if declared.lower() in ("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii") else declared
+    try:
+        return data.decode(name)
+    except (LookupError, ValueError):
+        return None
+
+
+def _binary(data: bytes) -> str:
+    known = {b"%PDF": ".pdf", b"PK\x03\x04": ".docx, .xlsx or .zip", b"\x1f\x8b": ".gz", b"PAR1": ".parquet"}
+    like = next((f" It looks like {name}." for magic, name in known.items() if data.startswith(magic)), "")
+    return f"The content is binary, not text.{like} Give it its right extension, or take it out of the corpus."
+
+
+def _size(stream: BinaryIO) -> int:
+    try:
+        return stream.seek(0, 2)
+    except (OSError, ValueError):
+        return 0

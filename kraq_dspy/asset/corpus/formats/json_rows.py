@@ -1,0 +1,75 @@
+"""Reads JSON lines, plain or gzip-compressed, line by line; and small JSON files, whole."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from kraq_dspy.asset.corpus.formats.decode import (
+    UnreadableTextError,
+    decode,
+    read_limited,
+    read_lines,
+    refuses_unreadable,
+)
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
+
+
+@refuses_unreadable
+def read_json_lines(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """An object a line; empty lines are passed over. Keys are line numbers from 1."""
+    is_compressed = path.name.lower().endswith(".gz")
+    number = 0
+    with path.open("rb") as file:
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_compressed else file
+        try:
+            for line in read_lines(stream, settings):
+                number = line.number
+                if line.problem:
+                    yield BadRow(line.problem, str(number))
+                elif line.text.strip():
+                    yield _row(line.text, f"Line {number}", str(number), settings)
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            yield BadRow(f"The gzip data is damaged after line {number} ({error}). Compress or download it again.")
+
+
+@refuses_unreadable
+def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """A list of objects, with their places from 1 as keys, or one object."""
+    with path.open("rb") as stream:
+        content = _parse(decode(read_limited(stream, settings)))
+    if isinstance(content, dict):
+        yield row_of(content, "", settings)
+        return
+    if not isinstance(content, list):
+        yield BadRow(f"The file holds a {type(content).__name__}; expected a list of objects, or one object.")
+        return
+    for number, item in enumerate(content, start=1):
+        if isinstance(item, dict):
+            yield row_of(item, str(number), settings)
+        else:
+            yield BadRow(f"Item {number} is a {type(item).__name__}; expected an object.", str(number))
+
+
+def _row(text: str, where: str, key: str, settings: ReadSettings) -> Row | BadRow:
+    try:
+        values = _parse(text)
+    except UnreadableTextError as error:
+        return BadRow(f"{where}: {error}", key)
+    if not isinstance(values, dict):
+        return BadRow(f"{where} is a {type(values).__name__}; expected an object with named columns.", key)
+    row = row_of(values, key, settings)
+    return BadRow(f"{where}: {row.reason}", key) if isinstance(row, BadRow) else row
+
+
+def _parse(text: str) -> Any:
+    """Raises UnreadableTextError."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"))
+    except json.JSONDecodeError as error:
+        place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+        raise UnreadableTextError(f"not valid JSON at {place} ({error.msg}). Mend it or take it out.") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise UnreadableTextError(f"JSON that cannot be read ({error}). Mend it or take it out.") from None

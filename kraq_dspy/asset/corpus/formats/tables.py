@@ -1,0 +1,117 @@
+"""Reads CSV and TSV, row by row. The first row names the columns; every value stays the string that it is."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from kraq_dspy.asset.corpus.formats.decode import Line, read_lines, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
+
+DELIMITERS = (",", "\t", ";", "|")
+MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
+
+
+@refuses_unreadable
+def read_csv(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """Separated by commas, or by the tab, semicolon or bar that makes the first row name the text column."""
+    return _read(path, settings, ",")
+
+
+@refuses_unreadable
+def read_tsv(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    return _read(path, settings, "\t")
+
+
+def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | BadRow]:
+    # The csv module's limit on a field is one for the whole process and starts at 128 KiB: raise it, never lower it.
+    csv.field_size_limit(max(csv.field_size_limit(), settings.max_bytes))
+    with path.open("rb") as stream:
+        lines = _CsvLines(read_lines(stream, settings))
+        first = next(lines, "")
+        while not first.strip() and not lines.problems and not lines.ended:
+            first = next(lines, "")
+        delimiter = _delimiter(first, delimiter, settings)
+        columns = _header(first, delimiter)
+        if lines.problems:
+            yield BadRow(f"The first row cannot be read: {lines.problems[0]}")
+        elif missing := settings.missing(columns):
+            yield BadRow(missing)
+        else:
+            yield from _rows(lines, columns, delimiter, settings)
+
+
+def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    # Strict, so that a quote that is never closed is an error and not one enormous row.
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    number = 0
+    while True:
+        first_line = lines.number + 1
+        try:
+            cells = next(reader)
+            problem = ""
+        except StopIteration:
+            return
+        except csv.Error as error:
+            cells, problem = [], f"{error}. Check its quotes."
+        problem = lines.problems[0] if lines.problems else problem
+        lines.problems.clear()
+        if not cells and not problem:
+            continue  # an empty line
+        number += 1
+        key = str(number)
+        where = f"Row {number} (line {first_line})"
+        if problem:
+            yield BadRow(f"{where}: {problem}", key)
+        elif len(cells) > len(columns):
+            yield BadRow(
+                f"{where} has {len(cells)} cells for {len(columns)} columns. Quote cells that hold marks.", key
+            )
+        else:
+            cells += [""] * (len(columns) - len(cells))
+            row = row_of(_values(columns, cells, settings), key, settings)
+            yield BadRow(f"{where}: {row.reason}", key) if isinstance(row, BadRow) else row
+
+
+def _values(columns: list[str], cells: list[str], settings: ReadSettings) -> dict[str, str]:
+    values = dict(zip(columns, cells, strict=True))
+    if values.get(settings.id_column) in MISSING_IDS:
+        values[settings.id_column] = ""
+    return values
+
+
+def _delimiter(first: str, expected: str, settings: ReadSettings) -> str:
+    """The mark that makes the first row name the text column; where none does, the one that makes most columns."""
+    marks = (expected, *DELIMITERS)
+    headers = {mark: _header(first, mark) for mark in marks}
+    most = max(marks, key=lambda mark: len(headers[mark]))
+    return next((mark for mark in marks if settings.text_column in headers[mark]), most)
+
+
+def _header(line: str, delimiter: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
+
+
+class _CsvLines:
+    """The lines' text for the csv module, which wants the line ends. Keeps the problems of the lines it gave."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self.lines = lines
+        self.number = 0
+        self.problems: list[str] = []
+        self.ended = False
+
+    def __iter__(self) -> "_CsvLines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.lines, None)
+        if line is None:
+            self.ended = True
+            raise StopIteration
+        self.number = line.number
+        if line.problem:
+            self.problems.append(line.problem)
+        return line.text + "\n"

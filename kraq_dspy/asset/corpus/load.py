@@ -1,0 +1,161 @@
+"""Loads documents from files. What cannot be used becomes a `Failure` that says why; the rest goes on."""
+
+import hashlib
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
+from kraq_dspy.asset.corpus.formats import READERS, find_reader
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.errors import CorpusError, MissingExtraError
+from kraq_dspy.records import Document, Failure
+
+MAX_BYTES = 50_000_000
+FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
+FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
+
+logger = logging.getLogger(__name__)
+
+
+def load_documents(
+    path: str | Path,
+    *,
+    id_column: str = "id",
+    title_column: str = "title",
+    text_column: str = "text",
+    max_bytes: int = MAX_BYTES,
+) -> Iterator[Document | Failure]:
+    """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
+
+    Files whose rows are documents (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text column and, if they
+    like, an id and a title; every other column becomes metadata. Of the others (txt, md, html, pdf) each file is a
+    document. A document without an id column is called by its file's relative path, a row by path#row, where row is
+    the line number in jsonl and the row number elsewhere, from 1. A row without a title has none.
+
+    `max_bytes` limits a file that is one document, a line of jsonl, and a text. Of documents with the same
+    text, or with the same id, the first is kept.
+
+    Failures have the stage "load" and name the file, or file#row. Raises CorpusError at once when the path does not
+    exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
+    """
+    root = Path(path)
+    if max_bytes < 1:
+        raise ValueError(f"max_bytes is {max_bytes}; it must be 1 or more.")
+    try:
+        root.lstat()
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
+    settings = ReadSettings(id_column, title_column, text_column, max_bytes)
+    return _load(root, settings)
+
+
+def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
+    earlier = _DuplicateFilter()
+    first_failure: Failure | None = None
+    n_failures = 0
+    for entry in find_files(root):
+        for item in [entry] if isinstance(entry, Failure) else _load_file(entry, settings, earlier):
+            if isinstance(item, Failure):
+                first_failure = first_failure or item
+                n_failures += 1
+            yield item
+    if earlier.ids:
+        return
+    if first_failure is None:
+        raise CorpusError(f"{str(root)!r} holds no files. Put files of these kinds in it: {_extensions()}.")
+    raise CorpusError(
+        f"{str(root)!r} holds no usable text; {n_failures} failed, the first {first_failure.item_id!r}: "
+        f"{first_failure.reason}"
+    )
+
+
+def _load_file(file: CorpusFile, settings: ReadSettings, earlier: "_DuplicateFilter") -> Iterator[Document | Failure]:
+    n_failures = 0
+    last = ""
+    for row in _with_named_columns(_read(file, settings), settings):
+        outcome = _document(row, file, earlier) if isinstance(row, Row) else row
+        if isinstance(outcome, Document):
+            yield outcome
+            continue
+        n_failures += 1
+        last = outcome.reason
+        if n_failures <= FAILURES_NAMED:
+            item_id = f"{file.source}#{outcome.key}" if outcome.key else file.source
+            logger.info("%s: %s", item_id, outcome.reason)
+            yield Failure("load", item_id, outcome.reason)
+    if n_failures > FAILURES_NAMED:
+        yield Failure("load", file.source, f"{n_failures - FAILURES_NAMED:,} more rows failed, the last: {last}")
+
+
+def _with_named_columns(rows: Iterator[Row | BadRow], settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """The rows, or what is wrong with the file where none of the first has a column that somebody has named: it would
+    be read without titles, or with ids that are not its own."""
+    lacking = frozenset(settings.named)
+    first: list[Row | BadRow] = []
+    columns: dict[str, None] = {settings.text_column: None}
+    while lacking and len(first) < FIRST_ROWS and (row := next(rows, None)) is not None:
+        first.append(row)
+        if isinstance(row, Row):
+            lacking &= row.lacks
+            columns |= dict.fromkeys(map(str, row.metadata))
+    if lacking and any(isinstance(row, Row) for row in first):
+        yield BadRow(settings.missing_named(min(lacking), columns))
+        return
+    yield from first
+    yield from rows
+
+
+def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    reader = find_reader(file.source)
+    if reader is None:
+        yield BadRow(f"The kind of file is not known. Known: {_extensions()}.")
+        return
+    try:
+        yield from reader(file.path, settings)
+    except OSError as error:
+        yield BadRow(unreadable(error))
+    except MissingExtraError as error:
+        yield BadRow(str(error))
+
+
+def _document(row: Row, file: CorpusFile, earlier: "_DuplicateFilter") -> Document | BadRow:
+    if not row.text.strip():
+        return BadRow("The text is empty.", row.key)
+    unnamed = f"{file.source}#{row.key}" if row.key else file.source
+    document = Document(
+        id=row.id if row.id is not None else unnamed,
+        title=clean(row.title).strip(),
+        text=row.text,
+        source=file.source,
+        metadata=row.metadata,
+    )
+    problem = earlier.problem_with(document)
+    return BadRow(problem, row.key) if problem else document
+
+
+class _DuplicateFilter:
+    """Remembers ids and the hashes of texts, never the texts: about 300 bytes for each document."""
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self.first_with: dict[bytes, str] = {}
+
+    def problem_with(self, document: Document) -> str:
+        """Why the document repeats an earlier one; "" when it does not, and then it is remembered."""
+        digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
+        first = self.first_with.get(digest)
+        if first is not None:
+            return f"The text is the same as that of the earlier document {first!r}. It is left out."
+        if document.id in self.ids:
+            return (
+                f"The id {document.id!r} belongs to an earlier document, whose text is another. "
+                "Give each document an id of its own."
+            )
+        self.ids.add(document.id)
+        self.first_with[digest] = document.id
+        return ""
+
+
+def _extensions() -> str:
+    return ", ".join(extension.removeprefix(".") for extension in READERS)

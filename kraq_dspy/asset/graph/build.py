@@ -1,0 +1,323 @@
+"""Builds one graph from extractions: names resolved, statements of one thing brought together (KRAQ paper, section 2).
+
+mentions = Mentions.of(extractions)
+candidates = propose_merges(mentions.names(), settings, embedder)
+resolution = resolve_entities(mentions.names(), [c for c in candidates if c.certain or confirmed(c)])
+graph = ResolvedMentions.of(mentions, resolution).graph()
+"""
+
+import dataclasses
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.graph.candidates import by_preference, majority
+from kraq_dspy.asset.graph.distinct import distinct
+from kraq_dspy.asset.graph.garbage import collector_paused
+from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings
+from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
+from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+_GROUPS = 10_000  # of rows, made lists of at once
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The graph of a corpus. Entities and relationships are sorted by id, claims in reading order.
+
+    `descriptions` holds, by the id of an entity or a relationship that was described in more than one way, the distinct
+    descriptions that were joined into its description, in reading order; a model may write a better one from them
+    (`apply_descriptions`).
+    """
+
+    entities: tuple[Entity, ...] = ()
+    relationships: tuple[Relationship, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    descriptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def apply_descriptions(graph: Graph, descriptions: Mapping[str, str]) -> Graph:
+    """`graph` with other descriptions for the entities and relationships of the given ids; blank ones are ignored."""
+    better = {id: text.strip() for id, text in descriptions.items() if text.strip()}
+    if not better:
+        return graph
+    return dataclasses.replace(
+        graph,
+        entities=tuple(
+            dataclasses.replace(entity, description=better[entity.id]) if entity.id in better else entity
+            for entity in graph.entities
+        ),
+        relationships=tuple(
+            dataclasses.replace(link, description=better[link.id]) if link.id in better else link
+            for link in graph.relationships
+        ),
+    )
+
+
+def join_descriptions(descriptions: Iterable[str]) -> str:
+    """The sentences of `descriptions` in order, without those that were said before or that another one contains.
+
+    A single description stays as it is.
+    """
+    descriptions = tuple(descriptions)
+    if len(descriptions) == 1:  # as of most links
+        return descriptions[0].strip()
+    descriptions = [text for text in dict.fromkeys(each.strip() for each in descriptions) if text]
+    if len(descriptions) < 2:
+        return "".join(descriptions)
+    sentences: dict[str, str] = {}
+    for description in descriptions:
+        text = " ".join(description.split())
+        for first, last in sentence_spans(text):
+            sentences.setdefault(comparable(text[first:last]), text[first:last])
+    padded = [f" {words} " for words in sentences]
+    holding: defaultdict[str, list[int]] = defaultdict(list)
+    for number, words in enumerate(sentences):
+        for word in set(words.split(" ")):
+            holding[word].append(number)
+    kept = []
+    for number, (words, sentence) in enumerate(sentences.items()):
+        rarest = min((holding[word] for word in words.split(" ")), key=len)  # whichever contains it has this word, too
+        if not any(other != number and padded[number] in padded[other] for other in rarest):
+            kept.append(sentence)
+    return " ".join(kept)
+
+
+def claim_of(entity_id: str, statement: str, chunk_id: str, object_id: str | None = None) -> Claim:
+    """The claim with the id that its content gives it."""
+    id = content_id("claim", entity_id, statement, chunk_id, *([object_id] if object_id else []))
+    return Claim(id, entity_id, statement, chunk_id, object_id)
+
+
+class ResolvedMentions:
+    """Mentions whose names have become entities.
+
+    `keys` are the entities' (`Resolution.key_of`), `key_of` has the number of a name's among them, `objects` that of a
+    claim's object, -1 for what is no entity: a claim makes none.
+    """
+
+    def __init__(
+        self, mentions: Mentions, keys: Sequence[str], key_of: Ints, objects: Ints, merges: tuple[Merge, ...] = ()
+    ) -> None:
+        self.mentions, self.merges = mentions, merges
+        self.keys, self.key_of, self.objects = keys, key_of, objects
+        self._texts = list(mentions.texts)
+        self._ids: dict[int, str] = {}
+
+    @classmethod
+    def of(cls, mentions: Mentions, resolution: Resolution) -> "ResolvedMentions":
+        keys = Numbered()
+        key_of = np.array([keys[resolution.key_of(name)] for name in mentions.spellings], dtype=np.int64)
+        claims, texts = mentions.rows("claims"), list(mentions.texts)
+        object_of = np.full(len(texts) + 1, -1, dtype=np.int64)
+        for text in distinct(claims[claims[:, 1] >= 0, 1]).tolist():
+            object_of[text] = keys.get(resolution.key_of(texts[text]), -1)
+        return cls(mentions, list(keys), key_of, object_of[claims[:, 1]], resolution.merges)
+
+    @cached_property
+    def number_of(self) -> Mapping[str, int]:
+        """Those of the keys."""
+        return {key: number for number, key in enumerate(self.keys)}
+
+    def id_of(self, key: int) -> str:
+        """The id of an entity by the number of its key."""
+        if key not in self._ids:
+            self._ids[key] = entity_id_of(self.keys[key])
+        return self._ids[key]
+
+    @collector_paused()
+    def graph(self) -> Graph:
+        descriptions: dict[str, tuple[str, ...]] = {}
+        return Graph(
+            entities=tuple(self.entities(np.arange(len(self.keys)), descriptions)),
+            relationships=tuple(self.relationships(self.links(), descriptions)),
+            claims=tuple(self.claims(np.ones(len(self.objects), dtype=bool))),
+            merges=self.merges,
+            descriptions=descriptions,
+        )
+
+    def links(self, ends: tuple[Bools, Bools] | None = None) -> Rows:
+        """Rows of source, target, predicate as it is compared, predicate, description or -1, and chunk, by the numbers
+        of keys. A link of a thing with itself says nothing about two. With `ends`, those alone whose source is true in
+        the first, and whose target in the second."""
+        links = self.mentions.rows("links")
+        source, target = self.key_of[links[:, 0]], self.key_of[links[:, 1]]
+        chosen = source != target if ends is None else (source != target) & ends[0][source] & ends[1][target]
+        between_two: Rows = links[chosen]
+        between_two[:, 0], between_two[:, 1] = source[chosen], target[chosen]
+        return between_two
+
+    def entities(self, keys: Ints, descriptions: dict[str, tuple[str, ...]]) -> list[Entity]:
+        """Those of the `keys` (numbers that ascend), by id; what was described in several ways goes into
+        `descriptions`."""
+        mentions, place = self.mentions, np.full(len(self.keys), -1, dtype=np.int64)
+        place[keys] = np.arange(len(keys))
+        place_of_name = place[self.key_of]
+
+        def rows_of(log: str) -> Ints:
+            rows = mentions.rows(log)
+            own = rows[place_of_name[rows[:, 0]] >= 0].astype(np.int64)
+            own[:, 0] = place_of_name[own[:, 0]]
+            return own
+
+        counts = np.bincount(mentions.rows("mentioned")[:, 0], minlength=len(self.key_of)).tolist()
+        names = list(mentions.spellings)
+        spellings: list[dict[str, int]] = [{} for _ in keys]
+        for name in np.flatnonzero(place_of_name >= 0).tolist():
+            spellings[place_of_name[name]][names[name]] = counts[name]
+        mentioned, described = rows_of("mentioned"), rows_of("described")
+        kinds = majorities(rows_of("types"), self._texts)
+        size = max(1, len(mentions.chunk_ids))
+        in_chunk = distinct(mentioned[:, 0] * size + mentioned[:, 2])
+        chunks = _split(in_chunk // size, in_chunk % size, len(keys))
+        described = described[np.argsort(described[:, 0], kind="stable")]
+        statements = _split(described[:, 0], described, len(keys))
+        unlisted = set(range(len(keys))) - set(mentioned[mentioned[:, 1] == 1, 0].tolist())
+        links = self.links()
+        links = links[(place[links[:, 0]] >= 0) | (place[links[:, 1]] >= 0)]
+        stand_ins = self._first_statements(keys[sorted(unlisted)], links)
+        ends = np.concatenate([links[:, :2], links[:, 1::-1]])
+        ends = ends[place[ends[:, 0]] >= 0]
+        neighbours = distinct(place[ends[:, 0]] * len(self.keys) + ends[:, 1])
+        degrees = np.bincount(neighbours // max(1, len(self.keys)), minlength=len(keys)).tolist()
+        entities = []
+        for number, key in enumerate(keys.tolist()):
+            ways = _in_reading_order(statements[number][:, 1:].tolist(), self._texts)
+            ways = ways or ((stand_ins[key],) if key in stand_ins else ())
+            id, ordered = self.id_of(key), by_preference(spellings[number])
+            if len(ways) > 1:
+                descriptions[id] = ways
+            entities.append(
+                Entity(
+                    id=id,
+                    name=ordered[0],
+                    type=kinds.get(number, ""),
+                    description=join_descriptions(ways),
+                    names=ordered,
+                    chunk_ids=self._chunks(chunks[number].tolist()),
+                    degree=degrees[number],
+                )
+            )
+        return sorted(entities, key=lambda entity: entity.id)
+
+    def relationships(self, links: Rows, descriptions: dict[str, tuple[str, ...]]) -> list[Relationship]:
+        """One for each source, target and predicate of rows of `links`, by id."""
+        links = links[np.lexsort((links[:, 2], links[:, 1], links[:, 0]))]
+        new = np.flatnonzero(np.any(links[1:, :3] != links[:-1, :3], axis=1)) + 1
+        bounds = [0, *new.tolist(), len(links)] if len(links) else []
+        texts = self.mentions.texts
+        relationships = []
+        for rows in _lists(links, bounds):
+            source, target, compared, predicate, text, chunk = rows[0]
+            if len(rows) == 1:  # as most do
+                ways: tuple[str, ...] = (self._texts[text],) if text >= 0 else ()
+                chunk_ids: tuple[str, ...] = (self.mentions.chunk_ids[chunk],)
+            else:
+                ways = _in_reading_order(((row[4], row[5]) for row in rows if row[4] >= 0), self._texts)
+                chunk_ids = self._chunks(row[5] for row in rows)
+                predicate = texts[majority(Counter(self._texts[row[3]] for row in rows))]
+            id = relationship_id_of(self.id_of(source), self.id_of(target), self._texts[compared])
+            if len(ways) > 1:
+                descriptions[id] = ways
+            relationships.append(
+                Relationship(
+                    id=id,
+                    source_id=self.id_of(source),
+                    target_id=self.id_of(target),
+                    predicate=self._texts[predicate],
+                    description=join_descriptions(ways),
+                    weight=float(len(rows)),
+                    chunk_ids=chunk_ids,
+                )
+            )
+        return sorted(relationships, key=lambda link: link.id)
+
+    def claims(self, chosen: NDArray[np.bool_]) -> Iterator[Claim]:
+        """Of the `chosen` rows, in reading order; they hold all or none of a chunk's about one subject."""
+        for key, other, statement, number in self._distinct_claims(chosen):
+            object_id = None if other in (key, -1) else self.id_of(other)
+            yield claim_of(self.id_of(key), self._texts[statement], self.mentions.chunk_ids[number], object_id)
+
+    def write(self, file: BinaryIO) -> None:
+        """What `read` gives back, without the merges."""
+        self.mentions.write(file)
+        write_strings(file, self.keys)
+        np.save(file, self.key_of)
+        np.save(file, self.objects)
+
+    @classmethod
+    def read(cls, file: BinaryIO) -> "ResolvedMentions":
+        return cls(Mentions.read(file), read_strings(file), np.load(file), np.load(file))
+
+    def _distinct_claims(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
+        """(subject's key, object's or -1, statement, chunk), each said once of a subject in a chunk."""
+        rows, objects = self.mentions.rows("claims")[chosen], self.objects[chosen]
+        keys = self.key_of[rows[:, 0]].tolist()
+        chunk_id, known = "", set[tuple[int, str]]()
+        for key, (_, _, statement, number), other in zip(keys, rows.tolist(), objects.tolist(), strict=True):
+            if self.mentions.chunk_ids[number] != chunk_id:  # they come in reading order
+                chunk_id, known = self.mentions.chunk_ids[number], set()
+            claim = key, comparable(self._texts[statement])
+            if claim not in known:
+                known.add(claim)
+                yield key, other, statement, number
+
+    def _first_statements(self, keys: Ints, links: Rows) -> dict[int, str]:
+        """For those of the `keys` that a relationship or a claim is about, what the first one says."""
+        first: dict[int, tuple[int, str]] = {}
+
+        def take(key: int, number: int, text: int) -> None:
+            if key in chosen:
+                statement = number, self._texts[text]
+                first[key] = min(first.get(key, statement), statement)
+
+        chosen = set(keys.tolist())
+        about = np.isin(self.key_of[self.mentions.rows("claims")[:, 0]], keys)
+        for key, _, statement, number in self._distinct_claims(about):
+            take(key, number, statement)
+        about = np.isin(links[:, 0], keys) | np.isin(links[:, 1], keys)
+        for source, target, _, _, text, number in links[about & (links[:, 4] >= 0)].tolist():
+            take(source, number, text)
+            take(target, number, text)
+        return {key: text for key, (_, text) in first.items()}
+
+    def _chunks(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.mentions.chunk_ids[number] for number in numbers))
+
+
+def relationship_id_of(source_id: str, target_id: str, predicate: str) -> str:
+    """`predicate` as it is compared."""
+    return content_id("relationship", source_id, target_id, predicate)
+
+
+def _lists(rows: Rows, bounds: Sequence[int]) -> Iterator[list[list[int]]]:
+    """The rows between each bound and the next; lists of all at once would take gigabytes."""
+    for start in range(0, len(bounds) - 1, _GROUPS):
+        some = bounds[start : start + _GROUPS + 1]
+        lists = rows[some[0] : some[-1]].tolist()
+        yield from (lists[first - some[0] : last - some[0]] for first, last in itertools.pairwise(some))
+
+
+def _split(groups: Ints, rows: Ints, count: int) -> list[Ints]:
+    """`rows` by their group, 0 to `count` - 1; `groups` ascend."""
+    return np.split(rows, np.searchsorted(groups, np.arange(1, count))) if count else []
+
+
+def _in_reading_order(rows: Iterable[Sequence[int]], texts: Sequence[str]) -> tuple[str, ...]:
+    """The distinct texts of (text, chunk), by the first chunk that has them, then alphabetically; chunks ascend."""
+    first: dict[int, int] = {}
+    for text, chunk in rows:
+        first.setdefault(text, chunk)
+    return tuple(texts[text] for text in sorted(first, key=lambda text: (first[text], texts[text])))

@@ -1,0 +1,312 @@
+"""Finds communities of communities by hierarchical Leiden (KRAQ paper, section 2; Leiden: Traag et al. 2019).
+
+Level 0 is Leiden, or another algorithm of the settings, over the whole graph; each community larger than
+`CommunitySettings.max_size` is a graph of its own that is split again. A community that is not split is a leaf and is
+not repeated on deeper levels, so that no question is made twice; `communities_at` adds it back where a partition of all
+entities is wanted.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.asset.graph.garbage import collector_paused
+from kraq_dspy.records import Community, Entity, Relationship, content_id
+from kraq_dspy.settings import CommunitySettings
+
+logger = logging.getLogger(__name__)
+
+Ints = NDArray[np.int64]
+
+_ITERATIONS = 2  # more gave the same modularity to three digits on 100,000 entities
+_generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
+
+
+def prepare() -> None:
+    """Loads what `find_communities` needs, in half a second that a build has while it waits for models."""
+    import igraph  # noqa: F401
+
+
+@collector_paused()
+def find_communities(
+    entities: Sequence[Entity],
+    relationships: Sequence[Relationship],
+    settings: CommunitySettings,
+    chunk_order: Sequence[str] | None = None,
+    former: Sequence[Community] = (),
+) -> list[Community]:
+    """The hierarchy, by level, then size (largest first), then id.
+
+    The weight between two entities is the sum of their relationships' weights in both directions. The same input gives
+    the same result in every process, whatever its order. An entity without relationships is a community of one. A
+    community keeps its id as long as it has the same entities. With a `former` hierarchy, its entities stay where they
+    were and new ones join the community that they are linked to most, so that a small change leaves most communities as
+    they were (`drift` says at what price); only what outgrows `max_size` is split anew. `chunk_order` is
+    the reading order of the chunk ids (chunks that it lacks come last, by id); without it chunk ids are sorted.
+
+    Raises ValueError for a relationship whose end is not among `entities` or whose weight is not a positive number.
+    """
+    graph = NumberedGraph(entities, relationships)
+    if not graph.entities:
+        return []
+    places = {chunk_id: place for place, chunk_id in enumerate(chunk_order or ())}
+    communities: list[Community] = []
+    followed = Followed(graph, former)
+
+    def split(part: Part, level: int, name: str) -> list[Part]:
+        return followed.split(part, level, settings) or _split(part, graph.weights, settings, name)
+
+    waiting: list[tuple[Part, int, str | None]] = [(part, 0, None) for part in split(graph.everything(), 0, "")]
+    while waiting:
+        part, level, parent_id = waiting.pop()
+        community = graph.community(part, level, parent_id, places)
+        if len(part.nodes) > settings.max_size and level + 1 < settings.max_depth:
+            children = split(part, level + 1, community.id)
+            if len(children) > 1:
+                community = replace(community, child_ids=tuple(graph.id_of(child) for child in children))
+                waiting.extend((child, level + 1, community.id) for child in children)
+        communities.append(community)
+    communities.sort(key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    _report(communities, settings)
+    return communities
+
+
+def drift(
+    communities: Sequence[Community],
+    entities: Sequence[Entity],
+    relationships: Sequence[Relationship],
+    settings: CommunitySettings,
+) -> float:
+    """How much modularity the broadest level lost against communities found anew on the same graph; about 0 for new
+    ones."""
+    import igraph
+
+    graph = NumberedGraph(entities, relationships)
+    whole = graph.everything()
+    if not len(whole.links):
+        return 0.0
+    number = {entity.id: n for n, entity in enumerate(graph.entities)}
+    membership = np.zeros(len(graph.entities), dtype=np.int64)
+    for place, community in enumerate(communities_at(communities, 0)):
+        membership[[number[entity_id] for entity_id in community.entity_ids]] = place
+    drawn = igraph.Graph(n=len(whole.nodes), edges=np.column_stack([whole.sources, whole.targets]))
+    weights = graph.weights.tolist()
+    anew = _membership(whole, graph.weights, settings, f"{settings.seed} ")
+    return float(drawn.modularity(anew.tolist(), weights) - drawn.modularity(membership.tolist(), weights))
+
+
+def communities_at(communities: Iterable[Community], level: int) -> list[Community]:
+    """The partition of all entities at `level`: its communities, and the leaves of the broader levels.
+
+    In the order of `communities`. Beyond the deepest level: all leaves. Raises ValueError for a negative level.
+    """
+    if level < 0:
+        raise ValueError(f"level is {level}; it must be 0 or more.")
+    return [c for c in communities if c.level == level or (c.is_leaf and c.level < level)]
+
+
+def oversize_leaves(communities: Iterable[Community], settings: CommunitySettings) -> list[Community]:
+    """Communities larger than `max_size` that were not split: they have no parts, or `max_depth` was reached."""
+    return [c for c in communities if c.is_leaf and len(c.entity_ids) > settings.max_size]
+
+
+def _report(communities: Sequence[Community], settings: CommunitySettings) -> None:
+    large = oversize_leaves(communities, settings)
+    if large:
+        logger.warning(
+            "%d of %d communities have more than %d entities (the largest %d) and were not split further: no parts "
+            "are found in them, or communities.max_depth (%d) is reached.",
+            len(large),
+            len(communities),
+            settings.max_size,
+            max(len(c.entity_ids) for c in large),
+            settings.max_depth,
+        )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some entities and the relationships among them.
+
+    `nodes` are numbers in the whole graph, ascending; `links` are numbers of relationships, and `sources` and `targets`
+    the positions of their ends in `nodes`.
+    """
+
+    nodes: Ints
+    links: Ints
+    sources: Ints
+    targets: Ints
+
+
+class NumberedGraph:
+    """Entities and relationships by number, in the order of their ids."""
+
+    def __init__(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+        self.entities = sorted(entities, key=lambda entity: entity.id)
+        self.relationships = sorted(relationships, key=lambda link: link.id)
+        number = {entity.id: n for n, entity in enumerate(self.entities)}
+        for link in self.relationships:
+            if link.source_id not in number or link.target_id not in number:
+                missing = link.source_id if link.source_id not in number else link.target_id
+                raise ValueError(f"Relationship {link.id!r} links {missing!r}, which is not among the entities.")
+            if not (link.weight > 0 and np.isfinite(link.weight)):
+                raise ValueError(
+                    f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number."
+                )
+        self.weights = np.array([link.weight for link in self.relationships], dtype=np.float64)
+        self._sources = np.array([number[link.source_id] for link in self.relationships], dtype=np.int64)
+        self._targets = np.array([number[link.target_id] for link in self.relationships], dtype=np.int64)
+
+    def everything(self) -> Part:
+        return Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
+
+    def entity_ids(self, part: Part) -> tuple[str, ...]:
+        return tuple(self.entities[n].id for n in part.nodes)  # sorted, since the numbers are
+
+    def id_of(self, part: Part) -> str:
+        return content_id("community", *self.entity_ids(part))
+
+    def community(self, part: Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
+        links = [self.relationships[n] for n in part.links]
+        sources: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
+        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
+        return Community(
+            id=self.id_of(part),
+            level=level,
+            parent_id=parent_id,
+            child_ids=(),
+            entity_ids=self.entity_ids(part),
+            relationship_ids=tuple(link.id for link in links),
+            chunk_ids=tuple(sorted(chunk_ids, key=lambda id: (places.get(id, len(places)), id))),
+        )
+
+
+class Followed:
+    """A former hierarchy, followed on a graph that has changed since."""
+
+    def __init__(self, graph: NumberedGraph, former: Iterable[Community]) -> None:
+        self._weights = graph.weights
+        number = {entity.id: n for n, entity in enumerate(graph.entities)}
+        self._labels: dict[int, Ints] = {}
+        for place, community in enumerate(former):
+            labels = self._labels.setdefault(community.level, np.full(len(number), -1, dtype=np.int64))
+            labels[[number[entity_id] for entity_id in community.entity_ids if entity_id in number]] = place
+
+    def split(self, part: Part, level: int, settings: CommunitySettings) -> list[Part]:
+        """`part` by the former communities of `level`; empty where none of its entities was in one."""
+        if level not in self._labels:
+            return []
+        labels = self._labels[level][part.nodes].copy()
+        if (labels < 0).all():
+            return []
+        self._join(labels, part)
+        strangers = np.flatnonzero(labels < 0)
+        if len(strangers):
+            labels[strangers] = labels.max() + 1 + self._among_themselves(strangers, part, settings)
+        _, membership = np.unique(labels, return_inverse=True)
+        return parts_by(membership.astype(np.int64), part)
+
+    def _join(self, labels: Ints, part: Part) -> None:
+        """Each new entity to the community with the most weight between them; then those that are linked to it."""
+        ends = np.concatenate([part.sources, part.targets]), np.concatenate([part.targets, part.sources])
+        weights = np.concatenate([self._weights[part.links]] * 2)
+        while True:
+            open_links = np.flatnonzero((labels[ends[0]] < 0) & (labels[ends[1]] >= 0))
+            if not len(open_links):
+                return
+            sums: dict[int, dict[int, float]] = {}
+            for link in open_links.tolist():
+                by_label = sums.setdefault(int(ends[0][link]), {})
+                label = int(labels[ends[1][link]])
+                by_label[label] = by_label.get(label, 0.0) + float(weights[link])
+            for node, by_label in sums.items():
+                labels[node] = min(by_label, key=lambda label: (-by_label[label], label))
+
+    def _among_themselves(self, strangers: Ints, part: Part, settings: CommunitySettings) -> Ints:
+        """Communities of entities that nothing links to a former one, numbered from 0."""
+        position = np.full(len(part.nodes), -1, dtype=np.int64)
+        position[strangers] = np.arange(len(strangers))
+        inside = np.flatnonzero((position[part.sources] >= 0) & (position[part.targets] >= 0))
+        own = Part(
+            part.nodes[strangers], part.links[inside], position[part.sources[inside]], position[part.targets[inside]]
+        )
+        return _membership(own, self._weights[own.links], settings, f"{settings.seed} new")
+
+
+def _split(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, name: str) -> list[Part]:
+    """The parts that the algorithm finds, the largest first; `[part]` when it finds one.
+
+    Seeded by `name`, so that what becomes of a community does not depend on what else is in the graph.
+    """
+    membership = _membership(part, weights[part.links], settings, f"{settings.seed} {name}")
+    return parts_by(membership, part)
+
+
+def parts_by(membership: Ints, part: Part) -> list[Part]:
+    """`part` by the numbers of its nodes' communities (0 to n - 1, none missing), the largest first."""
+    count = int(membership.max(initial=0)) + 1
+    if count == 1:
+        return [part]
+    position = np.empty(len(part.nodes), dtype=np.int64)
+    members = _rows_by_group(membership, np.arange(len(part.nodes)), count)
+    for rows in members:
+        position[rows] = np.arange(len(rows))
+    inside = np.flatnonzero(membership[part.sources] == membership[part.targets])
+    own_links = _rows_by_group(membership[part.sources[inside]], inside, count)
+    parts = [
+        Part(part.nodes[rows], part.links[own], position[part.sources[own]], position[part.targets[own]])
+        for rows, own in zip(members, own_links, strict=True)
+    ]
+    return sorted(parts, key=lambda each: (-len(each.nodes), int(each.nodes[0])))
+
+
+def _rows_by_group(groups: Ints, rows: Ints, count: int) -> list[Ints]:
+    """`rows` by their group 0 to `count` - 1, in their order."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(1, count))
+    return np.split(rows[order], ends)
+
+
+def _membership(part: Part, weights: NDArray[np.float64], settings: CommunitySettings, seed: str) -> Ints:
+    """The community of each node, numbered from 0, by the algorithm of the settings."""
+    if settings.algorithm == "leiden":
+        return _leiden(part, weights, settings.resolution, seed)
+    from kraq_dspy.asset.graph.other_algorithms import membership_by
+
+    return membership_by(settings.algorithm, part, weights, seed)
+
+
+def _leiden(part: Part, weights: NDArray[np.float64], resolution: float, seed: str) -> Ints:
+    """The community of each node, numbered from 0. Relationships between the same two entities add their weights."""
+    if not len(part.links):
+        return np.arange(len(part.nodes))
+    import igraph  # brings matplotlib where that is installed, which takes seconds
+
+    graph = igraph.Graph(n=len(part.nodes), edges=np.column_stack([part.sources, part.targets]))
+    with igraph_random(seed):
+        clustering = graph.community_leiden(
+            objective_function="modularity", weights=weights.tolist(), resolution=resolution, n_iterations=_ITERATIONS
+        )
+    return np.array(clustering.membership, dtype=np.int64)
+
+
+@contextmanager
+def igraph_random(seed: str) -> Iterator[None]:
+    """igraph draws from a generator of our own, and from Python's again afterwards; other threads wait.
+
+    A string seed is hashed by `random` itself, the same in every process.
+    """
+    import igraph
+
+    with _generator_lock:
+        igraph.set_random_number_generator(random.Random(seed))
+        try:
+            yield
+        finally:
+            igraph.set_random_number_generator(random)

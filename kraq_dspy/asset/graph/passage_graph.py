@@ -1,0 +1,270 @@
+"""Keeps passages and the entities that they name as one graph in arrays, and walks over it.
+
+In a file the arrays are mapped: to open it takes no time, and processes that read it share its memory.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.distinct import distinct
+from kraq_dspy.errors import IndexStateError
+
+_PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
+_LARGE = 250_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
+_MOST_ROUNDS = 1000
+_ADVICE = "Restore the index from a copy, or mend it: kraq check DIR --repair"
+_FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visits:
+    """How often a walk comes to each passage; together with those to entities 1. Passages are numbered by their ids."""
+
+    ids: NDArray[np.bytes_]
+    shares: NDArray[np.float64]
+
+    @property
+    def peak(self) -> float:
+        return float(self.shares.max(initial=0.0))
+
+    def of(self, ids: Sequence[str]) -> list[float]:
+        """0 for a passage that the walk does not reach, or the graph does not know."""
+        places = find_ids(self.ids, ids)
+        return [float(self.shares[place]) if place >= 0 else 0.0 for place in places]
+
+    def best(self, count: int | None = None) -> list[tuple[str, float]]:
+        """The most visited passages, all that were visited without `count`; ties by id."""
+        places = np.flatnonzero(self.shares)
+        if count is not None and count < len(places):
+            least = np.partition(self.shares[places], len(places) - count)[len(places) - count]
+            places = places[self.shares[places] >= least]
+        places = places[np.lexsort((places, -self.shares[places]))][:count]
+        return [(self.ids[place].decode(), float(self.shares[place])) for place in places.tolist()]
+
+
+@dataclass(frozen=True)
+class PassageGraph(SharedByCopies):
+    """An undirected graph whose first vertices are the passages, by id; the rest are entities.
+
+    The neighbours of vertex v are `neighbours[bounds[v]:bounds[v + 1]]`. `degrees` are sums of weights, and `weights`
+    those of the edges divided by the roots of both ends' degrees.
+    """
+
+    ids: NDArray[np.bytes_]
+    bounds: NDArray[np.int64]
+    neighbours: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    degrees: NDArray[np.float32]
+
+    def save(self, path: Path) -> None:
+        with replaced(path) as draft, open(draft, "wb") as file:
+            for part in (self.ids, self.bounds, self.neighbours, self.weights, self.degrees):
+                np.save(file, part)
+
+    @classmethod
+    def open(cls, path: Path) -> "PassageGraph":
+        """Raises IndexStateError for a file that is no such graph."""
+        try:
+            with open(path, "rb") as file:
+                graph = cls(*(_mapped(path, file) for _ in range(5)))
+        except (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+            raise IndexStateError(f"{str(path)!r} is damaged ({error}). {_ADVICE}") from error
+        n_edges = len(graph.neighbours)
+        kinds = [part.dtype.kind for part in (graph.ids, graph.bounds, graph.neighbours, graph.weights, graph.degrees)]
+        fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
+        if kinds != ["S", "i", "i", "f", "f"] or not fits or len(graph.ids) > len(graph.degrees):
+            raise IndexStateError(f"{str(path)!r} is damaged (its arrays do not fit each other). {_ADVICE}")
+        return graph
+
+    def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
+        return [place >= 0 for place in find_ids(self.ids, chunk_ids)]
+
+    def visits(self, start: dict[str, float], damping: float) -> Visits:
+        """Personalised PageRank: a walker returns to `start`, by its weights, with probability 1 - `damping`.
+
+        In a large graph the walk is followed where it is not faint (`_nearby`), in others to the end (`_exact`). Raises
+        KeyError for a passage that the graph does not know.
+        """
+        reset = np.zeros(len(self.degrees))
+        places = find_ids(self.ids, list(start))
+        for chunk_id, place in zip(start, places, strict=True):
+            if place < 0:
+                raise KeyError(chunk_id)
+        reset[places] = list(start.values())
+        reset /= reset.sum()
+        try:
+            with np.errstate(invalid="raise", over="raise", divide="raise"):
+                is_small = len(self.neighbours) <= _LARGE
+                solved = self._exact(reset, damping) if is_small else self._nearby(places, reset, damping)
+            if not np.isfinite(solved).all():
+                raise ArithmeticError("a walk leads nowhere")
+        except (IndexError, ValueError, ArithmeticError) as error:
+            raise IndexStateError(f"The graph of passages is damaged ({error}). {_ADVICE}") from error
+        return Visits(self.ids, solved[: len(self.ids)])
+
+    def _nearby(self, places: Sequence[int], reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
+        """Pushes the walker on from vertex to vertex (Andersen, Chung and Lang, FOCS 2006), all at once in each round:
+        the work hangs on `_FAINT` and not on the size of the graph. A vertex's share errs by `_FAINT` times its degree
+        at most."""
+        shares, here = np.zeros_like(reset), reset
+        active = np.asarray(places, np.int64)
+        for _ in _rounds():
+            if not len(active):
+                break
+            leaving = here[active]
+            here[active] = 0
+            shares[active] += (1 - damping) * leaving
+            first, counts = self.bounds[active], self.bounds[active + 1] - self.bounds[active]
+            edges = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            reached = self.neighbours[edges]
+            out = damping * leaving / np.sqrt(np.maximum(self.degrees[active], _FAINT))
+            np.add.at(here, reached, np.repeat(out, counts) * self.weights[edges] * np.sqrt(self.degrees[reached]))
+            reached = distinct(reached)
+            active = reached[here[reached] > _FAINT * self.degrees[reached]]
+        return shares + (1 - damping) * here
+
+    def _exact(self, reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
+        """With root degrees divided out the equations are symmetric, so conjugate gradients solve them, in some twenty
+        passes over the edges."""
+        right = (1 - damping) * reset / self._roots
+        solution, residual = np.zeros_like(right), right
+        direction, left = residual, float(residual @ residual)
+        enough = left * _PRECISE**2
+        for _ in _rounds():
+            if not left > enough:
+                break
+            step = direction - damping * self._spread(direction)
+            length = left / float(direction @ step)
+            solution += length * direction
+            residual = residual - length * step
+            before, left = left, float(residual @ residual)
+            direction = residual + left / before * direction
+        shares: NDArray[np.float64] = np.maximum(solution * self._roots, 0)
+        return shares
+
+    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """To each vertex the weighted sum of its neighbours' values."""
+        sums = np.zeros_like(values)
+        if len(self._linked):
+            sums[self._linked] = np.add.reduceat(values[self.neighbours] * self.weights, self.bounds[self._linked])
+        return sums
+
+    @cached_property
+    def _linked(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.degrees)
+
+    @cached_property
+    def _roots(self) -> NDArray[np.float64]:
+        return np.sqrt(np.where(self.degrees > 0, self.degrees, 1).astype(np.float64))
+
+
+def passage_graph(
+    chunk_ids: Iterable[str],
+    mentions: Iterable[tuple[str, str]],
+    relationships: Iterable[tuple[str, str, float]] = (),
+) -> PassageGraph:
+    """From (chunk id, entity id) pairs and (entity id, entity id, weight) links.
+
+    A pair that is given twice is one edge of weight 1. Weights of links between the same two entities, in either
+    direction, add up; links of an entity to itself and links of weight 0 are left out. Raises ValueError for a chunk
+    id that is not in `chunk_ids` and for a negative weight.
+    """
+    passages = sorted({chunk_id.encode() for chunk_id in chunk_ids})
+    place = {chunk_id.decode(): number for number, chunk_id in enumerate(passages)}
+    entity: dict[str, int] = {}
+    sources, targets, weights = array("q"), array("q"), array("d")
+    for chunk_id, entity_id in mentions:
+        if chunk_id not in place:
+            raise ValueError(
+                f"A mention names the chunk {chunk_id!r}, which is not among the {len(passages)} passages."
+            )
+        sources.append(place[chunk_id])
+        targets.append(len(passages) + entity.setdefault(entity_id, len(entity)))
+    weights.extend([1.0] * len(sources))
+    for source_id, target_id, weight in relationships:
+        if weight < 0:
+            raise ValueError(f"The link from {source_id!r} to {target_id!r} weighs {weight}; expected 0 or more.")
+        if source_id == target_id or weight == 0:
+            continue
+        ends = [len(passages) + entity.setdefault(one, len(entity)) for one in (source_id, target_id)]
+        sources.append(min(ends))
+        targets.append(max(ends))
+        weights.append(weight)
+    n_vertices = len(passages) + len(entity)
+    keys = np.asarray(sources) * n_vertices + np.asarray(targets)
+    return of_edges(np.array(passages, "S"), n_vertices, keys, np.asarray(weights))
+
+
+def of_edges(
+    ids: NDArray[np.bytes_],
+    n_vertices: int,
+    keys: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
+) -> PassageGraph:
+    """`ids` sorted; passages are the vertices 0 to `len(ids)`. The key of an edge is `n_vertices` times its lower end,
+    and the other one; it may be there more than once. Edges weigh 1 each where nothing else is said."""
+    if weights is None:
+        keys.sort()
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        summed = np.diff(first, append=len(keys)).astype(np.float64)
+        keys = keys[first]
+    else:
+        keys, which = np.unique(keys, return_inverse=True)
+        summed = np.bincount(which, weights, len(keys)).astype(np.float64)
+    one, other = np.divmod(keys, max(n_vertices, 1))
+    summed[one < len(ids)] = 1  # mentions, however often they are given
+    degrees = np.bincount(one, summed, n_vertices) + np.bincount(other, summed, n_vertices)
+    divided = (summed / np.sqrt(degrees[one] * degrees[other])).astype(np.float32)
+    del keys, summed  # each a hundred megabytes among a million passages
+    after, before = np.bincount(one, minlength=n_vertices), np.bincount(other, minlength=n_vertices)
+    bounds = np.concatenate([[0], np.cumsum(after + before)])
+    neighbours, weights_of = np.empty(2 * len(one), np.int32), np.empty(2 * len(one), np.float32)
+    places = bounds[one] + _ranks(after)
+    neighbours[places], weights_of[places] = other, divided
+    order = np.argsort(other * n_vertices + one)
+    places = bounds[other[order]] + after[other[order]] + _ranks(before)
+    neighbours[places], weights_of[places] = one[order], divided[order]
+    return PassageGraph(ids, bounds, neighbours, weights_of, degrees.astype(np.float32))
+
+
+def _rounds() -> Iterator[int]:
+    """More than any walk takes over a sound graph (some hundred). Raises ArithmeticError behind the last one."""
+    yield from range(_MOST_ROUNDS)
+    raise ArithmeticError(f"a walk does not end after {_MOST_ROUNDS} rounds")
+
+
+def _ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each of so many in a row."""
+    ranks: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
+
+
+def find_ids(ids: NDArray[np.bytes_], some: Sequence[str]) -> list[int]:
+    """Where each of `some` stands in sorted `ids`; -1 where it does not."""
+    if not len(ids) or not some:
+        return [-1] * len(some)
+    encoded = np.array([one.encode() for one in some], "S")
+    places = np.minimum(np.searchsorted(ids, encoded), len(ids) - 1)
+    return [int(at) if ids[at] == key else -1 for at, key in zip(places, encoded, strict=True)]
+
+
+def _mapped(path: Path, file: Any) -> Any:
+    """The next of the arrays that were saved one after the other."""
+    np.lib.format.read_magic(file)
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    size = math.prod(shape) * kind.itemsize
+    begin = file.tell()
+    if len(shape) != 1 or kind.hasobject or file.seek(size, 1) > file.seek(0, 2):
+        raise ValueError("an array is longer than the file")
+    file.seek(begin + size)
+    return np.memmap(path, kind, "r", begin, shape) if size else np.zeros(shape, kind)

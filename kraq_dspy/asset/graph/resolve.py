@@ -1,0 +1,144 @@
+"""Resolves entities: makes one of the names that were found to mean one thing (KRAQ paper, section 2).
+
+Which names may be one says `graph/candidates.py`; a caller may ask a model in between.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kraq_dspy.asset.graph.candidates import METHODS, MergeCandidate, NameGroup, Names, by_preference, grouped
+from kraq_dspy.asset.graph.names import normalise_name
+from kraq_dspy.records import Merge, content_id
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Which names are one entity.
+
+    `canonical_keys` maps a normalised name to the key of the name that was kept, where that is another one; `names`
+    maps the keys of things with several spellings to these, the kept one first, the others by frequency.
+    """
+
+    canonical_keys: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    merges: tuple[Merge, ...] = ()
+
+    def key_of(self, name: str) -> str:
+        """The canonical key of any name, also of one that was not resolved."""
+        key = normalise_name(name)
+        return self.canonical_keys.get(key, key)
+
+    def entity_id(self, name: str) -> str:
+        return entity_id_of(self.key_of(name))
+
+
+def entity_id_of(key: str) -> str:
+    return content_id("entity", key)
+
+
+def resolve_entities(names: Names, accepted: Iterable[MergeCandidate] = ()) -> Resolution:
+    """Merge the spellings of one normalised string, and the accepted pairs with all that follows from them.
+
+    The kept name is the most frequent spelling; ties go to the longer, then to the alphabetically first. A candidate
+    that was not certain counts as confirmed. An acronym that was accepted for two names which are not one otherwise is
+    merged with neither. Resolving the kept names again changes nothing; the order of the arguments does not matter.
+    """
+    groups = grouped(names)
+    links = _usable(accepted, groups)
+    forest = _Forest()
+    used = [link for link in links if forest.unite(normalise_name(link.first), normalise_name(link.second))]
+    members: dict[str, list[str]] = defaultdict(list)
+    for key, group in groups.items():
+        if key in forest or len(group.counts) > 1:  # most stand alone, and have one spelling
+            members[forest.root(key)].append(key)
+    canonical_keys: dict[str, str] = {}
+    spellings: dict[str, tuple[str, ...]] = {}
+    merges: list[Merge] = []
+    how = _how(used)
+    for keys in members.values():
+        counts = Counter({name: count for key in keys for name, count in groups[key].counts.items()})
+        ordered = by_preference(counts)
+        kept = ordered[0]
+        kept_key = normalise_name(kept)
+        spellings[kept_key] = ordered
+        canonical_keys.update((key, kept_key) for key in keys if key != kept_key)
+        entity_id = entity_id_of(kept_key)
+        for name in ordered[1:]:
+            method, similarity = how(kept_key, normalise_name(name))
+            id = content_id("merge", entity_id, name)
+            merges.append(Merge(id, entity_id, kept, name, method, similarity))
+    return Resolution(canonical_keys, spellings, tuple(sorted(merges, key=lambda m: (m.kept_name, m.merged_name))))
+
+
+def _usable(accepted: Iterable[MergeCandidate], groups: Mapping[str, NameGroup]) -> list[MergeCandidate]:
+    """The accepted candidates about known names, the surest first, without acronyms that mean more than one thing."""
+    order = sorted(set(accepted), key=lambda c: (not c.certain, -c.similarity, c.first, c.second, c.method))
+    known = [c for c in order if normalise_name(c.first) in groups and normalise_name(c.second) in groups]
+    plain = [candidate for candidate in known if candidate.method != "acronym"]
+    forest = _Forest()
+    for candidate in plain:
+        forest.unite(normalise_name(candidate.first), normalise_name(candidate.second))
+    meanings: dict[str, set[str]] = defaultdict(set)
+    for candidate in known:
+        if candidate.method == "acronym":
+            short, long = _short_and_long(candidate)
+            meanings[short].add(forest.root(long))
+    return plain + [c for c in known if c.method == "acronym" and len(meanings[_short_and_long(c)[0]]) == 1]
+
+
+def _short_and_long(candidate: MergeCandidate) -> tuple[str, str]:
+    short, long = sorted((normalise_name(candidate.first), normalise_name(candidate.second)), key=lambda k: (len(k), k))
+    return short, long
+
+
+class _Forest:
+    """Disjoint sets of keys, each of which is one of its own at first."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether it was ever united with another one."""
+        return key in self._parents
+
+    def root(self, key: str) -> str:
+        while (parent := self._parents.get(key, key)) != key:
+            self._parents[key] = key = self._parents[parent]
+        return key
+
+    def unite(self, a: str, b: str) -> bool:
+        """Whether they were apart."""
+        low, high = sorted((self.root(a), self.root(b)))
+        self._parents[low] = self._parents[high] = low
+        return low != high
+
+
+def _how(used: Sequence[MergeCandidate]) -> Callable[[str, str], tuple[str, float]]:
+    """Looks up by which method, and how similar, a key came to the kept one: the weakest link of the way to it."""
+    links: dict[str, dict[str, MergeCandidate]] = defaultdict(dict)
+    for candidate in used:
+        a, b = normalise_name(candidate.first), normalise_name(candidate.second)
+        links[a][b] = links[b][a] = candidate
+    known_ways: dict[str, dict[str, tuple[str, float]]] = {}
+
+    def ways_from(kept: str) -> dict[str, tuple[str, float]]:
+        ways = {kept: ("normalised", 1.0)}
+        waiting = [kept]
+        while waiting:
+            key = waiting.pop()
+            for other, link in links[key].items():
+                if other not in ways:
+                    step = (link.method if link.certain else "confirmed", link.similarity)
+                    rank = METHODS.index
+                    weaker = max(ways[key], step, key=lambda way: (rank(way[0]), -way[1]))
+                    ways[other] = weaker
+                    waiting.append(other)
+        return ways
+
+    def how(kept: str, key: str) -> tuple[str, float]:
+        if kept not in known_ways:
+            known_ways[kept] = ways_from(kept)
+        return known_ways[kept][key]
+
+    return how

@@ -1,0 +1,462 @@
+"""Opens the asset on disk, a folder `NAME.kraq/` of states that never change (`stores/states.py`); in each state
+
+manifest.json   what it is: schema version, settings, encoder, models
+index.db        SQLite: every record, and the results of language-model calls
+passages.graph  passages and the entities that they name, in arrays
+sizes.json      how many records it has
+mentions.rows   what the graph was made from, for a change to follow
+sums.json       what these files are, to know one that is damaged
+vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
+"""
+
+import dataclasses
+import logging
+import sqlite3
+import threading
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.graph.networkx_view import to_networkx
+from kraq_dspy.asset.store import graph_files, states, tables
+from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store.codec import restored, storable
+from kraq_dspy.asset.store.database import Database
+from kraq_dspy.asset.store.graph_rows import GraphRows
+from kraq_dspy.asset.store.lock import FileLock
+from kraq_dspy.asset.store.manifest import Manifest
+from kraq_dspy.asset.store.own_files import damaged_files, require_own
+from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.asset.store.sizes import FILE as SIZES
+from kraq_dspy.asset.store.sizes import Sizes, partition_sizes, read_sizes, write_sizes
+from kraq_dspy.asset.store.states import Lease
+from kraq_dspy.asset.store.tables import TABLES, Record, table_of
+from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore
+from kraq_dspy.asset.store.vectors.local import FRESH
+from kraq_dspy.consent import (
+    Named,
+    bare_address,
+    destinations,
+    index_at,
+    open_questions,
+    remember,
+    require_consent,
+    without_encoder,
+    without_models,
+)
+from kraq_dspy.consent import own_key as key_for
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
+from kraq_dspy.ports import Embedder, VectorStore
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Extraction, Question, Relationship, content_id
+from kraq_dspy.settings import Settings, StoreSettings
+
+if TYPE_CHECKING:
+    import networkx
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Record)
+
+_AT_ONCE = 500  # rows per read, ids per query
+
+
+class Index(SharedByCopies):
+    """Records by type, their vectors, and the results of language models. Safe for threads.
+
+    Any number of processes read: each sees the state that was the last complete one when it opened the index, until it
+    closes it. One process at a time writes; what it wrote is the new state once it closes an index that is complete.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, database: Database, lease: Lease, lock: FileLock) -> None:
+        """Use `Index.create` or `Index.open`."""
+        self.path = path
+        self.home = lease.home
+        self.results, self.graph_rows = ResultStore(database), GraphRows(database)
+        self._manifest, self._database = manifest, database
+        self.own_store: StoreSettings | None = None  # what the user's settings say of the server, where they were given
+        self._lease, self._lock = lease, lock
+        self._stores: dict[str, VectorStore] = {}
+        self._apart: TemporaryDirectory[str] | None = None
+        self._opening, self._closed = threading.RLock(), False
+
+    @classmethod
+    def create(cls, path: Path | str, settings: Settings, *, encoder_name: str, encoder_dimension: int) -> Self:
+        """A new, empty index, open for writing. What a killed `create` left behind is replaced.
+
+        Raises IndexStateError when `path` holds an index or anything else already.
+        """
+        path = Path(path)
+        states.require_free(path)
+        lock = FileLock(path / states.LOCK)
+        lock.acquire()
+        try:
+            home = states.begin_empty(path)
+            database = Database(home / states.DATABASE)
+            with database.writing() as connection:
+                tables.create(connection, manifests.SCHEMA_VERSION)
+            manifest = manifests.new_manifest(settings, encoder_name, encoder_dimension)
+            for folder in (home, path):
+                manifests.write_fields(folder, manifests.to_fields(manifest))
+            remember(index_at(path, manifest.created_at), destinations(settings))  # who makes an index agrees to it
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, manifest, database, Lease(home, {}, None), lock)
+
+    @classmethod
+    def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
+        """An index that exists.
+
+        Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
+        With `damaged`, one that is not what was written is opened too: to look what is wrong, or to mend it.
+
+        Raises IndexStateError when it is absent, foreign, damaged or of another schema; IndexLockedError when `write`
+        is asked for and another process holds it.
+        """
+        path = Path(path)
+        require_own(path)
+        lock = FileLock(path / states.LOCK)
+        if write:
+            lock.acquire()
+        try:
+            lease = states.begin_draft(path, mend=damaged) if write else states.hold_state(path, unfinished=unfinished)
+            try:
+                manifest = manifests.parse(lease.fields, lease.home)
+                file = lease.home / states.DATABASE if damaged else lease.path(states.DATABASE)
+                database = tables.open_database(file, path, write=write, constant=lease.is_constant)
+                return cls(path, manifest, database, lease, lock)
+            except BaseException:
+                lease.release()
+                raise
+        except BaseException:
+            lock.release()
+            raise
+
+    def close(self) -> None:
+        """May be called twice. What was written to a complete index becomes its new state.
+
+        Raises IndexStateError when that cannot be written (a full disk): it is kept, and the next writer goes on.
+        """
+        with self._opening:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._finish()
+            finally:
+                for store in self._stores.values():
+                    store.close()
+                self._stores.clear()
+                self._database.close()
+                self._lease.release()
+                if self._apart is not None:
+                    self._apart.cleanup()
+                self._lock.release()
+            states.give_back(self.path)
+
+    def _finish(self) -> None:
+        """A writer's part of closing."""
+        if not self._database.write:
+            return
+        if not self._manifest.complete:
+            if self._manifest.state:
+                unfinished = "%s: readers see the last complete state until this change is finished: kraq resume %s"
+                logger.warning(unfinished, self.path, self.path)
+            return
+        for name in self._unsealed():
+            self._store(name).seal()
+        graph_files.complete_passage_graph(self)
+        write_sizes(self.home, Sizes(self.counts(), self.partition_sizes()))
+        on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
+        self._database.stand_alone()
+        self._database.close()
+        states.publish(self.path)
+        for store in on_server:
+            store.forget()
+
+    def _unsealed(self) -> list[str]:
+        """Stores that hold what is not searchable yet, also from a writer that was killed."""
+        return [path.name.removesuffix(FRESH) for path in (self.home / states.VECTORS).glob(f"*{FRESH}")]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Index({str(self.path)!r})"
+
+    @cached_property
+    def _sizes(self) -> Sizes | None:
+        return read_sizes(self.file(SIZES)) if self._lease.is_constant else None
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._manifest
+
+    def update_manifest(self, **changes: Any) -> Manifest:
+        """Replace fields of the manifest, on disk too; `updated_at` follows by itself."""
+        if not self._database.write:
+            raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
+        with self._opening:
+            if changes.get("complete") is False:
+                graph_files.forget_passage_graph(self.home)
+            changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
+            manifests.write_fields(self.home, manifests.to_fields(changed))
+            self._manifest = changed
+            if "settings" in changes:
+                remember(self.made_by, destinations(changed.settings))
+        return changed
+
+    def require_encoder(self, embedder: Embedder) -> None:
+        """Raises EncoderMismatchError unless `embedder` is the one that the index was built with."""
+        if embedder.name != self._manifest.encoder_name:
+            raise EncoderMismatchError(
+                f"{str(self.path)!r} was built with the encoder {self._manifest.encoder_name!r}, and this one is "
+                f"{embedder.name!r}; their vectors cannot be compared. Open it with the encoder settings of its own "
+                "manifest.json, or index the corpus again."
+            )
+
+    def file(self, name: str) -> Path | None:
+        """A file of the state, such as "raptor.json"; None where it has none. Raises IndexStateError for damage."""
+        return self._lease.path(name)
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the database; nothing when it is sound."""
+        return self._database.damage()
+
+    def damaged_files(self) -> dict[str, str]:
+        """What is wrong with files of a complete state, which are read in full; by their names."""
+        return dict(damaged_files(self.home)) if self._lease.is_constant else {}
+
+    def damaged_records(self, kind: type[Record]) -> list[str]:
+        """The ids of records that are not what was written."""
+        with self._database.reading() as connection:
+            return tables.damaged(connection, kind)
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Insert records of any kinds, in one transaction; a record whose id is there is replaced, in its place."""
+        with self._database.writing() as connection:
+            tables.insert(connection, records)
+
+    def replace(self, kind: type[R], records: Iterable[R]) -> None:
+        """Make `records` the only ones of their kind, in one transaction."""
+        with self._database.writing() as connection:
+            tables.replace(connection, table_of(kind), records)
+
+    def delete(self, kind: type[Record], ids: Collection[str]) -> None:
+        """Remove records, in one transaction; ids that are not there do not matter."""
+        table = table_of(kind)
+        with self._database.writing() as connection:
+            connection.executemany(f"DELETE FROM {table.name} WHERE id = ?", ((storable(one),) for one in ids))
+
+    def all(self, kind: type[R], **equal: Any) -> Generator[R, None, None]:
+        """Every record of a kind, in the order of insertion, as of the moment when the first one is read.
+
+        `equal` asks for the value of a column: `all(Chunk, document_id="d1")`; see `tables.py` for the columns.
+        """
+        table = table_of(kind)
+        for column in equal:
+            if column not in table.columns:
+                raise TypeError(f"{kind.__name__} cannot be asked for by {column!r}; possible: {table.columns}.")
+        where = " AND ".join(f"{column} IS ?" for column in equal)
+        return self._stream(kind, where, tuple(map(tables.column_value, equal.values())))
+
+    def get(self, kind: type[R], ids: Sequence[str]) -> list[R]:
+        """Records in the order of `ids`. Raises UnknownRecordError."""
+        table = table_of(kind)
+        keys = [storable(one) for one in ids]
+        records: dict[str | bytes, R] = {}
+        with self._database.reading() as connection:
+            for start in range(0, len(keys), _AT_ONCE):
+                some = keys[start : start + _AT_ONCE]
+                rows = connection.execute(
+                    f"SELECT id, data, sum FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
+                )
+                records.update((key, tables.record_of(kind, key, *rest)) for key, *rest in rows)
+        try:
+            return [records[key] for key in keys]
+        except KeyError:
+            unknown = next(one for one, key in zip(ids, keys, strict=True) if key not in records)
+            raise UnknownRecordError(
+                f"{str(self.path)!r} has no {kind.__name__} with the id {unknown!r}. The index may have changed since "
+                "the id was read."
+            ) from None
+
+    def ids(self, kind: type[Record], *, without: type[Record] | None = None) -> list[str]:
+        """In the order of insertion; those alone that no record of the kind `without` has, too."""
+        table, others = table_of(kind).name, table_of(without).name if without else ""
+        lacking = f"WHERE NOT EXISTS (SELECT 1 FROM {others} WHERE {others}.id = {table}.id)" if others else ""
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT id FROM {table} {lacking} ORDER BY seq").fetchall()
+        return [restored(key) for (key,) in rows]
+
+    def count(self, kind: type[Record]) -> int:
+        with self._database.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {table_of(kind).name}").fetchone()[0])
+
+    def counts(self) -> dict[str, int]:
+        """Number of records by table name: "documents", "chunks", ..., "failures"."""
+        if self._sizes is not None:
+            return dict(self._sizes.counts)
+        return {table.name: self.count(kind) for kind, table in TABLES.items()}
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return self.get(Chunk, ids)
+
+    def reading_order(self) -> dict[str, str]:
+        """Document ids by chunk ids: by document id, then position, however the chunks came in."""
+        with self._database.reading() as connection:
+            return tables.reading_order(connection)
+
+    def extractions(self) -> Iterator[Extraction]:
+        """In reading order, not in that of their arrival, so that nothing depends on which answer came first."""
+        stored = set(self.ids(Extraction))
+        chunk_ids = [chunk_id for chunk_id in self.reading_order() if chunk_id in stored]
+        for start in range(0, len(chunk_ids), _AT_ONCE):
+            yield from self.get(Extraction, chunk_ids[start : start + _AT_ONCE])
+
+    def questions_by_id(self, ids: Sequence[str]) -> list[Question]:
+        return self.get(Question, ids)
+
+    def questions(
+        self, level: int | None = None, *, source: str | None = None, duplicates: bool = False
+    ) -> list[Question]:
+        """Questions of a level and a source, all unless given; those marked as duplicates only if `duplicates`."""
+        columns = {column: value for column, value in (("level", level), ("source", source)) if value is not None}
+        where = [f"{column} IS ?" for column in columns] + ([] if duplicates else ["duplicate_of IS NULL"])
+        return list(self._stream(Question, " AND ".join(where), tuple(columns.values())))
+
+    def communities_at(self, level: int) -> list[Community]:
+        """The partition of all entities at a level: its communities, and the leaves of the broader levels."""
+        return list(self._stream(Community, "level = ? OR (level < ? AND is_leaf)", (level, level)))
+
+    def tally(self, kind: type[Record], *columns: str) -> dict[tuple[Any, ...], int]:
+        """How many records there are with each combination of values of these columns, which see `tables.py`."""
+        names = ", ".join(columns)
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT {names}, count(*) FROM {table_of(kind).name} GROUP BY {names}")
+            return {tuple(values): count for *values, count in rows}
+
+    def partition_sizes(self) -> dict[int, int]:
+        """How many communities `communities_at` finds at each level, broadest first."""
+        if self._sizes is not None:
+            return dict(self._sizes.partition)
+        return partition_sizes(self.tally(Community, "level", "is_leaf"))
+
+    def deepest_level(self) -> int:
+        """That of the narrowest communities; -1 where there are none."""
+        return max(self.partition_sizes(), default=-1)
+
+    def graph(self) -> "networkx.MultiDiGraph":
+        """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
+
+        A node also has `claims`, the statements about it, and `communities`, the ids of its communities; an edge
+        `claims`, the statements about what links the two.
+        """
+        return to_networkx(self.all(Entity), self.all(Relationship), self.all(Claim), self.all(Community))
+
+    @property
+    def chunk_vectors(self) -> VectorStore:
+        return self.vectors_named("chunks")
+
+    @property
+    def question_vectors(self) -> VectorStore:
+        return self.vectors_named("questions")
+
+    def vectors_named(self, name: str) -> VectorStore:
+        """A store of its own beside the two above, made when first asked for: "entities", "reports", ...
+
+        What a reader adds to one is kept for later readers where nobody else writes at that moment.
+        """
+        with self._opening:
+            if self._closed:
+                raise IndexStateError(f"The index {str(self.path)!r} was closed. Open it again: Index.open(path).")
+            if name not in self._stores:
+                server = self._manifest.settings.store
+                if server.url is None:
+                    self._stores[name] = self._store(name)
+                else:
+                    server = self._agreed_store(server)
+                    self._stores[name] = QdrantVectorStore(
+                        str(server.url),
+                        self._collection(name),
+                        self._manifest.encoder_dimension,
+                        state=int(self._manifest.state or 0) + (not self._lease.is_constant),
+                        api_key=key_for(str(server.url), server.api_key_env, "qdrant"),
+                    )
+            return self._stores[name]
+
+    def _agreed_store(self, server: StoreSettings) -> StoreSettings:
+        """As the user's settings name the server. Raises UntrustedError where neither they name it nor anybody agreed
+        to it."""
+        own = self.own_store
+        if own is not None and own.url is not None and bare_address(own.url) == bare_address(str(server.url)):
+            return own
+        require_consent(self.made_by, Settings(store=server))
+        return server
+
+    @property
+    def made_by(self) -> Named:
+        """Under what name the user's consents to this index are kept."""
+        return index_at(self.path, self._manifest.created_at)
+
+    def usable_settings(self, *, trust: bool = False, own_models: bool = False, own_encoder: bool = False) -> Settings:
+        """The settings with which the index was made, for work with it.
+
+        What they name elsewhere is used where somebody agreed to it, as who made the index did, or agrees now by
+        `trust`. Those who bring `own_models`, or their `own_encoder`, need not agree to the index's. Raises
+        UntrustedError.
+        """
+        settings = self._manifest.settings
+        if open_questions(self.made_by, settings):
+            settings = without_models(settings) if own_models else settings
+            settings = without_encoder(settings) if own_encoder else settings
+        require_consent(self.made_by, settings, trust=trust)
+        return settings
+
+    def _store(self, name: str) -> LocalVectorStore:
+        path, dimension = self.home / states.VECTORS / name, self._manifest.encoder_dimension
+        if self._database.write:
+            return LocalVectorStore(path, dimension)
+        if self._lease.is_constant:
+            path = self.file(f"{states.VECTORS}/{name}") or self._folder_apart() / name
+        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
+
+    def _folder_apart(self) -> Path:
+        """For what a reader makes."""
+        with self._opening:
+            if self._apart is None:
+                self._apart = TemporaryDirectory(prefix="kraq-")
+            return Path(self._apart.name)
+
+    def _keep(self, made: Path) -> None:
+        """Ids of these points depend on the texts, so they serve readers of this state whatever else they hold."""
+        lock = FileLock(self.path / states.LOCK)
+        with suppress(IndexStateError):  # somebody writes, or the folder cannot be written: it is made again next time
+            lock.acquire()
+            try:
+                states.install(made, self.home)
+            finally:
+                lock.release()
+
+    def _collection(self, name: str) -> str:
+        """The same for every copy of the index, wherever its folder lies."""
+        return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
+
+    def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Generator[R, None, None]:
+        sql = f"SELECT id, data, sum FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"
+        with self._database.reading() as connection:
+            cursor = connection.execute(sql, values)
+            try:
+                while rows := cursor.fetchmany(_AT_ONCE):
+                    for row in rows:
+                        yield tables.record_of(kind, *row)
+            finally:
+                with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
+                    cursor.close()

@@ -1,0 +1,145 @@
+"""Reads and writes `manifest.json`: what an index is, readable without opening its database."""
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_origin, get_type_hints
+
+from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summed
+from kraq_dspy.consent import bare_address
+from kraq_dspy.errors import ConfigError, IndexStateError
+from kraq_dspy.settings import Settings, settings_from_dict
+
+SCHEMA_VERSION = 3
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`complete` is False until a build has done every stage. `models` says which model served each role.
+
+    Times are ISO 8601, UTC. `proxy` is what `kraq calibrate` found; empty before. `origin` is where the documents came
+    from: {"kind": "corpus", "graphrag" or "triples", "path": ...}, or {"kind": "documents"} for those given in Python
+    and for an index that documents were added to or removed from. `state` names the folder of the last complete state
+    (`stores/states.py`); empty while there is none.
+    """
+
+    schema_version: int
+    settings: Settings
+    encoder_name: str
+    encoder_dimension: int
+    created_at: str
+    updated_at: str
+    complete: bool
+    models: dict[str, str]
+    library_version: str
+    proxy: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
+    state: str = ""
+
+
+def new_manifest(settings: Settings, encoder_name: str, encoder_dimension: int) -> Manifest:
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        settings=settings,
+        encoder_name=encoder_name,
+        encoder_dimension=encoder_dimension,
+        created_at=now(),
+        updated_at=now(),
+        complete=False,
+        models={},
+        library_version=version("kraq-dspy"),
+    )
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def read_fields(folder: Path) -> dict[str, Any]:
+    """The manifest as it is written. Raises IndexStateError."""
+    path = folder / MANIFEST
+    if not folder.exists():
+        raise IndexStateError(f"There is no index {str(folder)!r}. Make one: kraq index CORPUS --out {folder}")
+    if not folder.is_dir():
+        raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+        schema_version = int(fields["schema_version"])
+    except FileNotFoundError:
+        raise IndexStateError(
+            f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
+        ) from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise IndexStateError(
+            f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
+        ) from error
+    except OSError as error:
+        raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    if schema_version != SCHEMA_VERSION:
+        is_newer = schema_version > SCHEMA_VERSION
+        raise IndexStateError(
+            f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
+            f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
+            + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
+        )
+    try:
+        fields = without_sum(fields)
+        if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+            raise ValueError(f"its state is {state}; expected the number of one")
+    except (ValueError, RecursionError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
+    return fields
+
+
+def parse(fields: dict[str, Any], folder: Path) -> Manifest:
+    """The manifest from fields of the current schema version. Raises IndexStateError."""
+    try:
+        manifest = Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
+        for name, hint in get_type_hints(Manifest).items():
+            kind = get_origin(hint) or hint
+            if type(getattr(manifest, name)) is not kind:
+                raise TypeError(f"{name} is {getattr(manifest, name)!r}; expected {kind.__name__}")
+        if not 0 < manifest.encoder_dimension < 1 << 20:
+            raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
+        return manifest
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError, ConfigError) as error:
+        raise IndexStateError(
+            f"{str(folder / MANIFEST)!r} is damaged ({error}). Restore it from a copy, or index again."
+        ) from error
+
+
+def write_fields(folder: Path, fields: dict[str, Any]) -> None:
+    """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
+    path = folder / MANIFEST
+    try:
+        write_summed(path, fields)
+    except OSError as error:
+        raise IndexStateError(
+            f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "
+            "the file is as it was."
+        ) from error
+
+
+def to_fields(manifest: Manifest) -> dict[str, Any]:
+    """Addresses lose their user:password part, so that no secret reaches the file."""
+    fields: dict[str, Any] = _without_credentials(dataclasses.asdict(manifest))
+    return fields
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _bare_address(item) if key in ("url", "api_base") and item else _without_credentials(item)
+            for key, item in value.items()
+        }
+    return value
+
+
+def _bare_address(addresses: str) -> str:
+    """One address, or several with commas between."""
+    return ",".join(map(bare_address, addresses.split(",")))

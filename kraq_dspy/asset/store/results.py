@@ -1,0 +1,299 @@
+"""Stores what language models answered, so that nothing is paid for twice.
+
+A *result* is the finished output of one item in one stage, with the fingerprint of what went into it. The *journal*
+holds the single answers of items that are not finished yet: a killed build replays them. The *ledger* adds up what was
+paid for; it only grows.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kraq_dspy.asset.store import codec
+from kraq_dspy.asset.store.codec import compressed, restored, storable
+from kraq_dspy.asset.store.database import Database
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.records import Failure, Usage, content_id
+
+SCHEMA = """
+CREATE TABLE results (
+    stage TEXT NOT NULL, item_id NOT NULL, fingerprint TEXT NOT NULL, output NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, item_id)
+);
+CREATE INDEX results_item ON results (item_id);
+CREATE TABLE journal (
+    stage TEXT NOT NULL, item_id NOT NULL, request TEXT NOT NULL, response NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, item_id, request)
+);
+CREATE TABLE ledger (
+    stage TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (stage, model)
+);
+"""
+
+KEPT_PROMPTS = "kept_prompts"
+"""The table of prompt tokens that servers had kept, beside the ledger, made with the first of them: indexes of older
+versions, and most others, have none."""
+
+
+SETTLED = "settled"
+"""The table of stages whose results were all looked at, and what they were made by then; made with the first."""
+
+
+RECIPES = "recipes"
+"""The table of what the inputs of results were made from, for items that have recipes; made with the first, too."""
+
+
+class ResultStore:
+    """Shares the database of an index, whose table of failures it keeps. Safe for threads.
+
+    Every method is one transaction.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, stage: str, item_id: str, fingerprint: str) -> Any | None:
+        """The output of an item, as JSON values; None when there is none or when it was made from something else."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT output FROM results WHERE stage = ? AND item_id = ? AND fingerprint = ?",
+                (stage, storable(item_id), fingerprint),
+            ).fetchone()
+        return None if row is None else _value(row[0])
+
+    def find_by_recipe(self, stage: str, item_id: str, recipe: str) -> Any | None:
+        """The output of an item whose inputs were made by `recipe`, as `note_recipe` was told."""
+        with self._database.reading() as connection:
+            if not _has_table(connection, RECIPES):
+                return None
+            row = connection.execute(
+                f"SELECT output FROM results JOIN {RECIPES} USING (stage, item_id, fingerprint) "
+                "WHERE stage = ? AND item_id = ? AND recipe = ?",
+                (stage, storable(item_id), recipe),
+            ).fetchone()
+        return None if row is None else _value(row[0])
+
+    def note_recipe(self, stage: str, item_id: str, recipe: str, fingerprint: str) -> None:
+        """Note that `recipe` makes the inputs of the item's result with this fingerprint."""
+        with self._database.writing() as connection:
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {RECIPES} "
+                "(stage, item_id, recipe, fingerprint, PRIMARY KEY (stage, item_id))"
+            )
+            connection.execute(
+                f"INSERT OR REPLACE INTO {RECIPES} VALUES (?, ?, ?, ?)", (stage, storable(item_id), recipe, fingerprint)
+            )
+
+    def settle(self, stage: str, made_by: str) -> None:
+        """Note that every result of the stage was made by `made_by`, and that nothing of it is left to be done."""
+        with self._database.writing() as connection:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {SETTLED} (stage PRIMARY KEY, made_by)")
+            connection.execute(f"INSERT OR REPLACE INTO {SETTLED} VALUES (?, ?)", (stage, made_by))
+
+    def unsettle(self, stage: str) -> None:
+        """Take that back: something else is to be made, or some of it anew."""
+        with self._database.writing() as connection:
+            if _has_table(connection, SETTLED):
+                connection.execute(f"DELETE FROM {SETTLED} WHERE stage = ?", (stage,))
+
+    def settled(self, stage: str) -> str:
+        """What `settle` was told last; "" where it was taken back."""
+        with self._database.reading() as connection:
+            if not _has_table(connection, SETTLED):
+                return ""
+            row = connection.execute(f"SELECT made_by FROM {SETTLED} WHERE stage = ?", (stage,)).fetchone()
+        return row[0] if row else ""
+
+    def outputs(self, stage: str, item_ids: Sequence[str]) -> dict[str, Any]:
+        """The outputs of those items that have one, by id, whatever model or instructions made them."""
+        outputs: dict[str, Any] = {}
+        with self._database.reading() as connection:
+            for item_id in dict.fromkeys(item_ids):
+                row = connection.execute(
+                    "SELECT output FROM results WHERE stage = ? AND item_id = ?", (stage, storable(item_id))
+                ).fetchone()
+                if row is not None:
+                    outputs[item_id] = _value(row[0])
+        return outputs
+
+    def count(self, stage: str) -> int:
+        """How many items of a stage have an output."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
+
+    def save(
+        self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, usage: Usage | None = None
+    ) -> None:
+        """Keep the output of a finished item, and forget its journal and its failure.
+
+        `output` is a JSON value other than None, or a record. `usage` is what the item took, by default what its
+        journal counted; what the journal has not counted goes into the ledger.
+        """
+        if output is None:
+            raise ValueError(f"The output of {item_id!r} in {stage!r} is None; None means that there is no result.")
+        text = compressed(codec.dumps(output))
+        key = (stage, storable(item_id))
+        with self._database.writing() as connection:
+            sums = connection.execute(f"SELECT {_SUMS} FROM journal WHERE stage = ? AND item_id = ?", key).fetchone()
+            counted = Usage(*sums)
+            usage = usage or counted
+            _enter(connection, stage, model, _excess(usage, counted))
+            connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, fingerprint, text, model, *_columns(usage)),
+            )
+            connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
+            connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
+
+    def fail(self, stage: str, item_id: str, reason: str) -> None:
+        """Note that an item failed (once more), and forget its journal, so that a retry asks again."""
+        key = (stage, storable(item_id))
+        with self._database.writing() as connection:
+            id = failure_id(stage, item_id)
+            row = connection.execute("SELECT data FROM failures WHERE id = ?", (id,)).fetchone()
+            attempts = codec.loads(Failure, restored(row[0])).attempts if row else 0
+            data = storable(codec.dumps(Failure(stage, item_id, reason, attempts + 1)))
+            connection.execute(
+                "INSERT INTO failures (id, stage, item_id, data, sum) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET data = excluded.data, sum = excluded.sum",
+                (id, *key, data, codec.checksum(id, data)),
+            )
+            connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
+
+    def failures(self, stage: str | None = None) -> list[Failure]:
+        """What failed and has not succeeded since, in the order of the first failure."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT data FROM failures WHERE ? IS NULL OR stage = ? ORDER BY seq", (stage, stage)
+            ).fetchall()
+        return [codec.loads(Failure, restored(data)) for (data,) in rows]
+
+    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
+        """The journalled response to a request of an unfinished item, as it was given to `remember`."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT response FROM journal WHERE stage = ? AND item_id = ? AND request = ?",
+                (stage, storable(item_id), request_hash),
+            ).fetchone()
+        return None if row is None else restored(row[0])
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None:
+        """Keep one answer of an unfinished item, and enter what it took in the ledger."""
+        with self._database.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (stage, storable(item_id), request_hash, storable(response_json), model, *_columns(usage)),
+            )
+            _enter(connection, stage, model, usage)
+
+    def usage(self) -> dict[tuple[str, str], Usage]:
+        """By (stage, model): everything ever paid for, also for items that failed or were removed since."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT stage, model, calls, prompt_tokens, completion_tokens FROM ledger ORDER BY rowid"
+            ).fetchall()
+            kept = {}
+            if _has_table(connection, KEPT_PROMPTS):
+                entries = connection.execute(f"SELECT stage, model, tokens FROM {KEPT_PROMPTS}")
+                kept = {(stage, model): tokens for stage, model, tokens in entries}
+        return {
+            (stage, model): Usage(calls, prompt, completion, kept.get((stage, model), 0))
+            for stage, model, calls, prompt, completion in rows
+        }
+
+    def calls(self, *stages: str) -> int:
+        """How many calls these stages ever took, over all models."""
+        return sum(usage.calls for (stage, _), usage in self.usage().items() if stage in stages)
+
+    def forget(self, stage: str, item_ids: Iterable[str]) -> None:
+        """Forget the results, journals and failures of these items."""
+        keys = [(stage, storable(item_id)) for item_id in item_ids]
+        with self._database.writing() as connection:
+            for table in _tables_of_items(connection):
+                connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
+
+    def forget_items(self, item_ids: Iterable[str]) -> None:
+        """As `forget`, in every stage: these chunks and documents are not there any more."""
+        keys = [(storable(item_id),) for item_id in item_ids]
+        with self._database.writing() as connection:
+            for table in _tables_of_items(connection):
+                connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
+
+    def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
+        """As `forget`, of all other items of a stage."""
+        with self._database.writing() as connection:
+            connection.execute("CREATE TEMP TABLE IF NOT EXISTS kept (item_id PRIMARY KEY)")
+            connection.execute("DELETE FROM kept")
+            connection.executemany(
+                "INSERT OR IGNORE INTO kept VALUES (?)", ((storable(item_id),) for item_id in keep_item_ids)
+            )
+            for table in _tables_of_items(connection):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
+                )
+            connection.execute("DELETE FROM kept")
+
+
+def _value(output: str | bytes) -> Any:
+    """Raises IndexStateError for a stored output that is not what was written."""
+    try:
+        return json.loads(restored(output))
+    except ValueError as error:
+        raise IndexStateError(
+            f"A stored answer of the index is damaged ({error}). Restore the index from a copy, or index again."
+        ) from error
+
+
+def failure_id(stage: str, item_id: str) -> str:
+    return content_id(stage, item_id)
+
+
+def _tables_of_items(connection: sqlite3.Connection) -> list[str]:
+    return ["results", "journal", "failures", *([RECIPES] if _has_table(connection, RECIPES) else [])]
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
+
+
+_SUMS = "coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0)"
+
+
+def _excess(total: Usage, counted: Usage) -> Usage:
+    return Usage(
+        max(0, total.calls - counted.calls),
+        max(0, total.prompt_tokens - counted.prompt_tokens),
+        max(0, total.completion_tokens - counted.completion_tokens),
+        total.cached_tokens if total.calls > counted.calls else 0,
+    )
+
+
+def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage) -> None:
+    if usage == Usage():
+        return
+    connection.execute(
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+        "calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens, "
+        "completion_tokens = completion_tokens + excluded.completion_tokens",
+        (stage, model, *_columns(usage)),
+    )
+    if usage.cached_tokens:
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {KEPT_PROMPTS} (stage, model, tokens INTEGER, PRIMARY KEY (stage, model))"
+        )
+        connection.execute(
+            f"INSERT INTO {KEPT_PROMPTS} VALUES (?, ?, ?) ON CONFLICT (stage, model) DO UPDATE SET "
+            "tokens = tokens + excluded.tokens",
+            (stage, model, usage.cached_tokens),
+        )
+
+
+def _columns(usage: Usage) -> tuple[int, int, int]:
+    return usage.calls, usage.prompt_tokens, usage.completion_tokens

@@ -1,0 +1,85 @@
+"""Serves the approved entries of an index's catalogue to QA search, with the embeddings of their questions."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, question_key
+from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.ports import Embedder, VectorStore
+from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
+
+STAGE = "catalogue"
+KEEPER = "qa-search"  # who adds what was found right, in the history
+
+
+class ServedAnswers(SharedByCopies):
+    """`PreparedAnswers` over a catalogue; what a review approves or withdraws counts from the next question on.
+
+    The questions are embedded when a nearest one is first asked for, and after a change only those that changed. Safe
+    for threads.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        store: VectorStore,
+        embedder: Embedder,
+        sources: Callable[[Sequence[str]], tuple[AnswerSource, ...]] = lambda ids: tuple(map(AnswerSource, ids)),
+    ) -> None:
+        """`sources` are documents by their ids, with the hash of what they say now where that is known."""
+        self.catalogue = catalogue
+        self._sources = sources
+        self._store = store
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._revision = -1
+        self._entries: dict[int, CatalogueEntry] = {}
+        self._by_key: dict[str, CatalogueEntry] = {}
+        self._vectors: TextVectors | None = None  # None where entries have changed since they were embedded
+
+    def exact(self, question: str) -> CatalogueEntry | None:
+        with self._lock:
+            self._refresh()
+            return self._by_key.get(question_key(question))
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        with self._lock:
+            self._refresh()
+            return [self._entries[number] for number in sorted(self._entries)]
+
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+        with self._lock:
+            self._refresh()
+            if not self._entries:
+                return []
+        vector = self._embedder.encode_queries([question])[0]
+        with self._lock:
+            self._refresh()
+            if self._vectors is None:
+                texts = {str(number): entry.question for number, entry in self._entries.items()}
+                self._vectors = TextVectors(self._store, self._embedder, texts)
+                self._vectors.sync(STAGE)
+            scored = self._vectors(question, k, vector=vector)
+            return [self._entries[int(number)] for number, cosine in scored if similarity <= 0 or cosine >= similarity]
+
+    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        self.catalogue.collect(question, answer, evidence, failure)
+
+    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
+        sources = self._sources(list(dict.fromkeys(document_ids)))
+        new = NewEntry(question, answer, "approved" if served else "pending", sources, "answered")
+        return self.catalogue.keep(new, by=KEEPER)
+
+    def _refresh(self) -> None:
+        """Follow what has changed in the catalogue since the last look."""
+        self._revision, changed = self.catalogue.changed_since(self._revision)
+        for number, entry in changed.items():
+            old = self._entries.pop(number, None)
+            if old is not None:
+                del self._by_key[question_key(old.question)]
+            if entry is not None and entry.status == "approved":
+                self._entries[number] = entry
+                self._by_key[question_key(entry.question)] = entry
+            if (old is not None) != (number in self._entries):
+                self._vectors = None

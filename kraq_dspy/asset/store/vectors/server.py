@@ -1,0 +1,275 @@
+"""Keeps vectors in a collection of a Qdrant server."""
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kraq_dspy.asset.store.sync import batches
+from kraq_dspy.asset.store.vectors.points import (
+    alternatives,
+    checked_vectors,
+    document_weights,
+    other_dimension,
+    query_weights,
+    tags_of,
+)
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError, needs
+from kraq_dspy.ports import Filters, Vectors
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+
+BATCH = 1000
+"""Points written at once; a killed process leaves whole batches."""
+
+DENSE, SPARSE, TAGS, CAME, WENT = "dense", "bm25", "tags", "came", "went"
+_SPARE = 8  # hits asked for beyond k, so that ties at the end can be seen
+
+Hits = list[tuple[str, float]]
+
+
+class QdrantVectorStore:
+    """A collection of a Qdrant server, made when it is not there. Many processes at a time; safe for threads.
+
+    `server` is a URL or a `qdrant_client.QdrantClient`. A point says in which `state` of the index it came, and when
+    it went: so a store sees the points of its own state alone, while another one writes those of the next. Points
+    that went are removed by `forget`. An id has to change with its text, as for all that is shared between states.
+
+    Raises EncoderMismatchError when the collection holds vectors of another dimension, IndexStateError when the server
+    cannot be reached or refuses.
+    """
+
+    def __init__(
+        self,
+        server: "str | QdrantClient",
+        collection: str,
+        dimension: int,
+        *,
+        state: int = 0,
+        api_key: str | None = None,
+    ) -> None:
+        with needs("qdrant-client", "all", "A Qdrant server as vector store"):
+            from qdrant_client import QdrantClient
+        self.dimension = dimension
+        self._state = state
+        self._owned = isinstance(server, str)
+        self._client = (
+            QdrantClient(url=server, api_key=api_key, check_compatibility=False) if isinstance(server, str) else server
+        )
+        self._collection = collection
+        self._one_at_a_time: AbstractContextManager[Any] = (
+            threading.RLock() if _is_local(self._client) else nullcontext()
+        )
+        with self._errors():
+            self._create_or_check()
+
+    def count(self) -> int:
+        with self._errors():
+            return self._client.count(self._collection, count_filter=self._condition(), exact=True).count
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: Vectors,
+        texts: Sequence[str] | None = None,
+        payloads: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        from qdrant_client import models
+
+        rows = checked_vectors(vectors, self.dimension, len(ids))
+        for places in batches(range(len(ids)), BATCH):
+            came = self._came([ids[i] for i in places])
+            points = []
+            for i in places:
+                vector: dict[str, Any] = {DENSE: rows[i].tolist()}
+                if texts is not None and (weights := document_weights(texts[i])):
+                    vector[SPARSE] = models.SparseVector(indices=[*weights], values=[*weights.values()])
+                tags = tags_of(payloads[i]) if payloads else []
+                payload = {TAGS: tags, CAME: came.get(ids[i], self._state)}
+                points.append(models.PointStruct(id=ids[i], vector=vector, payload=payload))
+            with self._errors():
+                self._client.upsert(self._collection, points, wait=True)
+
+    def delete(self, ids: Collection[str]) -> None:
+        from qdrant_client import models
+
+        for some in batches(ids, BATCH):
+            came = self._came(some)
+            shared = [one for one in some if came.get(one, self._state) < self._state]
+            own = [one for one in some if one not in shared]
+            with self._errors():
+                if shared:
+                    self._client.set_payload(self._collection, {WENT: self._state}, list(shared), wait=True)
+                if own:
+                    self._client.delete(self._collection, models.PointIdsList(points=list(own)), wait=True)
+
+    def forget(self) -> None:
+        """Remove the points that are neither in this state nor in the one before it."""
+        from qdrant_client import models
+
+        old = models.Filter(must=[models.FieldCondition(key=WENT, range=models.Range(lt=self._state))])
+        with self._errors():
+            self._client.delete(self._collection, models.FilterSelector(filter=old), wait=True)
+
+    def ids(self) -> set[str]:
+        point_ids: set[str] = set()
+        offset: Any = None
+        while True:
+            with self._errors():
+                records, offset = self._client.scroll(
+                    self._collection,
+                    scroll_filter=self._condition(),
+                    limit=10 * BATCH,
+                    offset=offset,
+                    with_payload=False,
+                    with_vectors=False,
+                )
+            point_ids.update(_hex_id(record.id) for record in records)
+            if offset is None:
+                return point_ids
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        by_id: dict[str, Any] = {}
+        for some in batches(ids, BATCH):
+            with self._errors():
+                records = self._client.retrieve(self._collection, some, with_payload=[CAME, WENT], with_vectors=[DENSE])
+            for record in records:
+                if self._sees(record):
+                    by_id[_hex_id(record.id)] = record.vector[DENSE]  # type: ignore[call-overload, index]
+        if missing := [point_id for point_id in ids if point_id not in by_id]:
+            raise UnknownRecordError(f"No vector is stored for the id {missing[0]!r}.")
+        return np.array([by_id[point_id] for point_id in ids], dtype=np.float32).reshape(len(ids), self.dimension)
+
+    def search(
+        self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
+    ) -> list[Hits]:
+        rows = checked_vectors(vectors, self.dimension)
+        return self._best([row.tolist() for row in rows], DENSE, k, exclude, filters)
+
+    def search_text(self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None) -> Hits:
+        from qdrant_client import models
+
+        weights = query_weights(text)
+        queries = [models.SparseVector(indices=[*weights], values=[*weights.values()])] if weights else []
+        hits = self._best(queries, SPARSE, k, exclude, filters)
+        return hits[0] if hits else []
+
+    def close(self) -> None:
+        """A client that was handed in stays open: it is its owner's."""
+        if self._owned:
+            self._client.close()
+
+    def _best(
+        self, queries: Sequence[Any], using: str, k: int, exclude: Collection[str], filters: Filters | None
+    ) -> list[Hits]:
+        from qdrant_client import models
+
+        condition = self._condition(alternatives(filters), exclude)
+
+        def ask(places: Sequence[int], limit: int) -> list[Hits]:
+            requests = [
+                models.QueryRequest(query=queries[place], using=using, limit=limit, filter=condition)
+                for place in places
+            ]
+            with self._errors():
+                replies = self._client.query_batch_points(self._collection, requests)
+            return [[(_hex_id(point.id), float(point.score)) for point in reply.points] for reply in replies]
+
+        return best_hits(ask, len(queries), k)
+
+    def _condition(self, one_of: Sequence[list[str]] = (), exclude: Collection[str] = ()) -> Any:
+        """To be in this state, with a tag of each list of `one_of`, and an id that is not in `exclude`."""
+        from qdrant_client import models
+
+        must: list[Any] = [models.FieldCondition(key=TAGS, match=models.MatchAny(any=tags)) for tags in one_of]
+        must_not: list[Any] = [
+            models.FieldCondition(key=CAME, range=models.Range(gt=self._state)),
+            models.FieldCondition(key=WENT, range=models.Range(lte=self._state)),
+        ]
+        if exclude:
+            must_not.append(models.HasIdCondition(has_id=list(exclude)))
+        return models.Filter(must=must or None, must_not=must_not)
+
+    def _came(self, ids: Sequence[str]) -> dict[str, int]:
+        """For those of the points that this state has, the state in which each came."""
+        with self._errors():
+            records = self._client.retrieve(self._collection, list(ids), with_payload=[CAME, WENT], with_vectors=False)
+        return {_hex_id(record.id): (record.payload or {}).get(CAME, 0) for record in records if self._sees(record)}
+
+    def _sees(self, record: Any) -> bool:
+        payload = record.payload or {}
+        return bool(payload.get(CAME, 0) <= self._state < payload.get(WENT, math.inf))
+
+    def _create_or_check(self) -> None:
+        from qdrant_client import models
+
+        if self._client.collection_exists(self._collection):
+            vectors: Any = self._client.get_collection(self._collection).config.params.vectors
+            stored = vectors[DENSE].size if isinstance(vectors, dict) and DENSE in vectors else 0
+            if stored != self.dimension:
+                raise EncoderMismatchError(other_dimension(self._collection, stored, self.dimension))
+            return
+        self._client.create_collection(
+            self._collection,
+            vectors_config={DENSE: models.VectorParams(size=self.dimension, distance=models.Distance.COSINE)},
+            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Payload indexes have no effect")  # the client's local mode
+            self._client.create_payload_index(self._collection, TAGS, models.PayloadSchemaType.KEYWORD)
+            for key in (CAME, WENT):
+                self._client.create_payload_index(self._collection, key, models.PayloadSchemaType.INTEGER)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            with self._one_at_a_time:
+                yield
+        except ApiException as error:
+            raise IndexStateError(
+                f"The Qdrant server with the collection {self._collection!r} failed: {error}. Check that it runs, that "
+                "[store] url is its address, and that the key is right."
+            ) from error
+
+
+def best_hits(ask: Callable[[Sequence[int], int], list[Hits]], n_rows: int, k: int) -> list[Hits]:
+    """The `k` best hits of each row, ties in the order of the ids.
+
+    An engine orders ties as it likes, also those at place k. So more hits are asked for, until the last one scores
+    less than the one at place k.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; it must be 1 or more.")
+    best: list[Hits] = [[] for _ in range(n_rows)]
+    open_rows = list(range(n_rows))
+    limit = k + _SPARE
+    while open_rows:
+        tied = []
+        for row, hits in zip(open_rows, ask(open_rows, limit), strict=True):
+            hits.sort(key=lambda hit: (-hit[1], hit[0]))
+            if len(hits) == limit and hits[k - 1][1] == hits[-1][1]:
+                tied.append(row)
+            else:
+                best[row] = hits[:k]
+        open_rows = tied
+        limit *= 4
+    return best
+
+
+def _hex_id(point_id: Any) -> str:
+    return str(point_id).replace("-", "")
+
+
+def _is_local(client: "QdrantClient") -> bool:
+    """The client's own in-memory mode is not safe for threads."""
+    from qdrant_client.local.qdrant_local import QdrantLocal
+
+    return isinstance(client._client, QdrantLocal)

@@ -1,0 +1,1 @@
+"""Makes, changes and prepares indexes."""

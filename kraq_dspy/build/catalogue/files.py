@@ -1,0 +1,147 @@
+"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
+from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.tables import read_csv, read_tsv
+from kraq_dspy.asset.store.catalogue import STATUSES, NewEntry, question_key
+from kraq_dspy.errors import CatalogueError
+from kraq_dspy.programs.qa_search.failures import CLASSES
+from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
+
+FORMATS = ("csv", "jsonl")
+COLUMNS = ("number", "question", "answer", "status", "sources", "origin", "given", "asked", "failure", "evidence")
+ORIGINS = ("person", "import", "failed", "answered", "kraq", "synthetic")
+
+_READERS: dict[str, Reader] = {
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".jsonl.gz": read_json_lines,
+    ".json": read_json,
+}
+_READ = ReadSettings(text_column="question", title_column="", id_column="", way_out="Rename the one that holds them.")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntry:
+    """An entry, and where in its file it stands: "Line 3", or "Row 3" below the names of the columns."""
+
+    entry: NewEntry
+    where: str
+
+
+def read_entries(path: Path) -> Iterator[ReadEntry | BadRow]:
+    """The rows of a file, by its ending; those that are no entry with the reason, which says where they stand.
+
+    Needs the column "question"; knows "answer", "status", "sources" (document ids: a JSON list, or separated by
+    semicolons) and what an export has besides, apart from the number, which the catalogue gives. Other columns are left
+    out. Raises CatalogueError for a file that cannot be read at all.
+    """
+    name = path.name.lower()
+    reader = next((reader for ending, reader in _READERS.items() if name.endswith(ending)), None)
+    if reader is None:
+        raise CatalogueError(f"{str(path)!r}: entries are read from files that end in {', '.join(_READERS)}.")
+    place = "Line" if reader is read_json_lines else "Row"
+    try:
+        for row in reader(path, _READ):
+            if isinstance(row, Row):
+                yield _entry(row, f"{place} {row.key}")
+            elif row.key:
+                yield row
+            else:
+                raise CatalogueError(f"{str(path)!r}: {row.reason}")
+    except OSError as error:
+        raise CatalogueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+
+
+def entries_text(entries: Iterable[CatalogueEntry], form: str) -> str:
+    """All that `read_entries` reads again, and the number. `form` is one of FORMATS.
+
+    Lone surrogates, which no UTF-8 file holds, become U+FFFD.
+    """
+    rows = [{name: fields[name] for name in COLUMNS} for fields in map(asdict, entries)]
+    out = io.StringIO()
+    if form == "jsonl":
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    else:
+        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return out.getvalue().encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, tuple) and value else value or ""
+
+
+def _entry(row: Row, where: str) -> ReadEntry | BadRow:
+    values: Mapping[str, Any] = row.metadata
+    try:
+        if not question_key(row.text):
+            raise ValueError(f"{row.text!r} is no question")
+        entry = NewEntry(
+            question=row.text,
+            answer=str(values.get("answer", "")),
+            status=_one_of(STATUSES, values.get("status", "approved"), "status"),
+            sources=_sources(str(values.get("sources", ""))),
+            origin=_one_of(ORIGINS, values.get("origin", "import"), "origin"),
+            given=str(values.get("given", "")),
+            evidence=_evidence(str(values.get("evidence", ""))),
+            asked=int(values.get("asked", 0)),
+            failure=_one_of(("", *CLASSES), values.get("failure", ""), "failure"),
+        )
+    except ValueError as error:
+        return BadRow(f"{where}: {error}.", row.key)
+    return ReadEntry(entry, where)
+
+
+def _one_of(known: tuple[str, ...], value: Any, what: str) -> str:
+    if value not in known:
+        raise ValueError(f"there is no {what} {value!r}; there are: {', '.join(known)}")
+    return str(value)
+
+
+def _sources(text: str) -> tuple[AnswerSource, ...]:
+    """Ids, or objects with an id and a hash; "" for a hash that is not known."""
+    if not text.lstrip().startswith("["):
+        return tuple(AnswerSource(part.strip()) for part in text.split(";") if part.strip())
+    sources = []
+    for item in _listed(text, "sources"):
+        if isinstance(item, str):
+            sources.append(AnswerSource(item))
+        elif isinstance(item, dict) and isinstance(item.get("document_id"), str):
+            sources.append(AnswerSource(item["document_id"], str(item.get("content_hash", ""))))
+        else:
+            raise ValueError(f"a source is {item!r}; expected a document id, or an object with document_id")
+    return tuple(sources)
+
+
+def _evidence(text: str) -> tuple[AnswerEvidence, ...]:
+    if not text:
+        return ()
+    evidence = []
+    for item in _listed(text, "evidence"):
+        names = ("chunk_id", "document_id", "text")
+        if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in names):
+            raise ValueError(f"evidence is {item!r}; expected an object with {', '.join(names)}")
+        evidence.append(AnswerEvidence(*(item[name] for name in names)))
+    return tuple(evidence)
+
+
+def _listed(text: str, what: str) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, list):
+        raise ValueError(f"the column {what!r} holds {text[:60]!r}, which is no list")
+    return value

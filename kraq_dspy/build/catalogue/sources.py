@@ -1,0 +1,78 @@
+"""Compares the documents that prepared answers rest on with those that the index has now."""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, content_hash, is_stale
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.records import AnswerSource, CatalogueEntry, Document
+
+
+def open_catalogue(index_dir: Path, *, write: bool = False) -> Catalogue | None:
+    """The catalogue of an index; None where there is none, and then none is made."""
+    path = index_dir / CATALOGUE
+    return Catalogue(path, write=write) if path.is_file() else None
+
+
+@contextmanager
+def opened_catalogue(index_dir: Path, *, write: bool = False) -> Iterator[Catalogue | None]:
+    """As `open_catalogue`, closed at the end of the block."""
+    catalogue = open_catalogue(index_dir, write=write)
+    with catalogue or nullcontext():
+        yield catalogue
+
+
+def count_answers(index_dir: Path) -> dict[str, int] | None:
+    """The entries of an index's catalogue by status; None where there is none. Raises IndexStateError for damage."""
+    with opened_catalogue(index_dir) as catalogue:
+        return catalogue.counts() if catalogue else None
+
+
+def document_hashes(index: Index, document_ids: Collection[str]) -> dict[str, str]:
+    """Hashes of those documents that exist, by id."""
+    known_ids = sorted(set(document_ids))
+    try:
+        documents = index.get(Document, known_ids)
+    except UnknownRecordError:  # seldom, and then all ids are worth reading
+        documents = index.get(Document, sorted(set(index.ids(Document)).intersection(known_ids)))
+    return {document.id: content_hash(document) for document in documents}
+
+
+def sources_of(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+    """The documents as they are now, each once. Raises UnknownRecordError for one that the index does not have."""
+    ids = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, ids)
+    if unknown := [document_id for document_id in ids if document_id not in hashes]:
+        raise UnknownRecordError(
+            f"{str(index.path)!r} has no document {unknown[0]!r}"
+            + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
+            + f". Its ids: kraq export {index.path} --format jsonl, file documents.jsonl."
+        )
+    return tuple(AnswerSource(document_id, hashes[document_id]) for document_id in ids)
+
+
+def present_sources(index: Index, document_ids: Iterable[str]) -> tuple[AnswerSource, ...]:
+    """As `sources_of`, without those that are gone."""
+    ids = list(dict.fromkeys(document_ids))
+    hashes = document_hashes(index, ids)
+    return tuple(AnswerSource(each, hashes[each]) for each in ids if each in hashes)
+
+
+def overdue(index: Index) -> list[int]:
+    """Numbers of the approved entries whose documents have changed or are gone: they must not be served."""
+    with opened_catalogue(index.path) as catalogue:
+        approved = catalogue.entries("approved") if catalogue else []
+    hashes = _hashes(index, approved)
+    return [entry.number for entry in approved if is_stale(entry, hashes)]
+
+
+def flag_stale(index: Index) -> list[int]:
+    """Mark those entries as stale; nothing happens where there is no catalogue. Returns their numbers."""
+    with opened_catalogue(index.path, write=True) as catalogue:
+        return catalogue.flag_stale(_hashes(index, catalogue.entries("approved"))) if catalogue else []
+
+
+def _hashes(index: Index, entries: Iterable[CatalogueEntry]) -> dict[str, str]:
+    return document_hashes(index, {source.document_id for entry in entries for source in entry.sources})

@@ -1,0 +1,366 @@
+"""Builds an index: runs the offline stages over a corpus or an import, keeps every result, resumes where it stopped."""
+
+import asyncio
+import dataclasses
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar, Unpack
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.notebook import default_progress
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.redact import redacted_document
+from kraq_dspy.asset.graph.communities import prepare
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
+from kraq_dspy.build.catalogue.sources import flag_stale
+from kraq_dspy.build.index.finishing import Finishing, forget_finished, take_finished
+from kraq_dspy.build.index.following import Following
+from kraq_dspy.build.index.forgotten import forget
+from kraq_dspy.build.index.opening import (
+    documents_of,
+    open_for_build,
+    origin_of,
+    read_to_the_first,
+    require_documents,
+    steps_for,
+)
+from kraq_dspy.build.index.options import BuildOptions, require_known, spelled_out, with_lm
+from kraq_dspy.build.index.report import BuildReport, DocumentChanges, usage_since
+from kraq_dspy.errors import ConfigError, CorpusError
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+from kraq_dspy.models.embedders.adapted import as_embedder
+from kraq_dspy.models.lms.meter import Meter, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels, as_models
+from kraq_dspy.ports import Embedder, Progress, VectorStore
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.programs.shared.state import load_state
+from kraq_dspy.records import Chunk, Document, Extraction, Failure
+from kraq_dspy.settings import Settings
+from kraq_dspy.steps.bounded import abatches
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
+_BATCH = 256  # records written at once
+_NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ids of the chunks that a change brings and takes away, and of those that were extracted in its course: what
+    failed before is among these, too."""
+
+    new: Set[str]
+    gone: Set[str]
+    extracted: set[str] = field(default_factory=set)
+
+
+@spelled_out
+def build_index(
+    corpus: str | Path | Iterable[Document],
+    out: str | Path,
+    *,
+    stable: bool = False,
+    replace: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """`abuild_index` for code that is not asynchronous; takes the same arguments."""
+    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+
+
+@spelled_out
+async def abuild_index(
+    corpus: str | Path | Iterable[Document],
+    out: str | Path,
+    *,
+    stable: bool = False,
+    replace: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """Index a corpus (a file, a folder, or documents) into the folder `out`; `options` are those of `BuildOptions`.
+
+    Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
+    was done before is not done again, and documents that its corpus no longer has are removed. Another corpus than the
+    one it was made from may add documents and change them, but takes the place of documents that it lacks only with
+    `replace`. With `stable`, communities that are there stay as they are as far as they can (`find_communities`), which
+    spares most calls after a small change; without it the index is what a new build would make.
+
+    Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
+    there is nothing to index, RemovedDocumentsError when documents would be lost, IndexStateError when `out` holds
+    something else or was made with other settings, EncoderMismatchError when it was made with another encoder,
+    ModelError when a model cannot be used.
+    """
+    new = not Path(out).exists()
+    if not isinstance(corpus, str | Path) and not new:
+        corpus = list(corpus)  # to be read twice
+    settings = options.get("settings")
+    documents = read_to_the_first(documents_of(corpus, settings))
+    async with Builder.at(Path(out), options) as builder:
+        try:
+            builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)
+            builder.load(documents)
+        except CorpusError:
+            if new:  # nothing was indexed: leave nothing behind
+                builder.index.close()
+                shutil.rmtree(out)
+            raise
+        builder.stable = stable
+        return await builder.build()
+
+
+class Builder:
+    """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
+
+    def __init__(
+        self,
+        index: Index,
+        settings: Settings,
+        models: LanguageModels,
+        embedder: Embedder,
+        kraq: KRAQ,
+        progress: Progress,
+        *,
+        random_questions: bool = False,
+    ) -> None:
+        self.index = index
+        self.settings = settings
+        self.embedder = embedder
+        self.models = models
+        self.kraq = kraq
+        self.progress = progress
+        self.random_questions = random_questions
+        self.steps = steps_for(index, settings.run, models, progress)
+        self.problems: list[str] = []
+        self.stale_answers = 0
+        self.stable = False  # whether communities that are there already are kept as far as they can be
+        self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
+        self.difference: Difference | None = None  # of a change beside what is there
+        self._documents_before = index.count(Document)
+        self._changed = self._removed = 0
+        self._started = time.monotonic()
+        self._usage_before = index.results.usage()
+
+    @classmethod
+    def at(cls, out: Path, options: BuildOptions) -> "Builder":
+        """Raises TypeError for an option that there is not, or of a wrong kind."""
+        require_known(options)
+        settings = options.get("settings") or Settings()
+        given, limits = options.get("models"), options.get("limits")
+        kraq, states = options.get("kraq"), options.get("program_states", ())
+        if states and kraq is not None:
+            raise ConfigError("Load the program states into the program that you give: kraq.load(FILE).")
+        if settings.run.runner == "ray":
+            from kraq_dspy.steps.ray import require_ray
+
+            require_ray()
+        if settings.communities.algorithm != "leiden":
+            from kraq_dspy.asset.graph.other_algorithms import require_algorithm
+
+            require_algorithm(settings.communities.algorithm)
+        if (embedder_like := options.get("embedder")) is None:
+            settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+            embedder = load_embedder(settings.encoder)
+        else:
+            embedder = as_embedder(embedder_like)
+        if limits is not None:
+            if isinstance(given, LanguageModels):
+                raise ConfigError(
+                    "Give the limits to the models that you bring: LanguageModels(..., meter=Meter(limits))."
+                )
+            limits = dataclasses.replace(limits, prices={**prices_of(settings), **limits.prices})
+        models = as_models(with_lm(given, options.get("lm")), settings, embedder=embedder, meter=Meter(limits))
+        kraq = kraq or KRAQ(settings, embedder)
+        for state in states:
+            load_state(kraq, Path(state), embedder=embedder)
+        index = open_for_build(out, settings, embedder)
+        index.own_store = settings.store
+        return cls(
+            index, settings, models, embedder, kraq,
+            options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
+        )  # fmt: skip
+
+    async def __aenter__(self) -> "Builder":
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.steps.close()
+        await self.models.aclose()
+        self.index.close()
+
+    def begin(
+        self,
+        kind: str,
+        corpus: str | Path | Iterable[Document],
+        documents: Iterable[Document | Failure],
+        *,
+        replace: bool,
+    ) -> None:
+        """Note what the index is made from. Raises RemovedDocumentsError, before anything is changed, when another
+        corpus than the index was made from lacks documents that it has, unless it is to `replace` them."""
+        origin = origin_of(kind, corpus)
+        same = "path" in origin and self.index.manifest.origin == origin
+        if self._documents_before and not replace and not same:
+            require_documents(self.index, self._redacted(documents))
+        self.index.update_manifest(origin=origin, complete=False)
+
+    async def build(self) -> BuildReport:
+        """All stages over the documents that are loaded; only what is not there yet is asked of models."""
+        extracting = asyncio.ensure_future(self.extract())
+
+        async def compute() -> None:
+            done, _ = await asyncio.wait([extracting], timeout=HEAD_START)
+            for extracted in done:
+                extracted.result()  # where that stopped, nothing else is begun
+            await asyncio.gather(self.embed_chunks(), asyncio.to_thread(prepare))
+
+        await asyncio.gather(extracting, compute())
+        await self.finish()
+        return self.report()
+
+    def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
+        """Documents and their chunks as the corpus has them now; what it no longer has goes.
+
+        With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
+        """
+        self.progress.start("load", None)
+        self.was_finished = take_finished(self)
+        if removed is None:
+            self.index.results.prune("load", ())
+        known_documents: set[str] = set()
+        known_chunks: set[str] = set()
+        new_chunks: set[str] = set()
+        for batch in batches(documents, _BATCH):
+            kept = list(self._redacted(batch))
+            chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
+            if removed is not None:
+                ids = {chunk.id for chunk in chunks}
+                new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
+            self.index.add([item for item in batch if isinstance(item, Failure)])
+            self._store(kept, chunks, known_documents)
+            known_documents.update(document.id for document in kept)
+            known_chunks.update(chunk.id for chunk in chunks)
+            self.progress.advance("load", len(kept))
+        self.progress.finish("load")
+        if removed is None:
+            if not known_chunks:
+                raise CorpusError(_NO_TEXT)
+            self._forget_others(known_documents, known_chunks)
+            return
+        gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
+        if self.index.count(Chunk) == len(gone):
+            raise CorpusError(_NO_TEXT)
+        self.difference = Difference(new_chunks, gone)
+        self._forget(set(removed) - known_documents, gone)
+
+    def _redacted(self, items: Iterable[Document | Failure]) -> Iterator[Document]:
+        return (redacted_document(item, self.settings.redact) for item in items if isinstance(item, Document))
+
+    def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
+        """The documents and chunks of an import; others go."""
+        forget_finished(self.index)
+        self._store(documents, chunks)
+        self._forget_others({document.id for document in documents}, {chunk.id for chunk in chunks})
+
+    def forget_strays(self) -> None:
+        """Chunks whose documents are not there, and what was extracted from chunks that are not: a damaged index may
+        have some."""
+        known, order = set(self.index.ids(Document)), self.index.reading_order()
+        self._forget_others(known, {chunk_id for chunk_id, document_id in order.items() if document_id in known})
+
+    def _store(self, documents: Sequence[Document], chunks: Sequence[Chunk], so_far: Set[str] = frozenset()) -> None:
+        """`so_far` are the documents that this build has stored before."""
+        known = self.index.graph_rows.known(Document, [document.id for document in documents]) - so_far
+        before = {document.id: document for document in self.index.get(Document, sorted(known))}
+        changed = [document.id for document in documents if before.get(document.id, document) != document]
+        self.index.results.forget_items(changed)
+        self._changed += len(changed)
+        self.index.add(documents)
+        self.index.add(chunks)
+
+    def _forget_others(self, document_ids: set[str], chunk_ids: set[str]) -> None:
+        index = self.index
+        index.delete(Extraction, set(index.ids(Extraction)) - chunk_ids)
+        index.results.prune("extract", chunk_ids)
+        self._forget(set(index.ids(Document)) - document_ids, set(index.ids(Chunk)) - chunk_ids)
+
+    def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
+        self._removed += len(document_ids)
+        self.index.graph_rows.remove(document_ids, chunk_ids)
+        forget(self.index, document_ids, chunk_ids)
+        self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
+
+    async def embed_chunks(self) -> None:
+        """Vectors of all chunks; in a thread, while models are asked. When cancelled the thread ends with its batch."""
+        stop = threading.Event()
+        running = asyncio.ensure_future(asyncio.to_thread(self._embed, stop.is_set))
+        try:
+            await asyncio.shield(running)
+        finally:
+            stop.set()
+            await asyncio.wait([running])
+
+    def _embed(self, is_stopped: Callable[[], bool]) -> None:
+        store, encode = self.index.chunk_vectors, self.embedder.encode_passages
+        if self.was_finished and self.difference is not None:  # all others have theirs
+            store.delete(self.difference.gone)
+            self.progress.start("embed", len(self.difference.new))
+            points = map(chunk_point, self.index.get(Chunk, sorted(self.difference.new)))
+            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped)
+            return
+        ids = self.index.ids(Chunk)
+        absent = self._points_beside(store, ids)
+        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped)
+
+    def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
+        """Of those chunks that the store does not have yet."""
+        stored = store.ids()
+        for some in batches((chunk_id for chunk_id in ids if chunk_id not in stored), _BATCH):
+            yield from map(chunk_point, self.index.get(Chunk, some))
+
+    async def extract(self) -> None:
+        """Only of new chunks, where all others were extracted by the same program and model."""
+        stage = ("extract", "extractor", self.kraq.extract)
+        is_settled = self.steps.is_settled("extract", stage)
+        ids = self.index.ids(Chunk, without=Extraction if is_settled else None)
+        if not is_settled:
+            self.index.results.unsettle("extract")
+        chunks = (chunk for some in batches(ids, _BATCH) for chunk in self.index.get(Chunk, some))
+        async for batch in abatches(self.kraq.extractions(chunks, self.steps, total=len(ids)), _BATCH):
+            self.index.add(batch)
+            if self.difference is not None:
+                self.difference.extracted.update(extraction.chunk_id for extraction in batch)
+        failed = {failure.item_id for failure in self.index.results.failures("extract")}
+        if not self.index.graph_rows.known(Extraction, failed):  # what failed is new, and tried again, not being there
+            self.steps.settle("extract", stage)
+        self.progress.finish("extract")
+
+    async def finish(self) -> None:
+        """From extractions to questions."""
+        if not (self.stable and self.was_finished and await Following(self).follow()):
+            await Finishing(self).finish()
+
+    async def ask(self) -> None:
+        """Questions of all summaries, with their vectors; then the index is complete."""
+        await Finishing(self).ask()
+
+    def report(self) -> BuildReport:
+        added = self.index.count(Document) - self._documents_before + self._removed
+        return BuildReport(
+            path=self.index.path,
+            counts=self.index.counts(),
+            failures=tuple(self.index.results.failures()),
+            usage=usage_since(self._usage_before, self.index.results.usage()),
+            seconds=time.monotonic() - self._started,
+            models=self.models.names(),
+            problems=tuple(self.problems),
+            stale_answers=self.stale_answers,
+            documents=DocumentChanges(added, self._changed, self._removed),
+        )

@@ -1,0 +1,207 @@
+"""Leads a build from extractions to questions: the graph, its communities, their summaries, and their vectors."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
+from kraq_dspy.asset.graph.communities import drift, find_communities
+from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
+from kraq_dspy.programs.kraq.pipeline import in_reading_order
+from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
+from kraq_dspy.settings import RunSettings
+from kraq_dspy.steps.bounded import ItemStream
+from kraq_dspy.steps.stored import Stage
+
+if TYPE_CHECKING:
+    from kraq_dspy.build.index.build import Builder
+
+DRIFT = 0.02  # lost modularity from which on communities should be found anew
+LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
+_INDEX = "index"  # the name under which it is noted that a build was finished
+
+
+class Finishing:
+    """The stages of a build behind extraction."""
+
+    def __init__(self, builder: "Builder") -> None:
+        self._builder = builder
+        self._index, self._settings, self._kraq = builder.index, builder.settings, builder.kraq
+        self._steps, self._progress = builder.steps, builder.progress
+
+    async def finish(self) -> None:
+        """From extractions to questions."""
+        index = self._index
+        order = list(index.reading_order())
+        self._progress.start("graph", None)
+        graph = await self._kraq.graph(index.extractions(), self._steps, self._keep_mentions)
+        index.replace(Entity, graph.entities)
+        index.replace(Relationship, graph.relationships)
+        index.replace(Claim, graph.claims)
+        index.replace(Merge, graph.merges)
+        index.results.prune("describe", (entity.id for entity in graph.entities))
+        former = list(map(_members, index.all(Community))) if self._builder.stable else []
+        communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
+        if former:
+            lost = drift(communities, graph.entities, graph.relationships, self._settings.communities)
+            self._report_drift(lost)
+        index.results.settle(LOST, json.dumps([lost if former else 0.0, 0.0]))
+        index.replace(Community, communities)
+        self._progress.finish("graph")
+        await self._keep_asked(await self._summarize_and_ask(communities, graph))
+        settle_finished(self._builder)
+
+    async def ask(self) -> None:
+        """Questions of all summaries, with their vectors; then the index is complete."""
+        communities, summaries = list(self._index.all(Community)), list(self._index.all(Summary))
+        await self._keep_asked(await self._ask(communities, summaries, len(summaries), self._index.all(Entity)))
+
+    def _keep_mentions(self, resolved: ResolvedMentions) -> None:
+        keep_mentions(self._index, resolved)
+        keep_passage_graph(self._index, resolved)
+
+    def _report_drift(self, lost: float) -> None:
+        if lost > DRIFT:
+            self._builder.problems.append(
+                f"The communities were kept through changes and fit the graph less than new ones would (modularity "
+                f"-{lost:.3f}). When it suits, find them anew: kraq update {self._index.path} CORPUS --recluster"
+            )
+
+    async def _summarize_and_ask(
+        self, communities: Sequence[Community], graph: Graph, known: Mapping[str, Summary] | None = None
+    ) -> list[Question]:
+        """Of the communities whose summaries are not `known`; a question is asked as soon as its summary is there."""
+        summaries: ItemStream[Summary] = ItemStream()
+        total = sum(community.id not in (known or ()) for community in self._kraq.worth_a_summary(communities))
+        with _first_of_group():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._summarize(communities, graph, summaries, known))
+                asking = group.create_task(self._ask(communities, summaries, total, graph.entities))
+        return asking.result()
+
+    async def _summarize(
+        self,
+        communities: Sequence[Community],
+        graph: Graph,
+        stream: ItemStream[Summary],
+        known: Mapping[str, Summary] | None,
+    ) -> None:
+        written: dict[str, Summary] = {}
+        async for summary in self._kraq.summaries(communities, graph, self._steps, known):
+            written[summary.community_id] = summary
+            stream.put(summary)
+        stream.close()
+        self._keep_summaries([written[c.id] for c in communities if c.id in written])
+        self._progress.finish("summarize")
+
+    def _keep_summaries(self, summaries: Sequence[Summary]) -> None:
+        self._index.replace(Summary, summaries)
+        self._index.results.prune("summarize", [summary.community_id for summary in summaries])
+
+    async def _ask(
+        self,
+        communities: Sequence[Community],
+        summaries: Iterable[Summary] | AsyncIterable[Summary],
+        total: int,
+        entities: Iterable[Entity],
+    ) -> list[Question]:
+        documents, names = self._documents_of(communities), self._kraq.central_names(entities)
+        asked = self._kraq.questions(communities, summaries, documents, self._steps, total=total, names=names)
+        questions = in_reading_order([question async for question in asked], [c.id for c in communities])
+        self._progress.finish("ask")
+        return questions
+
+    def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
+        """Document ids by the ids of the chunks of these communities, and of others, maybe."""
+        return self._index.reading_order()
+
+    async def _keep_asked(self, questions: list[Question]) -> None:
+        self._index.results.prune("ask", set(self._index.ids(Summary)))
+        if self._builder.random_questions:
+            chunks = list(self._index.all(Chunk))
+            drawn = self._kraq.random_questions(
+                chunks, len(questions), self._steps, seed=self._settings.communities.seed
+            )
+            questions += in_reading_order([question async for question in drawn], ())
+            self._progress.finish("ask random")
+        await asyncio.to_thread(self._keep_questions, questions)
+        self._index.update_manifest(complete=True, settings=self._settings, models=self._builder.models.names())
+
+    def _keep_questions(self, questions: Sequence[Question]) -> None:
+        self._index.replace(Question, self._marked(questions))
+
+    def _marked(self, questions: Sequence[Question]) -> list[Question]:
+        """With their vectors stored, and duplicates marked among those of one source: random ones must not hide those
+        of communities."""
+        points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
+        store, encode = self._index.question_vectors, self._builder.embedder.encode_queries
+        sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)
+        marked: list[Question] = []
+        for source in dict.fromkeys(question.source for question in questions):
+            alike = [question for question in questions if question.source == source]
+            vectors = store.vectors([question.id for question in alike])
+            marked += mark_duplicates(alike, vectors, self._settings.questions.duplicate_similarity)
+        return marked
+
+
+def take_finished(builder: "Builder") -> bool:
+    """Whether the index is whole, and every result in it as this build would make it; noted for nobody else, since
+    the build begins to change it."""
+    if not builder.index.results.settled(_INDEX):
+        return False
+    is_finished = builder.steps.is_settled(_INDEX, *_stages(builder), settings=_settings(builder))
+    builder.index.results.unsettle(_INDEX)
+    return is_finished
+
+
+def forget_finished(index: Index) -> None:
+    """For a graph that is not made of extracted documents, and records that were found wrong: the next build looks at
+    everything."""
+    index.results.unsettle(_INDEX)
+
+
+def settle_finished(builder: "Builder") -> None:
+    """Note for `take_finished` that all was done. What failed, and questions drawn by chance, are looked at again."""
+    if builder.was_finished is None:
+        return
+    stages = _stages(builder)
+    failed = any(builder.index.results.failures(stage) for stage, _, _ in stages if stage != "extract")
+    if not failed and not builder.random_questions:
+        builder.steps.settle(_INDEX, *stages, settings=_settings(builder))
+
+
+def _stages(builder: "Builder") -> list[Stage]:
+    kraq = builder.kraq
+    return [
+        ("extract", "extractor", kraq.extract),
+        ("confirm", "summarizer", kraq.confirm),
+        ("describe", "summarizer", kraq.describe),
+        ("summarize", "summarizer", kraq.summarize),
+        ("ask", "generator", kraq.ask),
+    ]
+
+
+def _settings(builder: "Builder") -> str:
+    """All settings but those of how and with which models the build runs."""
+    fields = dataclasses.asdict(dataclasses.replace(builder.settings, run=RunSettings(), roles={}))
+    return json.dumps([fields, builder.random_questions], sort_keys=True, default=str)
+
+
+@contextmanager
+def _first_of_group() -> Iterator[None]:
+    """Raises the first exception of a task group as itself."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+
+
+def _members(community: Community) -> Community:
+    """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
+    return dataclasses.replace(community, relationship_ids=(), chunk_ids=())

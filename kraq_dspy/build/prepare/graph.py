@@ -1,0 +1,126 @@
+"""Gives the searches the graph of an index: records by id, and embeddings of entities and reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.ports import Embedder, Progress
+from kraq_dspy.programs.retrievers.reports import report_text
+from kraq_dspy.records import Chunk, Community, Entity, Relationship, Summary
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """What there is, and how many texts were embedded now."""
+
+    entities: int
+    reports: int
+    embedded: int
+    seconds: float
+
+
+class IndexGraph(SharedByCopies):
+    """A `GraphSource` over an index. Which communities an entity belongs to is read once."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def entities(self, ids: Sequence[str]) -> list[Entity]:
+        return self.index.get(Entity, ids)
+
+    def links(self, entity_ids: Sequence[str]) -> list[Relationship]:
+        by_id: dict[str, Relationship] = {}
+        for entity_id in entity_ids:
+            for link in self.index.all(Relationship, source_id=entity_id):
+                by_id[link.id] = link
+            for link in self.index.all(Relationship, target_id=entity_id):
+                by_id[link.id] = link
+        return list(by_id.values())
+
+    def community_of(self, entity_id: str, level: int) -> str | None:
+        reported = self._communities_of.get(entity_id, ())
+        return next((community_id for its_level, community_id in reported if its_level <= level), None)
+
+    def reports(self, community_ids: Sequence[str]) -> list[tuple[Community, Summary]]:
+        communities = self.index.get(Community, community_ids)
+        return list(zip(communities, self.index.get(Summary, community_ids), strict=True))
+
+    def report_ids_at(self, level: int) -> frozenset[str]:
+        if level not in self._at_level:
+            here = (community.id for community in self.index.communities_at(level))
+            self._at_level[level] = self._reported.intersection(here)
+        return self._at_level[level]
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return self.index.chunks_by_id(ids)
+
+    @cached_property
+    def _reported(self) -> frozenset[str]:
+        return frozenset(self.index.ids(Summary))
+
+    @cached_property
+    def _at_level(self) -> dict[int, frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _communities_of(self) -> dict[str, list[tuple[int, str]]]:
+        """(level, id) of the communities with a report, by entity id, narrowest first."""
+        by_entity: dict[str, list[tuple[int, str]]] = {}
+        for community in self.index.all(Community):
+            if community.id in self._reported:
+                for entity_id in community.entity_ids:
+                    by_entity.setdefault(entity_id, []).append((community.level, community.id))
+        for communities in by_entity.values():
+            communities.sort(reverse=True)
+        return by_entity
+
+
+def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Entities by name and description; embedded where that was not done yet. Raises IndexStateError without any."""
+    texts = {entity.id: f"{entity.name}: {entity.description}" for entity in index.all(Entity)}
+    if not texts:
+        raise IndexStateError(_without(index, "entities"))
+    vectors = TextVectors(index.vectors_named("entities"), embedder, texts)
+    vectors.sync("embed entities", progress)
+    return vectors
+
+
+def report_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Reports by title and text, filtered by "level" and "document_id"; embedded where that was not done yet.
+
+    Raises IndexStateError for an index without any.
+    """
+    texts = {summary.community_id: f"{summary.title}\n{report_text(summary)}" for summary in index.all(Summary)}
+    if not texts:
+        raise IndexStateError(_without(index, "reports"))
+    payloads = {
+        community.id: {"level": community.level, "document_id": community.id}
+        for community in index.all(Community)
+        if community.id in texts
+    }
+    vectors = TextVectors(index.vectors_named("reports"), embedder, texts, payloads)
+    vectors.sync("embed reports", progress)
+    return vectors
+
+
+def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> GraphReport:
+    """What `kraq precompute DIR --graph` does; searches do it themselves where it was not done."""
+    started = perf_counter()
+    stores = index.vectors_named("entities"), index.vectors_named("reports")
+    before = [store.ids() for store in stores]
+    entity_vectors(index, embedder, progress)
+    report_vectors(index, embedder, progress)
+    embedded = sum(len(store.ids() - ids) for store, ids in zip(stores, before, strict=True))
+    return GraphReport(index.count(Entity), index.count(Summary), embedded, perf_counter() - started)
+
+
+def _without(index: Index, what: str) -> str:
+    return (
+        f"{str(index.path)!r} has no {what} to search. Finish the build: kraq index CORPUS --out {index.path}, or use "
+        "a program over passages."
+    )

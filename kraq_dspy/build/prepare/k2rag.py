@@ -1,0 +1,269 @@
+"""Makes K2RAG's summarised corpus: every document in fewer words, its graph, and passages for hybrid retrieval.
+
+It lies in the folder of the index that it is made from, as an index of its own (`DIR/k2rag.kraq`).
+"""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.corpus.chunk import chunk_document
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import without_sum, write_summed
+from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
+from kraq_dspy.build.index.build import abuild_index
+from kraq_dspy.build.prepare.graph import entity_vectors, report_vectors
+from kraq_dspy.errors import EncoderMismatchError, IndexStateError
+from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, Progress, SilentProgress, VectorStore
+from kraq_dspy.programs.k2rag import Shorten
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, content_id
+from kraq_dspy.settings import ChunkSettings, K2RAGSettings
+from kraq_dspy.steps.direct import Item
+from kraq_dspy.steps.stored import StoredSteps
+
+STAGE = "k2rag"
+FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
+
+FOR_VECTORS = ChunkSettings(tokens=256, overlap=20)  # section 3.1.2
+FOR_GRAPH = ChunkSettings(tokens=300, overlap=100)
+
+
+@dataclass(frozen=True, slots=True)
+class SummarisedReport:
+    """Tokens are those of all documents, before and after. `calls` counts what models were asked now, for summaries and
+    graph; `failures` are documents that stand there in full since they could not be summarised."""
+
+    documents: int
+    tokens_before: int
+    tokens_after: int
+    reduction: float
+    passages: int
+    entities: int
+    calls: int
+    failures: int
+    seconds: float
+
+
+class SummarisedCorpus(SharedByCopies):
+    """The index of summaries, and its passages with their vectors. A `ChunkSource` of those passages."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.passages: dict[str, Chunk] = {chunk.id: chunk for chunk in _passages(index)}
+
+    @property
+    def vectors(self) -> VectorStore:
+        return self.index.vectors_named(PASSAGES)
+
+    @property
+    def has_graph(self) -> bool:
+        return self.index.count(Entity) > 0
+
+    @property
+    def has_reports(self) -> bool:
+        return self.index.count(Summary) > 0
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self.passages[chunk_id] for chunk_id in ids]
+
+    def close(self) -> None:
+        self.index.close()
+
+
+def build_summarised(
+    index: Index,
+    embedder: Embedder,
+    models: LanguageModels,
+    *,
+    shorten: Shorten | None = None,
+    progress: Progress | None = None,
+) -> SummarisedReport:
+    """What `kraq precompute DIR --k2rag` does. The index must be open for writing.
+
+    An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
+    asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
+    Raises IndexStateError for an index without documents.
+    """
+    if index.count(Document) == 0:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no documents to summarise. Build it again: kraq index CORPUS --out DIR"
+        )
+    shorten = shorten or shortener(models.settings.k2rag)
+    return run_coroutine(_build(index, embedder, _BorrowedModels(models), shorten, progress or SilentProgress()))
+
+
+def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
+    """As `[k2rag]` in kraq.toml says; `share` instead of the one for documents."""
+    summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
+    return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
+
+
+def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
+    """What `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the documents have
+    changed since; EncoderMismatchError when another encoder made its vectors."""
+    command = f"kraq precompute {index.path} --k2rag"
+    try:
+        stored = without_sum(json.loads((index.path / FILE).read_text("utf-8")))
+        made_from = stored["made_from"]
+    except FileNotFoundError:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise IndexStateError(f"{str(index.path / FILE)!r} is damaged ({error}). Run: {command}") from error
+    if made_from != _corpus_id(index):
+        raise IndexStateError(
+            f"The documents of {str(index.path)!r} have changed since they were summarised. Run: {command}"
+        )
+    summaries = Index.open(index.path / FOLDER)
+    summaries.own_store = index.own_store
+    try:
+        summaries.require_encoder(embedder)
+    except EncoderMismatchError:
+        summaries.close()
+        raise
+    return SummarisedCorpus(summaries)
+
+
+async def _build(
+    index: Index, embedder: Embedder, models: "_BorrowedModels", shorten: Shorten, progress: Progress
+) -> SummarisedReport:
+    started = perf_counter()
+    path = index.path / FOLDER
+    (index.path / FILE).unlink(missing_ok=True)  # until all of it is there, it is not to be used
+    before = index.results.calls(STAGE)
+    summaries = await _summaries(index, models, shorten, progress)
+    calls = index.results.calls(STAGE) - before
+
+    settings = dataclasses.replace(models.settings, chunks=FOR_GRAPH, redact=index.manifest.settings.redact)
+    report = await abuild_index(
+        _summarised(index, summaries), path, settings=settings, models=models, embedder=embedder,
+        kraq=GraphOnly(settings, embedder), progress=(own_stages := _OwnStages(progress)), replace=True,
+    )  # fmt: skip
+    with Index.open(path, write=True) as summarised:
+        passages = await asyncio.to_thread(_embed_passages, summarised, embedder, progress)
+        entities = summarised.count(Entity)
+        if entities:
+            await asyncio.to_thread(entity_vectors, summarised, embedder, own_stages)
+        if summarised.count(Summary):
+            await asyncio.to_thread(report_vectors, summarised, embedder, own_stages)
+    report_made = SummarisedReport(
+        documents=index.count(Document),
+        tokens_before=(tokens := _tokens(index, {})),
+        tokens_after=(left := _tokens(index, summaries)),
+        reduction=round(1 - left / max(1, tokens), 4),
+        passages=passages,
+        entities=entities,
+        calls=calls + sum(usage.calls for usage in report.usage.values()),
+        failures=index.count(Document) - len(summaries),
+        seconds=perf_counter() - started,
+    )
+    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **_made_with(index, models, shorten)})
+    return report_made
+
+
+async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
+    """By document id; without those that failed."""
+    index.results.prune(STAGE, index.ids(Document))
+    steps = StoredSteps(index.results, models, progress)
+    items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
+    summaries: dict[str, str] = {}
+    async for done in steps.map(STAGE, "summarizer", shorten, items, total=index.count(Document)):
+        summaries[done.id] = done.prediction.shortened
+    progress.finish(STAGE)
+    return summaries
+
+
+def _summarised(index: Index, summaries: dict[str, str]) -> Iterator[Document]:
+    for document in index.all(Document):
+        yield dataclasses.replace(document, text=summaries.get(document.id, document.text))
+
+
+def _tokens(index: Index, summaries: dict[str, str]) -> int:
+    return sum(count_tokens(document.text) for document in _summarised(index, summaries))
+
+
+def _passages(summarised: Index) -> Iterator[Chunk]:
+    for document in summarised.all(Document):
+        yield from chunk_document(document, FOR_VECTORS)
+
+
+def _embed_passages(summarised: Index, embedder: Embedder, progress: Progress) -> int:
+    """Embeds what is missing and drops what is gone; says how many there are."""
+    chunks = {chunk.id: chunk_point(chunk) for chunk in _passages(summarised)}
+    store = summarised.vectors_named(PASSAGES)
+    sync_vectors(store, chunks.keys(), chunks.values(), embedder.encode_passages, "embed passages", progress)
+    return len(chunks)
+
+
+class _OwnStages:
+    """Progress of the summarised corpus's stages under names of their own: the index beside it has the same stages."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def start(self, stage: str, total: int | None) -> None:
+        self._progress.start(f"{STAGE} {stage}", total)
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self._progress.advance(
+            f"{STAGE} {stage}", done, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
+        )
+
+    def finish(self, stage: str) -> None:
+        self._progress.finish(f"{STAGE} {stage}")
+
+
+class GraphOnly(KRAQ):
+    """The pipeline without its last stage: K2RAG's graph has reports, and nobody asks for questions that stand for its
+    communities."""
+
+    async def questions(self, *args: Any, **kwargs: Any) -> Any:
+        questions: tuple[Question, ...] = ()
+        for question in questions:
+            yield question
+
+
+class _BorrowedModels(LanguageModels):
+    """The models of a caller who goes on with them: a build that ends closes its models."""
+
+    def __init__(self, models: LanguageModels) -> None:
+        super().__init__(models.settings, meter=models.meter)
+        self._models = models
+
+    def given(self, role: str) -> KraqLM | None:
+        return self._models.given(role)
+
+    def __getitem__(self, role: str) -> KraqLM:
+        return self._models[role]
+
+    def close(self) -> None:
+        return
+
+    async def aclose(self) -> None:
+        return
+
+
+def _corpus_id(index: Index) -> str:
+    """Depends on every chunk's text; the ids of chunks do."""
+    return content_id(*sorted(index.ids(Chunk)))
+
+
+def _made_with(index: Index, models: LanguageModels, shorten: Shorten) -> dict[str, Any]:
+    return {
+        "made_from": _corpus_id(index),
+        "summariser": shorten.summariser_name or models.name("summarizer"),
+        "share": shorten.share,
+        "least_tokens": shorten.least_tokens,
+    }

@@ -1,7 +1,0 @@
-"""Turns files into documents, and documents into chunks."""
-
-from kraq_dspy.corpus.chunk import chunk_document
-from kraq_dspy.corpus.load import load_documents
-from kraq_dspy.corpus.tokens import count_tokens, truncate_tokens
-
-__all__ = ["chunk_document", "count_tokens", "load_documents", "truncate_tokens"]

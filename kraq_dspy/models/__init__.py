@@ -1,0 +1,1 @@
+"""Holds language models and sentence encoders."""

@@ -1,0 +1,52 @@
+"""Loads sentence encoders: packaged, from a folder or hub on this machine, or at an endpoint."""
+
+import dataclasses
+import importlib.util
+
+from kraq_dspy.consent import own_key
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.ports import Embedder
+from kraq_dspy.settings import EncoderSettings
+
+
+def load_embedder(settings: EncoderSettings) -> Embedder:
+    """The encoder that the settings name, ready to use.
+
+    Raises MissingExtraError when a package is absent, ModelError when the model is unknown or cannot be reached. An
+    endpoint is not asked before its first text.
+    """
+    if settings.api_base is not None:
+        from kraq_dspy.models.embedders.endpoint import EndpointEmbedder
+
+        return EndpointEmbedder(
+            settings.name,
+            settings.api_base,
+            api_key=own_key(settings.api_base, settings.api_key_env),
+            prefixes=(settings.query_prefix, settings.passage_prefix),
+            batch_size=settings.batch_size,
+        )
+    if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
+        raise MissingExtraError("torch", "embedded", "The sentence encoder")
+    from kraq_dspy.models.embedders.sentence import SentenceEmbedder
+
+    return SentenceEmbedder(
+        settings.name,
+        query_prefix=settings.query_prefix,
+        passage_prefix=settings.passage_prefix,
+        precision=settings.precision,
+        batch_size=settings.batch_size,
+        threads=settings.threads,
+        device=settings.device,
+    )
+
+
+def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
+    """The settings with the precision that "auto" means on this machine.
+
+    An index keeps these, so that it is opened with the same precision on a machine with another processor.
+    """
+    if settings.precision != "auto" or settings.api_base is not None:
+        return settings
+    from kraq_dspy.models.embedders.device import precision_of
+
+    return dataclasses.replace(settings, precision=precision_of("auto"))

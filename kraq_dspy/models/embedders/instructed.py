@@ -1,0 +1,348 @@
+"""Encodes passages as seen from a question, E(d|q): five ways, from weighted sentences to the papers' InBedder.
+
+`load_instructed_embedder` makes the one that the settings name. Weights, torch and transformers are loaded when one is
+made.
+"""
+
+import functools
+import importlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.embedders.model_folder import packaged_folder
+from kraq_dspy.models.embedders.transformer import PACKAGED, Transformer, last, mean, name_of
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
+from kraq_dspy.settings import EncoderSettings, InstructedSettings
+
+SHARPNESS = 10.0
+INBEDDER_PROMPT = "### Input:\n{passage}\n\n### Instruction:\n{question}\n\n### Response:"
+N_MASKS = 3
+DECODER_PROMPT = "{passage}\n\nQuestion: {question}\nAnswer:"
+DEPTH = 1 / 3
+
+
+def load_instructed_embedder(settings: InstructedSettings) -> InstructedEmbedder:
+    """The encoder that `[instructed]` of kraq.toml names. Raises ConfigError for an unknown kind."""
+    if settings.kind == "sentences":
+        sentences = EncoderSettings(
+            name=settings.name,
+            batch_size=settings.batch_size,
+            threads=settings.threads,
+            precision="bf16" if settings.dtype == "bfloat16" else "fp32",
+            device=settings.device,
+        )
+        return WeightedSentences(load_embedder(sentences), sharpness=settings.sharpness)
+    options: dict[str, Any] = {
+        "batch_size": settings.batch_size,
+        "threads": settings.threads,
+        "dtype": settings.dtype,
+        "device": settings.device,
+    }
+    if settings.max_tokens is not None:
+        options["max_tokens"] = settings.max_tokens
+    if settings.kind == "pair":
+        return PairEmbedder(settings.name, **options)
+    if settings.kind == "inbedder":
+        return InBedder(settings.name, **options)
+    if settings.kind == "decoder":
+        return Decoder(settings.name, layers=settings.layers, **options)
+    if settings.kind in FAMILIES:
+        return PrefixInstructed(settings.kind, settings.name, **options)
+    known = ", ".join(("sentences", "pair", "inbedder", "decoder", *FAMILIES))
+    raise ConfigError(f"instructed.kind is {settings.kind!r}; known: {known}.")
+
+
+class WeightedSentences(SharedByCopies):
+    """softmax(`sharpness` x cosine of sentence and question) of a passage's sentence vectors, summed and normalised.
+
+    A sentence encoder reads each sentence once, whatever the number of questions: seen from another question a
+    passage costs a product of small matrices. What it can: another question shows other sentences. What it cannot: see
+    anything in a sentence that the encoder did not put there for all questions. Sharpness 0 is the mean of all
+    sentences, a large one the nearest sentence alone.
+
+    The sentences of the last `kept` passages stay in memory (some 8 kB each with MiniLM). Safe for threads.
+    """
+
+    def __init__(self, embedder: Embedder, *, sharpness: float = SHARPNESS, kept: int = 20_000) -> None:
+        self.embedder = embedder
+        self.sharpness = sharpness
+        self.name = f"sentences:{embedder.name}@{sharpness:g}"
+        self.dimension = embedder.dimension
+        self.kept = kept
+        self._known: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        vectors = np.zeros((len(passages), self.dimension), dtype=np.float32)
+        if not passages:
+            return vectors
+        [query] = self.embedder.encode_queries([question])
+        for row, sentences in zip(vectors, self._sentences(passages), strict=True):
+            weights = np.exp(self.sharpness * (sentences @ query - 1))  # cosines: the largest exponent is 0
+            total = weights @ sentences
+            row[:] = total / max(float(np.linalg.norm(total)), 1e-12)
+        return vectors
+
+    def read(self, passages: Sequence[str]) -> None:
+        """Encode their sentences now, so that no question waits for it."""
+        self._sentences(passages)
+
+    def _sentences(self, passages: Sequence[str]) -> list[Vectors]:
+        """Of each passage `[n_sentences, dimension]`; an encoder's rows are of length 1."""
+        with self._lock:
+            known = {passage: self._known[passage] for passage in passages if passage in self._known}
+        fresh = [passage for passage in dict.fromkeys(passages) if passage not in known]
+        parts = [[passage[start:end] for start, end in sentence_spans(passage)] or [passage] for passage in fresh]
+        rows = self.embedder.encode_passages([sentence for sentences in parts for sentence in sentences])
+        ends = np.cumsum([len(sentences) for sentences in parts])
+        known |= dict(zip(fresh, np.split(rows, ends[:-1]), strict=True)) if fresh else {}
+        with self._lock:
+            for passage in passages:
+                self._known[passage] = known[passage]
+                self._known.move_to_end(passage)
+            while len(self._known) > self.kept:
+                self._known.popitem(last=False)
+        return [known[passage] for passage in passages]
+
+
+class PairEmbedder(SharedByCopies):
+    """Mean of the token vectors of "[CLS] question [SEP] passage [SEP]".
+
+    What it can do: run anywhere at once, and move passages about a question's words together, since every token of
+    the passage attends to the question. What it cannot: follow an instruction. all-MiniLM-L6-v2 was trained on single
+    texts, so the question acts as context, not as an order; two passages that answer differently but use the same
+    words stay close. For the papers' behaviour use InBedder.
+
+    `max_tokens` counts both texts; the passage is cut first. `name` says model, recipe and length, because vectors of
+    different ones must not be mixed. The packaged weights are loaded for the first passage: a program that looks all of
+    them up never needs them.
+    """
+
+    def __init__(self, name: str = PACKAGED, *, max_tokens: int = 256, dtype: str = "float32", **options: Any) -> None:
+        self.max_tokens = max_tokens
+        self._load: Callable[[], Transformer] = functools.partial(Transformer, name, dtype=dtype, **options)
+        self._loading = threading.Lock()
+        self._loaded: Transformer | None = None
+        if name == PACKAGED:
+            config = json.loads((packaged_folder() / "config.json").read_text("utf-8"))
+            self.name, self.dimension = f"pair:{name_of(name, dtype)}@{max_tokens}", int(config["hidden_size"])
+        else:
+            self.name, self.dimension = f"pair:{self.transformer.name}@{max_tokens}", self.transformer.dimension
+
+    @property
+    def transformer(self) -> Transformer:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        if not passages:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        tokenizer = self.transformer.tokenizer
+        # A question longer than half of the limit would leave nothing for the passage.
+        question_tokens = tokenizer(
+            question, add_special_tokens=False, truncation=True, max_length=self.max_tokens // 2
+        )
+        question = (
+            question
+            if len(question_tokens["input_ids"]) < self.max_tokens // 2
+            else tokenizer.decode(question_tokens["input_ids"])
+        )
+        rows = [
+            dict(tokenizer(question, passage, truncation="only_second", max_length=self.max_tokens))
+            for passage in passages
+        ]
+        return self.transformer.encode(rows, mean)
+
+
+class InBedder(SharedByCopies):
+    """The mean of the last hidden layer over three masks that follow the prompt (InBedder-RoBERTa).
+
+    Texts that are too long lose the beginning of the passage, never the question or the masks, unless the question
+    alone fills `max_tokens`: that raises ModelError.
+    """
+
+    def __init__(self, name: str, *, max_tokens: int = 512, **options: Any) -> None:
+        self.transformer = Transformer(name, truncation_side="left", **options)
+        if self.transformer.tokenizer.mask_token is None:
+            raise ModelError(f"{name!r} has no mask token; InBedder needs a masked language model such as RoBERTa.")
+        self.max_tokens = max_tokens
+        self.name = f"inbedder:{self.transformer.name}@{max_tokens}"
+        self.dimension = self.transformer.dimension
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        tokenizer = self.transformer.tokenizer
+        mask = tokenizer.mask_token
+        texts = [
+            # A mask in the text itself would be averaged too.
+            INBEDDER_PROMPT.format(passage=passage, question=question).replace(mask, " ") + mask * N_MASKS
+            for passage in passages
+        ]
+        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
+        fixed = (
+            len(tokenizer(INBEDDER_PROMPT.format(passage="", question=question).replace(mask, " "))["input_ids"])
+            + N_MASKS
+        )
+        if fixed > self.max_tokens:
+            raise ModelError(
+                f"The question has {fixed} tokens with its prompt; {self.name} takes {self.max_tokens}. Shorten it."
+            )
+        for row in rows:
+            if row["input_ids"].count(tokenizer.mask_token_id) != N_MASKS:
+                raise ModelError(f"{self.name}: a prompt does not end in {N_MASKS} masks; its tokeniser does not fit.")
+        return self.transformer.encode(rows, self._over_masks)
+
+    def _over_masks(self, hidden: Any, mask: Any, ids: Any) -> Any:
+        weights = (ids == self.transformer.tokenizer.mask_token_id).unsqueeze(-1).to(hidden.dtype)
+        return (hidden * weights).sum(1) / N_MASKS
+
+
+class Decoder(SharedByCopies):
+    """The last token's hidden state after passage and question, in an instructed language model: a folder, a hub name
+    or a GGUF file. InBedder (Peng et al., 2024) found such states to follow the question.
+
+    `layers` of the model are run, and no more are loaded: a third of them where it is None, for middle layers part
+    passages by the question better than the last one does (docs/results/speculative.md). A passage that is too long
+    loses its beginning.
+    """
+
+    def __init__(self, name: str, *, layers: int | None = None, max_tokens: int = 512, **options: Any) -> None:
+        depth = Transformer.depth(name)
+        if layers is not None and not 1 <= layers <= depth:
+            raise ConfigError(f"instructed.layers is {layers}; {name!r} has {depth}.")
+        self.layers = layers or max(1, round(depth * DEPTH))
+        self.transformer = Transformer(name, truncation_side="left", layers=self.layers, **options)
+        self.max_tokens = max_tokens
+        self.name = f"decoder:{self.transformer.name}/{self.layers}@{max_tokens}"
+        self.dimension = self.transformer.dimension
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        tokenizer = self.transformer.tokenizer
+        texts = [DECODER_PROMPT.format(passage=passage, question=question) for passage in passages]
+        rows = [dict(tokenizer(text, truncation=True, max_length=self.max_tokens)) for text in texts]
+        return self.transformer.encode(rows, last, side="left")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How a family of encoders wants its input: `before` with `{question}`, then the passage.
+
+    `pooling` "passage" averages the tokens after `before` only. `end` adds the end-of-text token where the tokeniser
+    does not.
+    """
+
+    before: str
+    pooling: Literal["last", "mean", "passage"]
+    end: bool = False
+    model_class: str = "AutoModel"
+
+
+FAMILIES = {
+    # Qwen3-Embedding and e5-mistral: model cards, "Instruct: {task}\nQuery: {text}", last token.
+    "qwen3": Family("Instruct: {question}\nQuery:", "last", end=True),
+    "e5-mistral": Family("Instruct: {question}\nQuery: ", "last", end=True),
+    # nomic-embed-text knows tasks, not instructions: the question is read as the beginning of the text to cluster.
+    "nomic": Family("clustering: {question} ", "mean"),
+    # INSTRUCTOR (Su et al., 2023): the instruction is read but not averaged.
+    "instructor": Family(
+        "Represent the passage for the question {question}: ", "passage", model_class="T5EncoderModel"
+    ),
+}
+
+
+class PrefixInstructed(SharedByCopies):
+    """A sentence encoder of one of FAMILIES. A passage that is too long loses its end.
+
+    Raises ConfigError for an unknown family, and a ValueError for a question that leaves nothing for a passage.
+    """
+
+    def __init__(self, family: str, name: str, *, max_tokens: int = 512, **options: Any) -> None:
+        if family not in FAMILIES:
+            raise ConfigError(f"Unknown family of instructed encoders {family!r}; known: {', '.join(FAMILIES)}.")
+        self.family = FAMILIES[family]
+        self.transformer = Transformer(name, model_class=self.family.model_class, **options)
+        self.max_tokens = max_tokens
+        self.name = f"{family}:{self.transformer.name}@{max_tokens}"
+        self._dense = _projection(self.transformer.folder)
+        self.dimension = len(self._dense) if self._dense is not None else self.transformer.dimension
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        """float32 `[n_passages, dimension]`, rows L2-normalised."""
+        tokenizer = self.transformer.tokenizer
+        before = self.family.before.format(question=question)
+        limit = self.max_tokens - self.family.end
+        n_before = len(tokenizer(before, add_special_tokens=False)["input_ids"])
+        if n_before + 8 > limit:
+            raise ValueError(f"The question has {n_before} tokens; {self.name} takes {self.max_tokens} with a passage.")
+        rows = []
+        for passage in passages:
+            row = dict(tokenizer(before + passage, truncation=True, max_length=limit))
+            if self.family.end and row["input_ids"][-1] != tokenizer.eos_token_id:
+                row["input_ids"] = [*row["input_ids"], tokenizer.eos_token_id]
+                row["attention_mask"] = [*row["attention_mask"], 1]
+            rows.append(row)
+        if self.family.pooling == "last":
+            return self._projected(self.transformer.encode(rows, last, side="left"))
+        if self.family.pooling == "mean":
+            return self._projected(self.transformer.encode(rows, mean))
+
+        def mean_of_passage(hidden: Any, mask: Any, ids: Any) -> Any:
+            kept = mask.clone()
+            kept[:, :n_before] = 0
+            return mean(hidden, kept, ids)
+
+        return self._projected(self.transformer.encode(rows, mean_of_passage))
+
+    def _projected(self, vectors: Vectors) -> Vectors:
+        if self._dense is None:
+            return vectors
+        rows = vectors @ self._dense.T
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _projection(folder: str) -> Vectors | None:
+    """The linear layer without bias that INSTRUCTOR has after pooling (`2_Dense`), `[out, in]`; None without one.
+
+    Scaling commutes with it, so it may follow the normalisation.
+    """
+    beside = Path(folder) / "2_Dense"
+    files = beside if beside.is_dir() else _from_hub(folder)
+    if files is None:
+        return None
+    config = json.loads((files / "config.json").read_text("utf-8"))
+    if config.get("bias") or not config["activation_function"].endswith("Identity"):
+        raise ConfigError(f"{folder!r} has a 2_Dense layer with a bias or an activation, which is not supported.")
+    if (files / "model.safetensors").exists():
+        tensors = importlib.import_module("safetensors.numpy").load_file(files / "model.safetensors")
+    else:
+        torch = importlib.import_module("torch")
+        tensors = torch.load(files / "pytorch_model.bin", map_location="cpu", weights_only=True)
+    return np.asarray(tensors["linear.weight"], dtype=np.float32)
+
+
+def _from_hub(name: str) -> Path | None:
+    if Path(name).exists():
+        return None
+    hub = importlib.import_module("transformers.utils.hub")
+    config = hub.cached_file(name, "2_Dense/config.json", _raise_exceptions_for_missing_entries=False)
+    if config is None:
+        return None
+    for weights in ("2_Dense/model.safetensors", "2_Dense/pytorch_model.bin"):
+        hub.cached_file(name, weights, _raise_exceptions_for_missing_entries=False)
+    return Path(config).parent

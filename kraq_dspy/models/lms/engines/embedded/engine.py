@@ -1,0 +1,252 @@
+"""Reads a DSPy prompt, does its step by classic means, and answers in the prompt's format.
+
+It needs no weights beyond the sentence encoder, which it is handed and which only answers use. The same prompt always
+gets the same answer. Usage is counted in cl100k tokens, log-probabilities are made up from overlap: a word that the
+input has is likely (0.9), another is not (0.3), and the words of a verdict have the verdict's probability.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.errors import ModelError
+from kraq_dspy.models.lms.engines.embedded import rewrite
+from kraq_dspy.models.lms.engines.embedded.answer import Similar, answer, short_answer
+from kraq_dspy.models.lms.engines.embedded.ask import question_about, question_about_theme
+from kraq_dspy.models.lms.engines.embedded.extract import first_reading, names_and_links, second_reading
+from kraq_dspy.models.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
+from kraq_dspy.models.lms.engines.embedded.judge import agreement, probability, support
+from kraq_dspy.models.lms.engines.embedded.names import names_in
+from kraq_dspy.models.lms.engines.embedded.passages_summary import passages_summary
+from kraq_dspy.models.lms.engines.embedded.points import answer_from_points, rated_points
+from kraq_dspy.models.lms.engines.embedded.prompt import Task, read_task, write_answer
+from kraq_dspy.models.lms.engines.embedded.qa_pairs import question_answer_pairs, sub_questions
+from kraq_dspy.models.lms.engines.embedded.same import same_thing
+from kraq_dspy.models.lms.engines.embedded.same_question import is_same_question, matching_number
+from kraq_dspy.models.lms.engines.embedded.shorten import account, shortened
+from kraq_dspy.models.lms.engines.embedded.summarize import central, community_summary, merged_description
+from kraq_dspy.models.lms.engines.embedded.text import content_words, sentences
+from kraq_dspy.ports import Embedder
+
+PIECE = re.compile(r"\n+|[^\S\n]*\w+|[^\S\n]*[^\w\s]|\s+?")
+VERDICTS = frozenset({"yes", "no", "true", "false"})
+
+Step = Callable[[Task, Similar], Any]
+"""The value of a task's only output, or the values of several by name."""
+
+
+class EmbeddedEngine(SharedByCopies):
+    """Safe for threads when the embedder is; it keeps nothing between calls."""
+
+    supports_response_schema = False
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self.embedder = embedder
+
+    def complete(self, request: Request) -> Response:
+        """Raises ModelError for a prompt that is no DSPy signature, or asks for a kind of value it cannot make."""
+        task = read_task(request)
+        values = self._values(task)
+        text = write_answer(task, values)
+        prompt_tokens = sum(count_tokens(message.text or "") for message in request.messages)
+        if isinstance(request.system, str):
+            prompt_tokens += _tokens_of_instructions(request.system)
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="stop",
+            usage=Usage(input_tokens=prompt_tokens, output_tokens=count_tokens(text)),
+            logprobs=_logprobs(text, task, request.config.logprobs) if request.config.logprobs is not None else None,
+        )
+
+    def similar(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Cosines of the question to the texts; zeros without an encoder."""
+        if self.embedder is None or not texts:
+            return [0.0] * len(texts)
+        return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
+
+    def _values(self, task: Task) -> dict[str, Any]:
+        fields = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
+        outputs = " ".join(sorted(fields))
+        step = STEPS.get(f"{outputs} < {_telling_input(task)}") or STEPS.get(outputs)
+        made = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
+        values: dict[str, Any] = {outputs: made} if step and len(fields) == 1 else made
+        if "reasoning" in task.outputs:
+            everything = sentences("\n".join(_evidence(task)))
+            values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
+        return values
+
+    def _guess(self, task: Task, name: str) -> Any:
+        """A value for a field of a signature that is not known here."""
+        kind, everything = task.outputs[name], "\n".join(task.text(field) for field in task.inputs)
+        if kind == "bool":
+            claims = [task.text(field) for field in list(task.inputs)[-1:]]
+            rest = "\n".join(task.text(field) for field in list(task.inputs)[:-1])
+            return support(claims[0] if claims else "", rest) >= 0.5
+        if kind == "list":
+            return list(dict.fromkeys(entry for part in sentences(everything) for entry in names_in(part)))
+        if kind == "str" and not task.choices.get(name):
+            if "question" in task.inputs and len(task.inputs) > 1:
+                return answer(task.text("question"), _evidence(task), self.similar)
+            return " ".join(central(sentences(everything), 2)) or everything[:200] or "Nothing was given."
+        raise ModelError(
+            f"The embedded model has no way to make the field {name!r} ({kind}). Name a real model for this role."
+        )
+
+
+_tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
+"""The same ones come with every prompt of a signature."""
+
+
+def _telling_input(task: Task) -> str:
+    known = ("second_question", "found", "summary", "passages", "response", "pairs", "points")
+    return next((name for name in known if name in task.inputs), "")
+
+
+def _evidence(task: Task) -> list[str]:
+    """Every input but the question: lists as they are."""
+    return [text for name in task.inputs if name != "question" for text in task.texts(name)]
+
+
+def _answer_from_pairs(task: Task, similar: Similar) -> str:
+    answers = [pair.partition("\n")[2] or pair for pair in task.texts("pairs")]
+    return answer(task.text("question"), answers, similar)
+
+
+def _with_reason(task: Task, similar: Similar) -> dict[str, Any]:
+    """A response and its reason, under the names that the task has for them."""
+    response, reason = short_answer(task.text("question"), _evidence(task), similar)
+    return {name: response if name in ("answer", "response") else reason for name in task.outputs}
+
+
+def _verdict(task: Task) -> float:
+    """Probability that the rationale supports the response, and speaks of the question."""
+    rationale = task.text("rationale")
+    response = task.text("response")
+    stated = support(response, rationale) if content_words(response) else float(response.lower() in rationale.lower())
+    return probability(0.7 * stated + 0.3 * support(task.text("question"), rationale))
+
+
+def _check(task: Task, similar: Similar) -> str:
+    """The context has most of the response's words, and the response a quarter of the question's."""
+    response = task.text("response")
+    fits = support(response, task.text("context")) >= 0.6 and support(task.text("question"), response) >= 0.25
+    return "yes" if fits else "no"
+
+
+def _titled(summary: str) -> dict[str, Any]:
+    """The summary under the names that it begins with."""
+    return {"title": " and ".join(names_in(summary)[:2]) or summary[:60], "summary": summary}
+
+
+def _references(task: Task) -> list[str]:
+    """Reference answers; of an item with synonyms, each synonym."""
+    references: list[str] = []
+    for name in ("reference_answers", "reference_items"):
+        value = task.inputs.get(name, [])
+        for entry in value if isinstance(value, list) else [value]:
+            references += [str(part) for part in entry] if isinstance(entry, list) else [str(entry)]
+    return references
+
+
+def _judge(task: Task, similar: Similar) -> bool:
+    items = task.inputs.get("reference_items")
+    if isinstance(items, list) and items:
+        groups = [[str(word) for word in item] if isinstance(item, list) else [str(item)] for item in items]
+        covered = sum(agreement(task.text("answer"), group) >= 0.9 for group in groups)
+        return covered * 2 > len(groups)
+    return agreement(task.text("answer"), _references(task)) >= 0.6
+
+
+def _grade(task: Task, similar: Similar) -> dict[str, Any]:
+    share = agreement(task.text("answer"), _references(task))
+    match = "has the reference word for word" if share == 1 else f"shares {share:.0%} of its words with the reference"
+    return {"feedback": f"The answer {match}.", "grade": 1 + round(4 * share)}
+
+
+def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
+    rating, evaluation = rated
+    return {"evaluation": evaluation, name: rating}
+
+
+STEPS: dict[str, Step] = {
+    "claims entities relationships": lambda task, similar: first_reading(task.text("passage")),
+    "names relationships": lambda task, similar: names_and_links(task.text("passage")),
+    "claims entities missing relationships < found": lambda task, similar: second_reading(
+        task.text("passage"), task.text("found")
+    ),
+    "same": lambda task, similar: same_thing(task.text("first"), task.text("second")),
+    "same < second_question": lambda task, similar: is_same_question(
+        task.text("first_question"), task.text("second_question"), similar
+    ),
+    "number": lambda task, similar: matching_number(task.text("question"), task.texts("catalogue"), similar),
+    "description": lambda task, similar: merged_description(task.text("name"), task.texts("descriptions")),
+    "findings summary title": lambda task, similar: community_summary(task.texts("elements")),
+    "question < summary": lambda task, similar: question_about(task.text("summary")),
+    "question < passages": lambda task, similar: question_about_theme(task.texts("passages")),
+    "answer": lambda task, similar: answer(task.text("question"), _evidence(task), similar),
+    "answer explanation": _with_reason,
+    "answer < pairs": _answer_from_pairs,
+    "answer < points": lambda task, similar: answer_from_points(task.text("question"), task.texts("points"), similar),
+    "points": lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
+    "rewritten": lambda task, similar: rewrite.clearer(task.text("question")),
+    "searches": lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
+    "rephrasings": lambda task, similar: rewrite.rephrased(
+        task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+    ),
+    "keywords": lambda task, similar: rewrite.keywords(task.text("question")),
+    "guess": lambda task, similar: rewrite.statement(task.text("question")),
+    "core": lambda task, similar: rewrite.core(task.text("question")),
+    "rewritings": lambda task, similar: rewrite.rewritings(task.text("question")),
+    "summary < passages": lambda task, similar: passages_summary(task.texts("passages")),
+    "summary title": lambda task, similar: _titled(passages_summary(task.texts("passages"))),
+    "pairs": lambda task, similar: question_answer_pairs(task.text("passage")),
+    "shortened": lambda task, similar: shortened(task.text("text"), int(task.text("words") or 60)),
+    "account": lambda task, similar: account(task.text("question"), _evidence(task), similar),
+    "sub_question": lambda task, similar: question_about(task.text("information")),
+    "sub_questions": lambda task, similar: sub_questions(task.text("question")),
+    "rationale response": _with_reason,
+    "verdict < response": lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
+    "valid < response": _check,
+    "correct": _judge,
+    "feedback grade": _grade,
+    "answer question": lambda task, similar: factoid_pair(task.text("passage"), similar),
+    "evaluation groundedness": lambda task, similar: _rated(
+        "groundedness", grounded(task.text("question"), task.text("answer"), task.text("passage"))
+    ),
+    "evaluation relevance": lambda task, similar: _rated(
+        "relevance", relevant(task.text("question"), task.text("audience"))
+    ),
+    "evaluation stand_alone": lambda task, similar: _rated("stand_alone", stands_alone(task.text("question"))),
+}
+"""By the names of the outputs, sorted, and where these are not enough, by an input that tells them apart."""
+
+
+def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:
+    input_words = set(content_words("\n".join(task.text(name) for name in task.inputs)))
+    verdict = _verdict(task) if "verdict" in task.outputs else None
+    tokens = []
+    for piece in PIECE.findall(text):
+        word = piece.strip().lower()
+        chance = 0.99
+        if word in VERDICTS and verdict is not None:
+            chance = max(verdict, 1 - verdict)
+        elif word.isalnum():
+            chance = 0.9 if not content_words(word) or set(content_words(word)) & input_words else 0.3
+        top = [TopLogprob(token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()))]
+        if word in VERDICTS and verdict is not None:
+            other = {"yes": "No", "no": "Yes", "true": "False", "false": "True"}[word]
+            top.append(TopLogprob(token=other, logprob=math.log(1 - chance), bytes=tuple(other.encode())))
+        tokens.append(
+            TokenLogprob(
+                token=piece, logprob=math.log(chance), bytes=tuple(piece.encode()), top=tuple(top[:alternatives])
+            )
+        )
+    return tuple(tokens)

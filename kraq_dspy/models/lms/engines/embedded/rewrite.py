@@ -1,0 +1,92 @@
+"""Makes other searches for a question: its names, its keywords, its parts, its words as a statement."""
+
+import re
+
+from kraq_dspy.models.lms.engines.embedded.names import names_in
+from kraq_dspy.models.lms.engines.embedded.qa_pairs import sub_questions
+from kraq_dspy.models.lms.engines.embedded.text import WORD, words
+from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
+
+FILLER = re.compile(
+    r"^(?:(?:hi|hello|please|well|so|ok(?:ay)?)\b[,!. ]*)*"
+    r"(?:(?:can|could|would|will) you (?:please )?(?:tell|show|explain to) me |(?:please )?(?:tell|show) me |"
+    r"do you know |i (?:would like|want|need) to know |i(?: am|'m) wondering )"
+    r"(?:about |if |whether )?",
+    re.IGNORECASE,
+)
+ASKING = re.compile(
+    r"^(?:(?:in|on|at|of|from|to|by|for|with) )?"
+    r"(?:who|whom|whose|what|which|when|where|why|how(?: (?:many|much|old|long))?)\b"
+    r"(?: (?:is|are|was|were|do|does|did|has|have|had|can))?\s*|^(?:is|are|was|were|do|does|did|has|have|had|can)\s+",
+    re.IGNORECASE,
+)
+LONG = 20  # words
+
+
+def clearer(question: str) -> str:
+    """The question without what is said out of politeness."""
+    plain = FILLER.sub("", question.strip())
+    return f"{plain[:1].upper()}{plain[1:]}" if plain else question.strip()
+
+
+def keywords(question: str) -> list[str]:
+    """Names in full, then the other words that carry meaning, in order."""
+    names = names_in(question)
+    named = {word for name in names for word in words(name)}
+    rest = [word for word in WORD.findall(question) if word.lower() not in STOP and word.lower() not in named]
+    return list(dict.fromkeys([*names, *rest]))
+
+
+def statement(question: str) -> str:
+    """What the answer would be told with: the question without its question word."""
+    plain = ASKING.sub("", clearer(question)).strip(" ?") or question.strip(" ?")
+    return f"{plain[:1].upper()}{plain[1:]}."
+
+
+def core(question: str) -> str:
+    """The names and the first words that carry meaning, six at most; commas' side remarks count last."""
+    return " ".join(keywords(question)[:6])
+
+
+def varied(question: str, count: int) -> list[str]:
+    """Up to `count` searches, the parts of the question first."""
+    parts = sub_questions(question)
+    searches = [*(parts if len(parts) > 1 else []), " ".join(keywords(question)), statement(question), core(question)]
+    return list(dict.fromkeys(text for text in searches if text))[:count]
+
+
+def rephrased(question: str, count: int, most_characters: int = 0) -> list[str]:
+    """Up to `count` other wordings of the question; with a limit, those are cut after the last word that fits."""
+    plain = clearer(question).strip(" ?")
+    as_statement = statement(question).rstrip(".")
+    if most_characters:
+        wordings = [
+            _cut(text, most_characters) for text in (core(question), " ".join(keywords(question)), as_statement, plain)
+        ]
+    else:
+        lowered = f"{plain[:1].lower()}{plain[1:]}"
+        wordings = [
+            f"Do you know {lowered}?",
+            f"{' '.join(keywords(question))}?",
+            f"{as_statement}?",
+            f"{plain}, please?",
+        ]
+    return [text for text in dict.fromkeys(wordings) if text and text != question.strip()][:count]
+
+
+def _cut(text: str, most_characters: int) -> str:
+    if len(text) <= most_characters:
+        return text
+    return text[: most_characters + 1].rpartition(" ")[0] or text[:most_characters]
+
+
+def rewritings(question: str) -> list[str]:
+    """Those that DMQR would choose, by how the question looks."""
+    chosen = []
+    if FILLER.match(question.strip()):
+        chosen.append("rewrite")
+    if len(names_in(question)) > 1:
+        chosen.append("keywords")
+    if len(words(question)) > LONG:
+        chosen.append("core")
+    return chosen or ["answer"]

@@ -1,0 +1,111 @@
+"""Summarises by sentences that share the most with all the others, each fact once."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from kraq_dspy.models.lms.engines.embedded.names import names_in
+from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, each_distinct, sentences
+
+LINK = re.compile(
+    r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
+)
+STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
+MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
+
+
+TITLE_NAMES = 3  # the members linked most often inside the community
+
+
+def merged_description(name: str, descriptions: list[str]) -> str:
+    """Up to five sentences: one that defines the name first, then each that says something new.
+
+    Thousands may be said of a well-known name: no more is read than may change these five.
+    """
+    in_lines = r"\s+".join(map(re.escape, name.split()))
+    may_define = re.compile(in_lines + STATES.pattern)
+    last = max((place for place, text in enumerate(descriptions) if may_define.search(text)), default=-1)
+    defining, others = list[str](), list[str]()
+
+    def said() -> Iterator[str]:
+        for place, text in enumerate(descriptions):
+            if len(others) >= 5 and (defining or place > last):
+                return
+            yield from sentences(text)
+
+    for part in each_distinct(said()):
+        (defining if not defining and _defines(part, name) else others).append(part)
+    return " ".join([*defining, *others][:5])
+
+
+def community_summary(elements: list[str]) -> dict[str, object]:
+    """Output fields of SummarizeCommunity. Elements are "name (type): description" or "a | predicate | b: description",
+    most important first."""
+    names: Counter[str] = Counter()
+    facts: list[str] = []
+    links: list[tuple[str, str]] = []
+    for element in elements:
+        link, member = LINK.match(element), MEMBER.match(element)
+        if link:
+            names.update([link["source"].strip(), link["target"].strip()])
+            links.append(
+                (f"{link['source'].strip()} {link['predicate'].strip()} {link['target'].strip()}", link["said"] or "")
+            )
+            facts += sentences(link["said"] or "")
+        elif member:
+            names[member["name"].strip()] += 0
+            facts += sentences(member["said"] or "")
+        else:
+            facts += sentences(element)
+    facts = distinct(facts)
+    top = _central_names([name for name, _ in names.most_common()] or _names_of(facts))
+    chosen = central(facts, 5, leading=top[0] if top else "")
+    findings = [{"summary": head, "explanation": clipped(sentence or head)} for head, sentence in links if sentence][:5]
+    if not findings:
+        findings = [{"summary": clipped(fact, 12), "explanation": fact} for fact in facts[:5]]
+    return {
+        "title": _listed(top),
+        "summary": " ".join(chosen) or _listed(top),
+        "findings": distinct_findings(findings),
+    }
+
+
+def central(parts: list[str], count: int, leading: str = "") -> list[str]:
+    """The `count` sentences whose words are said most often by others; first one that is about `leading`."""
+    score = centralities(parts)
+    first = max(
+        (i for i, part in enumerate(parts) if leading and leading in part),
+        key=lambda i: (_defines(parts[i], leading), score[i], -i),
+        default=None,
+    )
+    ranked = sorted((i for i in range(len(parts)) if i != first), key=lambda i: (-score[i], i))
+    chosen = sorted(ranked[: count - (first is not None)])
+    return [parts[i] for i in ([first] if first is not None else []) + chosen]
+
+
+def distinct_findings(findings: list[dict[str, str]]) -> list[dict[str, str]]:
+    """None whose explanation was given before."""
+    kept = {finding["explanation"]: finding for finding in reversed(findings)}
+    return list(reversed(kept.values()))
+
+
+def _defines(part: str, name: str) -> bool:
+    part = part.removeprefix("The ")
+    return part.startswith(name) and bool(STATES.match(part, len(name)))
+
+
+def _central_names(ranked: list[str]) -> list[str]:
+    """The first few, none of which is a part of another."""
+    kept: list[str] = []
+    for name in ranked:
+        if not any(name in other or other in name for other in kept):
+            kept.append(name)
+    return kept[:TITLE_NAMES]
+
+
+def _names_of(parts: list[str]) -> list[str]:
+    return [name for name, _ in Counter(name for part in parts for name in names_in(part)).most_common()]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -1,0 +1,112 @@
+"""Cuts text into sentences and words, in any script."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+
+from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
+
+WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
+WRAPPED = range(40, 111)
+"""Widths at which texts are broken into lines by hand or by an editor."""
+HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+
+
+def sentences(text: str) -> list[str]:
+    """In order, without Markdown's headings; a line break ends a sentence unless it only keeps a line short."""
+    text = unwrapped(HEADING.sub("", text))
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def parted(passage: str) -> tuple[str, str]:
+    """The title, "" where there is none, and the text: a first line that is no paragraph is a title."""
+    title, _, body = passage.strip().partition("\n")
+    return (title.strip(), body) if body.strip() and len(title) <= 150 else ("", passage)
+
+
+def unwrapped(text: str) -> str:
+    """Paragraphs that were broken into lines of one width, as one line each."""
+    if not any(len(line) >= WRAPPED.start for line in text.split("\n")):
+        return text
+    return "\n".join("\n".join(_joined(block)) for block in re.split(r"\n\s*\n", text))
+
+
+def _joined(block: str) -> list[str]:
+    """The lines of a block, each with the next where that goes on in small letters, or its first word would not fit."""
+    lines = [line.strip() for line in block.split("\n") if line.strip()]
+    width = max((len(line) for line in lines), default=0)
+    is_wrapped = len(lines) > 2 and width in WRAPPED
+    joined: list[str] = []
+    goes_on = False
+    for line, following in pairwise([*lines, ""]):
+        joined[-1:] = [f"{joined[-1]} {line}"] if goes_on else [*joined[-1:], line]
+        full = is_wrapped and len(line) + 1 + len(following.partition(" ")[0]) > width
+        goes_on = len(line) >= WRAPPED.start and (full or following[:1].islower())
+    return joined
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words; of scripts without spaces, pairs of letters."""
+    tokens = []
+    for word in WORD.findall(text.lower()):
+        if UNSPACED.search(word):
+            tokens += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+        else:
+            tokens.append(word.removesuffix("'s").removesuffix("’s"))
+    return tokens
+
+
+def content_words(text: str) -> list[str]:
+    """Words that carry meaning, plurals and common verb endings folded."""
+    return [stem(word) for word in words(text) if word not in STOP]
+
+
+def stem(word: str) -> str:
+    """A crude fold, enough to match "directed" with "director" and "films" with "film"."""
+    for ending in ("ations", "ation", "ings", "ing", "ors", "ers", "ies", "ed", "or", "er", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def clipped(text: str, limit: int = 45) -> str:
+    """The first `limit` words."""
+    parts = text.split()
+    return text if len(parts) <= limit else " ".join(parts[:limit]) + " …"
+
+
+def centralities(parts: Sequence[str]) -> list[float]:
+    """How often the words of each part are said in the others, long parts at no advantage."""
+    bags = [set(content_words(part)) for part in parts]
+    counts = Counter(word for bag in bags for word in bag)
+    return [sum(counts[word] - 1 for word in bag) / (4 + len(bag)) for bag in bags]
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """All of `each_distinct`."""
+    return list(each_distinct(texts))
+
+
+def each_distinct(texts: Iterable[str], share: float = 0.8) -> Iterator[str]:
+    """Those of which less than `share` of the content words was said by an earlier one.
+
+    Thousands of sentences are said of a well-known name: a text is compared with those alone that have one of its
+    rarest words, since whichever says enough of it has one of so many.
+    """
+    kept: dict[str, set[str]] = {}
+    saying: defaultdict[str, list[str]] = defaultdict(list)
+    for text in texts:
+        own = set(content_words(text))
+        needed = math.ceil(share * len(own) - 1e-9)
+        rarest = sorted(own, key=lambda word: len(saying[word]))[: len(own) - needed + 1]
+        alike = dict.fromkeys(chain.from_iterable(saying[word] for word in rarest))
+        if text in kept or any(len(own & kept[other]) / len(own) >= share for other in alike):
+            continue
+        kept[text] = own
+        for word in own:
+            saying[word].append(text)
+        yield text

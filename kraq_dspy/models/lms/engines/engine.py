@@ -1,0 +1,384 @@
+"""Defines the engines under every `dspy.LM` that this library makes.
+
+DSPy hands an engine one request and takes one response. Ours look the request up in the journal of the item at work,
+else ask the client or the embedded engine that they wrap, count what it cost, and write the answer down. They retry, so
+that the LM above them must not (`num_retries=0`): one loop, one bound.
+"""
+
+import asyncio
+import dataclasses
+import hashlib
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from dspy.lm15 import LM15Error, Request, Response, StreamAssemblyError, TransportError, response_to_events
+
+from kraq_dspy._internal.backoff import Backoff
+from kraq_dspy._internal.both_ways import each, run
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
+from kraq_dspy.models.lms import spans
+from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS
+from kraq_dspy.models.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
+from kraq_dspy.models.lms.journal import Item, current_item
+from kraq_dspy.models.lms.meter import Call, Meter
+from kraq_dspy.models.lms.servers.late_answers import Pace, first_answer
+from kraq_dspy.models.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
+from kraq_dspy.models.lms.servers.transport import PooledAsync, route_of
+from kraq_dspy.ports import place_for_call
+from kraq_dspy.records import Usage
+from kraq_dspy.settings import EMBEDDED, RoleSettings
+
+logger = logging.getLogger(__name__)
+
+SUPPORTED_PARAMS = frozenset({"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs"})
+
+
+class Inner(Protocol):
+    """One attempt at one request. Raises lm15 errors."""
+
+    def complete(self, request: Request) -> Response: ...
+
+
+class CallLedger:
+    """What the sync and the async engine of one model share: its settings, its server's health, the meter, and whether
+    a list that it wrote had no end, and its server answers at once where it is asked for a stream."""
+
+    def __init__(
+        self,
+        settings: RoleSettings,
+        where: str,
+        meter: Meter,
+        backoff: Backoff | None = None,
+        *,
+        is_remote: bool = False,
+    ) -> None:
+        """A model in this process (not `is_remote`) is never asked a second time: its answers share one machine."""
+        self.settings = settings
+        self.where = where
+        self.meter = meter
+        self.backoff = backoff or Backoff(retries=settings.retries)
+        self.pace = Pace() if is_remote and settings.second_calls else None
+        self.health = ServerHealth(where)
+        self.has_looped = False
+        self.cannot_stream = False
+
+    def open(self, request: Request) -> "_JournalledCall":
+        """The request as an entry of the item at work, with the answer if the item's journal has it."""
+        item = current_item.get()
+        if item is None or item.journal is None:
+            return _JournalledCall(item)
+        body = json.dumps([self.settings.api_base, request_to_dict(request)], sort_keys=True, ensure_ascii=False)
+        base = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        turn = item.turn(base)
+        key = f"{base}-{turn}" if turn else base
+        stored = item.journal.recall(item.stage, item.item_id, key)
+        if stored is None:
+            return _JournalledCall(item, key)
+        self.meter.count_replay()
+        return _JournalledCall(item, key, response_from_dict(json.loads(stored)))
+
+    @contextmanager
+    def paying(self, entry: "_JournalledCall", request: Request) -> Iterator[Call]:
+        stage, item_id = (entry.item.stage, entry.item.item_id) if entry.item else ("", "")
+        facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
+        with (
+            spans.within(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
+            self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call,
+        ):
+            yield call
+            if call.usage is not None:
+                span.note_usage(call.usage)
+
+    def settle(
+        self, entry: "_JournalledCall", call: Call, request: Request, response: Response, calls: int = 1
+    ) -> Response:
+        """Count the answer, which took so many requests, and write it down."""
+        self.health.answered()
+        call.usage = _usage(request, response, calls)
+        item = entry.item
+        if item is not None and item.journal is not None:
+            stored = json.dumps(response_to_dict(response), ensure_ascii=False)
+            item.journal.remember(
+                item.stage, item.item_id, entry.key, stored, model=self.settings.model, usage=call.usage
+            )
+        return response
+
+    def wait_after(self, error: LM15Error, attempt: int) -> float:
+        """Seconds until the next attempt. Raises the error, clearer, when there is none."""
+        wait = wait_after(error, attempt, self.backoff)
+        if unreachable(error):
+            self.health.failed(str(error) or type(error).__name__, giving_up=wait is None)
+        else:
+            self.health.answered()
+        if wait is None:
+            raise self.final(error) from error
+        self.meter.count_retry()
+        logger.info("%s: %s; asking again in %.1f s", self.settings.model, error, wait)
+        return wait
+
+    def final(self, error: LM15Error) -> Exception:
+        """The error as callers meet it."""
+        return clearer(error, self.settings.model, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class _JournalledCall:
+    item: Item | None
+    key: str = ""
+    answer: Response | None = None
+
+
+class _JournallingEngine(SharedByCopies):
+    """What both engines of a model are: they differ in how they make one attempt, and in how they wait for the next.
+
+    Saved as its role's settings, which hold no secret, and made anew from them.
+    """
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = False
+    supported_params = SUPPORTED_PARAMS
+
+    def __init__(self, inner: Any, ledger: CallLedger) -> None:
+        """`inner` makes one attempt at one request and raises lm15 errors: `complete` and, where it can, `stream`."""
+        self.inner = inner
+        self.ledger = ledger
+
+    def dump_state(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.ledger.settings)
+
+    async def _complete(self, entry: _JournalledCall, request: Request) -> Response:
+        if entry.answer is not None:
+            return entry.answer
+        with self.ledger.paying(entry, request) as call:
+            if may_be_closed(request):
+                response, calls = await without_loops(request, self._read)
+            else:
+                response, calls = await self._read(request), 1
+            return self.ledger.settle(entry, call, request, response, calls)
+
+    async def _read(self, request: Request) -> Response:
+        """One answer. From the first loop on, a server's lists are read while they are written."""
+        [response] = [response async for response in self._asked(request, streamed=False)]
+        self.ledger.has_looped = self.ledger.has_looped or (may_be_closed(request) and has_loop(response))
+        return response
+
+    async def _stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        entry = self.ledger.open(request)
+        if entry.answer is not None or not hasattr(self.inner, "stream"):
+            for event in response_to_events(await self._complete(entry, request)):
+                yield event
+            return
+        with self.ledger.paying(entry, request) as call:
+            written = StreamAccumulator(request)
+            async for event in self._asked(request, streamed=True):
+                written.push(event := _named(event, request))
+                if event.type == "end":
+                    self.ledger.settle(entry, call, request, written.response())
+                yield event
+
+    async def _asked(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The parts of an answer, from the first attempt that gives one.
+
+        Once a part went out it cannot be taken back: from there on a fault is final.
+        """
+        for attempt in range(self.ledger.backoff.retries + 1):
+            self.ledger.health.check()
+            begun = False
+            try:
+                async for part in self._attempt(request, streamed=streamed):
+                    begun = True
+                    yield part
+                return
+            except LM15Error as error:
+                if begun:
+                    raise self.ledger.final(error) from error
+                await self._pause(self.ledger.wait_after(error, attempt))
+
+    def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The events of a stream, or the response as the only part."""
+        raise NotImplementedError
+
+    def _reads_along(self, request: Request) -> bool:
+        """Whether a reply is read as a stream, in order to leave one that has no end. Engines in this process know
+        whether that is worth it; with servers, each part costs time, and most models write none."""
+        if request.config.logprobs is not None or request.tools or self.ledger.cannot_stream:
+            return False
+        if may_be_closed(request):
+            return getattr(self.inner, "reads_along", self.ledger.has_looped and hasattr(self.inner, "stream"))
+        return getattr(self.inner, "reads_along", False) and request.config.response_format is None
+
+    def _broke_off(self, reply: ReadAlong, error: StreamAssemblyError) -> None:
+        """A stream without any part: behind this address nobody streams, and nobody is asked to again. Raises
+        TransportError for one that broke off."""
+        if reply.has_begun:
+            raise TransportError("The server ended the stream before the reply.") from error
+        self.ledger.cannot_stream = True
+        logger.info("%s answers at once where a stream is asked for: it is asked for none", self.ledger.where)
+
+    async def _pause(self, seconds: float) -> None:
+        raise NotImplementedError
+
+
+class Engine(_JournallingEngine):
+    """For `dspy.LM(engine=...)`. Safe for threads as far as `inner` is."""
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "Engine":
+        return engines(RoleSettings(**state))[0]
+
+    def complete(self, request: Request) -> Response:
+        return run(self._complete(self.ledger.open(request), request))
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """Events as the model writes them; the whole answer as one stream where it is known, or `inner` cannot stream.
+
+        An answer is kept and counted once it is complete.
+        """
+        return each(self._stream(request))
+
+    def close(self) -> None:
+        close = getattr(self.inner, "close", None)
+        if close is not None:
+            close()
+
+    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        if streamed:
+            for event in self.inner.stream(request):
+                yield event
+        elif self._reads_along(request):
+            reply = ReadAlong(request)
+            try:
+                with closing(self.inner.stream(request)) as events:
+                    any(reply.push(_named(event, request)) for event in events)
+            except StreamAssemblyError as error:
+                self._broke_off(reply, error)
+                yield self.inner.complete(request)
+                return
+            yield reply.response(_estimated_tokens(request))
+        else:
+            yield self.inner.complete(request)
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class AsyncEngine(_JournallingEngine):
+    """For `dspy.LM(async_engine=...)`. May serve several event loops, one after the other or at once."""
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "AsyncEngine":
+        return engines(RoleSettings(**state))[1]
+
+    async def complete(self, request: Request) -> Response:
+        return await self._complete(self.ledger.open(request), request)
+
+    def stream(self, request: Request) -> AsyncIterator[Any]:
+        """As `Engine.stream`."""
+        return self._stream(request)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop."""
+        close = getattr(self.inner, "aclose", None)
+        if close is not None:
+            await close()
+
+    async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        async with place_for_call.get()():
+            if streamed:
+                async for event in self.inner.stream(request):
+                    yield event
+            elif (pace := self.ledger.pace) is None:
+                yield await self._reply(request)
+            else:
+                ask, again = partial(self._reply, request), self.ledger.meter.count_retry
+                yield await first_answer(ask, pace, place_for_call.get(), again)
+
+    async def _reply(self, request: Request) -> Response:
+        if self._reads_along(request):
+            reply = ReadAlong(request)
+            try:
+                async with aclosing(self.inner.stream(request)) as events:
+                    async for event in events:
+                        if reply.push(_named(event, request)):
+                            break
+                return reply.response(_estimated_tokens(request))
+            except StreamAssemblyError as error:
+                self._broke_off(reply, error)
+        response: Response = await self.inner.complete(request)
+        return response
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class InThread:
+    """A sync engine for async callers: the event loop goes on while it works."""
+
+    def __init__(self, inner: Inner) -> None:
+        self.inner = inner
+
+    async def complete(self, request: Request) -> Response:
+        return await asyncio.to_thread(self.inner.complete, request)
+
+
+def engines(
+    settings: RoleSettings,
+    *,
+    embedder: Any = None,
+    meter: Meter | None = None,
+    backoff: Backoff | None = None,
+) -> tuple[Engine, AsyncEngine]:
+    """The pair for a model. Raises ModelError (see `transport.route_of`)."""
+    where, is_remote = "this process", False
+    inner: Any
+    awaited: Any
+    if settings.model == EMBEDDED:
+        from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
+
+        where, inner = "the embedded model", EmbeddedEngine(embedder)
+        awaited = InThread(inner)
+    elif settings.model.startswith(TRANSFORMERS):
+        from kraq_dspy.models.lms.engines.transformers_engine import AsyncTransformersEngine, engine_of
+
+        inner = engine_of(settings)
+        awaited = AsyncTransformersEngine(inner)
+    elif settings.model.startswith(GGUF):
+        from kraq_dspy.models.lms.engines.llama_cpp import llama_engines
+
+        inner, awaited = llama_engines(settings)
+    else:
+        way = route_of(settings)
+        where, inner, awaited = way.where, way.sync(), PooledAsync(way.asynchronous)
+        is_remote = True
+    ledger = CallLedger(settings, where, meter or Meter(), backoff, is_remote=is_remote)
+    return Engine(inner, ledger), AsyncEngine(awaited, ledger)
+
+
+def _named(event: Any, request: Request) -> Any:
+    """A server may have a name of its own for the model; the answer keeps the one that was asked for."""
+    return dataclasses.replace(event, model=request.model) if event.type == "start" else event
+
+
+def _estimated_tokens(request: Request) -> int:
+    """A quarter of the characters: what cl100k makes of English, within about a tenth."""
+    system = request.system if isinstance(request.system, str) else ""
+    return (len(system) + sum(len(message.text or "") for message in request.messages)) // 4
+
+
+def _usage(request: Request, response: Response, calls: int = 1) -> Usage:
+    """As the server reports it; estimated where it does not."""
+    prompt, completion = response.usage.input_tokens, response.usage.output_tokens
+    return Usage(
+        calls=calls,
+        prompt_tokens=_estimated_tokens(request) if prompt is None else prompt,
+        completion_tokens=len(response.message.text or "") // 4 if completion is None else completion,
+        cached_tokens=response.usage.cache_read_tokens or 0,
+    )

@@ -1,0 +1,301 @@
+"""Runs a GGUF file in this process: llama.cpp, from a wheel, as an engine under `dspy.LM`.
+
+    [roles.default]
+    model = "gguf/models/qwen2.5-coder-1.5b.gguf"
+
+The wheel brings llama.cpp's own server, which runs in threads of this process and is spoken to over the loopback
+interface, with a key that only this process knows: it batches the requests that are under way, keeps the beginnings of
+prompts, enforces JSON schemas, and drops a request when its caller goes away.
+"""
+
+import asyncio
+import ctypes
+import dataclasses
+import logging
+import os
+import secrets
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from dspy.lm15 import Request, Response, RouterConfig, Timeouts
+
+from kraq_dspy._internal.concurrency import called_once
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.dspy_internals import (
+    AccessPolicy,
+    AsyncLM15Engine,
+    LM15Engine,
+    OpenAIChatCompat,
+    ProviderDefinition,
+)
+from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.models.lms.adapter_name import GGUF, adapter_folder
+from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, read_gguf, require_fit
+from kraq_dspy.models.lms.engines.lora_file import lora_file
+from kraq_dspy.models.lms.engines.machine import free_cores
+from kraq_dspy.models.lms.local_models import local_file
+from kraq_dspy.models.lms.servers.transport import PooledAsync
+from kraq_dspy.settings import RoleSettings
+
+logger = logging.getLogger(__name__)
+
+SLOTS = 4
+CONTEXT = 8192
+_PROVIDER = "llama-cpp"
+_DAY_S = 86_400.0  # a slow machine is no dead server: what is cancelled ends at once, the rest is waited for
+_CHAT = ProviderDefinition.chat(
+    # No connection is kept: the server ends it at some time, and a request at that moment finds the server gone.
+    AccessPolicy(
+        provider=_PROVIDER, auth_modes=("bearer",), base_url="http://127.0.0.1/v1", headers=(("Connection", "close"),)
+    ),
+    compat=OpenAIChatCompat(instruction_role="system", max_tokens_field="max_tokens", stream_usage="include"),
+)
+
+
+class LlamaCpp(SharedByCopies):
+    """One GGUF file; it is loaded at the first request.
+
+    `slots` requests are worked on together and each may read and write `context` tokens; more requests wait for their
+    turn. `threads` None takes the cores that are free when it is loaded. An adapter that is asked for after that makes
+    it load again, once nothing is under way. Safe for threads and event loops.
+
+    Raises ModelError for a file that is no chat model, or one that the memory does not hold; MissingExtraError without
+    xllamacpp.
+    """
+
+    def __init__(
+        self, file: Path, *, context: int | None = None, slots: int | None = None, threads: int | None = None
+    ) -> None:
+        self.xllamacpp = import_extra("xllamacpp", "local", "A GGUF model in this process")
+        self.header = _chat_model(file)
+        trained = self.header.context or CONTEXT
+        self.context = min(context or CONTEXT, trained)
+        self.slots = slots or SLOTS
+        self.threads = threads
+        require_fit(self.header, context=self.context, slots=self.slots)
+        self._server: Any = None
+        self._clients: Clients | None = None
+        self._loaded: tuple[str, ...] = ()
+        self._under_way = 0
+        self._loading = False
+        self._changed = threading.Condition()
+        self._loader = ThreadPoolExecutor(1, "kraq-llama")
+
+    @contextmanager
+    def visit(self, adapter: str | None) -> "Iterator[tuple[Clients, dict[str, Any]]]":
+        """The clients, and what a request says to get the adapter. The model stays loaded as long as this is open."""
+        while (clients := self.enter(adapter)) is None:
+            self.load(adapter)
+        try:
+            yield clients, self.choice(adapter)
+        finally:
+            self.leave()
+
+    @asynccontextmanager
+    async def visit_async(self, adapter: str | None) -> "AsyncIterator[tuple[Clients, dict[str, Any]]]":
+        """The same, without keeping the event loop from working while the model is loaded."""
+        while (clients := self.enter(adapter)) is None:
+            # A thread of its own: requests under way, which the loading waits for, may need the loop's.
+            await asyncio.get_running_loop().run_in_executor(self._loader, self.load, adapter)
+        try:
+            yield clients, self.choice(adapter)
+        finally:
+            self.leave()
+
+    def enter(self, adapter: str | None) -> "Clients | None":
+        """Keep the model loaded until `leave`; None if it is not loaded, or without the adapter."""
+        with self._changed:
+            if self._loading or self._clients is None or (adapter is not None and adapter not in self._loaded):
+                return None
+            self._under_way += 1
+            return self._clients
+
+    def leave(self) -> None:
+        with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def load(self, adapter: str | None) -> None:
+        """With the adapter beside those that it has; waits until nothing is under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._loading)
+            if self._clients is not None and (adapter is None or adapter in self._loaded):
+                return
+            self._loading = True
+            try:
+                self._changed.wait_for(lambda: self._under_way == 0)
+                self._load(adapter)
+            finally:
+                self._loading = False
+                self._changed.notify_all()
+
+    def choice(self, adapter: str | None) -> dict[str, Any]:
+        """Without a choice llama.cpp applies every adapter that is loaded."""
+        if not self._loaded:
+            return {}
+        return {"lora": [{"id": number, "scale": float(name == adapter)} for number, name in enumerate(self._loaded)]}
+
+    def close(self) -> None:
+        """Give the memory back, unless somebody else's request is under way. The next request loads the model again."""
+        with self._changed:
+            if not self._under_way and not self._loading:
+                self._server = self._clients = None
+
+    def _load(self, adapter: str | None) -> None:
+        adapters = [*self._loaded, *([adapter] if adapter and adapter not in self._loaded else [])]
+        files = [lora_file(adapter_folder(name)[0], self.header) for name in adapters]
+        self._server = self._clients = None  # the former one goes first: two do not fit everywhere
+        threads = self.threads or free_cores()
+        key = secrets.token_urlsafe()
+        parameters = self._parameters(threads, key)
+        parameters.lora_adapters = [self.xllamacpp.CommonAdapterLoraInfo(str(file), 1.0) for file in files]
+        logger.info(
+            "loading %s: %d slots of %d tokens, %d threads", self.header.path, self.slots, self.context, threads
+        )
+        try:
+            with _our_signals():
+                self._server = self.xllamacpp.Server(parameters)
+        except RuntimeError as error:
+            raise ModelError(
+                f"llama.cpp cannot load {str(self.header.path)!r} (architecture {self.header.architecture!r}"
+                + (f", adapters {', '.join(adapters)}" if adapters else "")
+                + "). Perhaps the file is damaged, or newer than the installed xllamacpp: compare its checksum, and "
+                "try pip install -U xllamacpp."
+            ) from error
+        self._server.handle_metrics()  # waits for its loop: a server that is closed before that never ends
+        self._loaded = tuple(adapters)
+        self._clients = Clients(self._server.listening_address, key)
+
+    def _parameters(self, threads: int, key: str) -> Any:
+        parameters = self.xllamacpp.CommonParams()
+        parameters.model.path = str(self.header.path)
+        parameters.model_alias = ["local"]
+        parameters.verbosity = -1
+        parameters.port = 0  # any that is free
+        parameters.api_keys = [key]
+        parameters.ui = False
+        parameters.endpoint_metrics = True
+        parameters.n_threads_http = 64  # a request under way holds one, also while it waits for a slot
+        parameters.n_parallel = self.slots
+        parameters.n_ctx = self.context * self.slots
+        parameters.n_batch = 512
+        parameters.cache_ram_mib = 512
+        parameters.use_jinja = True
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+        return parameters
+
+
+class Clients:
+    """The two clients of one start of the server, for callers with and without an event loop."""
+
+    def __init__(self, url: str, key: str) -> None:
+        config = RouterConfig(
+            providers=(_CHAT,),
+            api_keys={_PROVIDER: key},
+            base_urls={_PROVIDER: f"{url}/v1"},
+            timeouts=Timeouts(read=_DAY_S, write=_DAY_S, pool=_DAY_S),
+        )
+        self.sync = LM15Engine(config)
+        self.asynchronous = PooledAsync(lambda: AsyncLM15Engine(config))
+
+
+class LlamaEngine:
+    """The model of one role: the file, and the adapter it names ("gguf/FILE#ADAPTER@HASH")."""
+
+    supports_response_schema = True
+    reads_along = True
+
+    def __init__(self, model: LlamaCpp, adapter: str | None = None) -> None:
+        self.model = model
+        self.adapter = adapter
+
+    def complete(self, request: Request) -> Response:
+        with self.model.visit(self.adapter) as (clients, choice):
+            return _named(clients.sync.complete(_local(request, choice)), request)
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        with self.model.visit(self.adapter) as (clients, choice):
+            yield from clients.sync.stream(_local(request, choice))
+
+    def close(self) -> None:
+        self.model.close()
+
+
+class AsyncLlamaEngine(LlamaEngine):
+    """The same for `acall`; a cancelled task ends its request."""
+
+    async def complete(self, request: Request) -> Response:  # type: ignore[override]
+        async with self.model.visit_async(self.adapter) as (clients, choice):
+            return _named(await clients.asynchronous.complete(_local(request, choice)), request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:  # type: ignore[override]
+        async with self.model.visit_async(self.adapter) as (clients, choice):
+            async for event in clients.asynchronous.stream(_local(request, choice)):
+                yield event
+
+
+def llama_engines(settings: RoleSettings) -> tuple[LlamaEngine, AsyncLlamaEngine]:
+    """The pair for a role; roles with the same file and settings share one copy in memory."""
+    name, _, named = settings.model.removeprefix(GGUF).partition("#")
+    adapter = named or None
+    model = shared_model(local_file(name), settings.context, settings.slots, settings.threads)
+    return LlamaEngine(model, adapter), AsyncLlamaEngine(model, adapter)
+
+
+@called_once
+def shared_model(file: Path, context: int | None, slots: int | None, threads: int | None) -> LlamaCpp:
+    return LlamaCpp(file, context=context, slots=slots, threads=threads)
+
+
+def _local(request: Request, choice: dict[str, Any]) -> Request:
+    """Greedy without a temperature, as other models in this process are; llama.cpp would take .8."""
+    config = request.config
+    if config.temperature is None:
+        config = dataclasses.replace(config, temperature=0.0)
+    if choice:
+        config = dataclasses.replace(config, extensions={**(config.extensions or {}), **choice})
+    return dataclasses.replace(request, model=f"{_PROVIDER}/local", config=config)
+
+
+def _named(response: Response, request: Request) -> Response:
+    return dataclasses.replace(response, model=request.model)
+
+
+def _chat_model(file: Path) -> GGUFHeader:
+    header = read_gguf(file)
+    if header.is_adapter:
+        raise ModelError(f"{str(file)!r} is a LoRA adapter: name it as adapter beside the model that it was made for.")
+    if "tokenizer.ggml.tokens" not in header.arrays:
+        raise ModelError(f"{str(file)!r} holds no language model (architecture {header.architecture!r}).")
+    if not header.has_chat_template:
+        raise ModelError(
+            f"{str(file)!r} has no chat template: it is a base model, which continues text and does not answer. Take "
+            "the file of the tuned model (its name usually ends in -Instruct or -Chat), or "
+            f'"transformers/{file}", which writes the messages one after the other.'
+        )
+    return header
+
+
+@contextmanager
+def _our_signals() -> Iterator[None]:
+    """llama.cpp's server takes Ctrl-C and SIGTERM for itself, with a handler that ends the process at the second one.
+
+    `signal.signal` could not put Python's back from a thread, so the system's own records are kept.
+    """
+    if os.name != "posix":
+        yield
+        return
+    library = ctypes.CDLL(None)
+    kept = {number: ctypes.create_string_buffer(512) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, record in kept.items():
+        library.sigaction(int(number), None, record)
+    try:
+        yield
+    finally:
+        for number, record in kept.items():
+            library.sigaction(int(number), record, None)

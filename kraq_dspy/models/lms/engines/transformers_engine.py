@@ -1,0 +1,391 @@
+"""Runs a Hugging Face model in this process, as an engine under `dspy.LM`.
+
+    engine = TransformersEngine("path/to/model", adapters={"generator": "path/to/lora"})
+    lm = dspy.LM("generator", engine=engine, async_engine=AsyncTransformersEngine(engine))
+
+The weights are loaded once; requests that arrive together, from threads or tasks, are one call of `generate`, whatever
+adapter each of them wants. Log-probabilities are the model's own (before temperature and top-p), as vLLM's raw ones.
+"""
+
+import asyncio
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from dspy.lm15 import (
+    ContextLengthError,
+    InvalidRequestError,
+    Message,
+    Request,
+    Response,
+    TextPart,
+    TokenLogprob,
+    TopLogprob,
+    UnsupportedModelError,
+    Usage,
+    response_to_events,
+)
+
+from kraq_dspy._internal.concurrency import called_once
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.errors import ModelError, import_extra
+from kraq_dspy.models.embedders.device import precision_of
+from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
+from kraq_dspy.models.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
+from kraq_dspy.models.lms.engines.batches import Batches
+from kraq_dspy.models.lms.engines.chat_text import prompt_ids
+from kraq_dspy.models.lms.engines.detokenise import pieces_of
+from kraq_dspy.models.lms.engines.generation import (
+    GenerationJob,
+    LogprobRecorder,
+    RowLimits,
+    batches_by_tokens,
+    pieces_until,
+)
+from kraq_dspy.models.lms.engines.loops import loop_unit
+from kraq_dspy.models.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
+from kraq_dspy.models.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
+from kraq_dspy.models.lms.logprobs import by_segment
+from kraq_dspy.settings import RoleSettings
+
+_NEEDED = "embedded", "A model in this process"  # the extra, and what for
+_BASE = "__base__"  # peft's name for a row without an adapter
+_SCORED_TOKENS = 4096  # prompt tokens in one forward pass; logits take this times the vocabulary times 4 bytes
+
+
+class TransformersEngine(SharedByCopies):
+    """`name` is a folder, a hub name or a GGUF file; `adapters` are LoRA folders by the model name that asks for them.
+
+    A request for `name` or "transformers/NAME" gets the base model, one for an adapter's name gets the adapter,
+    "transformers/NAME#FOLDER" loads the adapter of a folder when it is first asked for, "transformers/NAME#FOLDER@HASH"
+    only if its weights have that hash. `load` and `unload` change the adapters while it runs. Without a temperature the
+    decoding is greedy. Safe for threads; `close` ends the thread that generates.
+
+    Raises MissingExtraError without torch, transformers or, for adapters, peft; ModelError when weights do not load.
+    """
+
+    supports_function_calling = False
+    supports_reasoning = False
+    supports_response_schema = can_hold_to_schemas()
+    reads_along = False  # it leaves loops by itself
+    supported_params = frozenset(
+        {"temperature", "max_tokens", "top_p", "stop", "seed", "logprobs", "top_logprobs", "response_format"}
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        adapters: Mapping[str, str] | None = None,
+        max_batch: int = 16,
+        gather_ms: float = 5.0,
+        max_tokens: int = 512,
+        dtype: str = "float32",
+        device: str = "cpu",
+    ) -> None:
+        self.torch, self.transformers = import_extra("torch", *_NEEDED), import_extra("transformers", *_NEEDED)
+        self.name = name
+        self.options = {
+            "max_batch": max_batch, "gather_ms": gather_ms, "max_tokens": max_tokens, "dtype": dtype, "device": device
+        }  # fmt: skip
+        self.max_tokens = max_tokens
+        try:
+            with quiet_transformers(reports=True):
+                where, options = checked_weights(name)
+                self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(where, padding_side="left", **options)
+                model = self.transformers.AutoModelForCausalLM.from_pretrained(
+                    where, dtype=getattr(self.torch, dtype), **unpacked(options)
+                )
+        except (OSError, ValueError) as error:
+            raise ModelError(f"The model {name!r} cannot be loaded: {error} Give the folder of its files.") from error
+        self.model = model.to(device).eval()
+        self.context: int = model.config.get_text_config().max_position_embeddings
+        self.adapters: dict[str, str] = {}
+        self._peft_names: dict[str, str] = {}
+        self._numbers = itertools.count()
+        self._weights = threading.RLock()
+        for adapter, folder in (adapters or {}).items():
+            self.load(adapter, folder)
+        self._pad = pad_token(self.tokenizer)
+        self._ends = end_tokens(self.tokenizer, model)
+        self._batches: Batches[GenerationJob, Response] = Batches(self._work, size=max_batch, gather_s=gather_ms / 1000)
+
+    def dump_state(self) -> dict[str, Any]:
+        return {"name": self.name, "adapters": self.adapters, **self.options}
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "TransformersEngine":
+        return cls(**state)
+
+    def complete(self, request: Request) -> Response:
+        return self.submit(request).result()
+
+    def submit(self, request: Request) -> "Future[Response]":
+        """Cancel the future, and the model stops writing that answer. Raises lm15 errors for what cannot be done."""
+        return self._batches.submit(self._job(request))
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """The whole answer as one stream."""
+        return iter(response_to_events(self.complete(request)))
+
+    def close(self) -> None:
+        self._batches.close()
+
+    def prompt_logprobs(self, prompts: Sequence[Sequence[str]], *, model: str | None = None) -> list[Any]:
+        """As `ports.PromptScorer`; `model` names an adapter."""
+        adapter = self._adapter(model or self.name)
+        rows = [self._segments(prompt) for prompt in prompts]
+        scored: list[list[tuple[float, ...]]] = []
+        for batch in batches_by_tokens(rows, _SCORED_TOKENS):
+            scored += self._score(batch, adapter)
+        return scored
+
+    # From a request to a job
+
+    def _job(self, request: Request) -> GenerationJob:
+        config = request.config
+        adapter = self._adapter(request.model)
+        ids = self._prompt(request)
+        left = self.context - len(ids)
+        if left < 1:
+            raise ContextLengthError(f"The prompt has {len(ids)} tokens; {self.name!r} takes {self.context}.")
+        if request.tools:
+            raise InvalidRequestError(f"{self.name!r} runs in this process, without tools.")
+        return GenerationJob(
+            ids=ids,
+            adapter=adapter,
+            model=request.model,
+            max_tokens=min(config.max_tokens or self.max_tokens, left),
+            temperature=config.temperature or 0.0,
+            top_p=1.0 if config.top_p is None else config.top_p,
+            seed=config.seed,
+            stop=tuple(config.stop),
+            alternatives=config.logprobs,
+            matcher=None if config.response_format is None else self._grammars.matcher(config.response_format),
+            loop_unit=loop_unit(request) if config.logprobs is None else None,
+        )
+
+    @functools.cached_property
+    def _grammars(self) -> SchemaGrammars:
+        return SchemaGrammars(self.tokenizer, self._ends)
+
+    def _prompt(self, request: Request) -> list[int]:
+        messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
+        if request.system is not None:
+            parts = request.system
+            text = parts if isinstance(parts, str) else "".join(getattr(part, "text", "") for part in parts)
+            messages.insert(0, {"role": "system", "content": text})
+        return prompt_ids(self.tokenizer, messages)
+
+    def _adapter(self, model: str) -> str:
+        """peft's name of the adapter that a model name asks for. Raises UnsupportedModelError."""
+        name = model.removeprefix(TRANSFORMERS)
+        if name in self._peft_names:
+            return self._peft_names[name]
+        if name == self.name:
+            return _BASE
+        base, mark, named = name.partition("#")
+        if mark and base == self.name and named:
+            if named not in self._peft_names:
+                self._load_named(named)
+            return self._peft_names[named]
+        known = ", ".join(repr(name) for name in (self.name, *self._peft_names))
+        raise UnsupportedModelError(f"There is no model {model!r} here; known: {known}.")
+
+    def _load_named(self, named: str) -> None:
+        folder, hash_begins = adapter_folder(named)
+        if not (Path(folder) / "adapter_config.json").is_file():
+            raise UnsupportedModelError(f"{folder!r} is neither an adapter by name nor the folder of one.")
+        if hash_begins and not weights_hash(folder).startswith(hash_begins):
+            raise UnsupportedModelError(
+                f"The adapter {folder!r} holds other weights than asked for ({hash_begins}): it was trained anew. "
+                f"Ask for {weights_hash(folder)[:8]}, or give the folder of the former one."
+            )
+        self.load(named, folder)
+
+    def unload(self, name: str) -> None:
+        """Give an adapter's memory back. Raises UnsupportedModelError for a name that is not loaded."""
+        with self._weights:
+            if name not in self._peft_names:
+                raise UnsupportedModelError(f"There is no adapter {name!r} here.")
+            self.model.delete_adapter(self._peft_names.pop(name))
+            del self.adapters[name]
+
+    def load(self, name: str, folder: str) -> None:
+        """Answer requests for `name` with the adapter of a folder. Raises ModelError."""
+        peft = import_extra("peft", "train", "A LoRA adapter")
+        with self._weights:
+            if name in self._peft_names:
+                return
+            peft_name = f"adapter{next(self._numbers)}"
+            try:
+                if isinstance(self.model, peft.PeftModel):
+                    self.model.load_adapter(folder, adapter_name=peft_name)
+                else:
+                    self.model = peft.PeftModel.from_pretrained(self.model, folder, adapter_name=peft_name)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise ModelError(f"The adapter {folder!r} cannot be loaded into {self.name!r}: {error}") from error
+            self.model.eval()
+            self.adapters[name] = folder
+            self._peft_names[name] = peft_name
+
+    # From jobs to answers, in the one thread that generates
+
+    def _work(
+        self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]
+    ) -> list[Response | Exception]:
+        """Jobs that are sampled alike are generated together."""
+        answers: dict[int, Response | Exception] = {}
+        groups: dict[Any, list[int]] = {}
+        for i, job in enumerate(jobs):
+            groups.setdefault((job.temperature, job.top_p, job.seed, job.stop), []).append(i)
+        for group in groups.values():
+            try:
+                outcomes: Sequence[Response | Exception] = self._generate(
+                    [jobs[i] for i in group], [cancelled[i] for i in group]
+                )
+            except (RuntimeError, ValueError) as error:  # out of memory, a probability that is no number
+                outcomes = [error] * len(group)
+            answers.update(zip(group, outcomes, strict=True))
+        return [answers[i] for i in range(len(jobs))]
+
+    def _generate(self, jobs: Sequence[GenerationJob], cancelled: Sequence[Callable[[], bool]]) -> list[Response]:
+        torch, first = self.torch, jobs[0]
+        ids, mask = self._padded([job.ids for job in jobs], left=True)
+        longest = ids.shape[1]
+        sampling: dict[str, Any] = {"do_sample": False}
+        if first.temperature > 0:
+            sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
+        config = self.transformers.GenerationConfig(
+            max_new_tokens=max(job.max_tokens for job in jobs),
+            pad_token_id=self._pad,
+            eos_token_id=self._ends or None,
+            **sampling,
+        )
+        recorder = LogprobRecorder(torch, max(-1 if job.alternatives is None else job.alternatives for job in jobs))
+        ended = RowLimits(torch, jobs, cancelled, longest, self.tokenizer.decode)
+        matchers = [job.matcher for job in jobs]
+        masks = [SchemaMask(torch, matchers, self._ends, longest)] if any(matchers) else []
+        options: dict[str, Any] = {}
+        if first.stop:
+            options = {"stop_strings": list(first.stop), "tokenizer": self.tokenizer}
+        with self._weights, torch.inference_mode():
+            if self._peft_names:
+                options["adapter_names"] = [job.adapter for job in jobs]
+            if first.seed is not None:
+                torch.manual_seed(first.seed)
+            output = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=config,
+                logits_processor=[recorder, *masks],
+                stopping_criteria=[ended],
+                **options,
+            )
+            recorder.finish(output)
+        written = [output[row, longest:][: ended.ends.get(row)].tolist() for row in range(len(jobs))]
+        return [self._response(job, written[row], row, recorder) for row, job in enumerate(jobs)]
+
+    def _response(self, job: GenerationJob, written: list[int], row: int, recorder: LogprobRecorder) -> Response:
+        end = next((i for i, token in enumerate(written) if token in self._ends), len(written))
+        kept = written[: min(end, job.max_tokens)]
+        pieces = pieces_of(self.tokenizer, kept)
+        text = "".join(pieces)
+        cut = min((at for stop in job.stop if (at := text.find(stop)) >= 0), default=len(text))
+        stopped = cut < len(text) or (end < len(written) and end < job.max_tokens)
+        pieces = pieces_until(pieces, cut)
+        scores = None
+        if job.alternatives is not None:
+            scores = tuple(
+                TokenLogprob(
+                    token=piece,
+                    logprob=recorder.chosen[step][row],
+                    bytes=tuple(piece.encode()),
+                    token_id=kept[step],
+                    top=tuple(
+                        TopLogprob(token=self.tokenizer.decode([token]), logprob=score, token_id=token)
+                        for token, score in recorder.best[step][row][: job.alternatives]
+                    ),
+                )
+                for step, piece in enumerate(pieces)
+            )
+        return Response(
+            id=None,
+            model=job.model,
+            message=Message.assistant([TextPart(text[:cut])]),
+            finish_reason="stop" if stopped else "length",
+            usage=Usage(input_tokens=len(job.ids), output_tokens=len(kept)),
+            logprobs=scores,
+        )
+
+    # Scores of given text
+
+    def _segments(self, prompt: Sequence[str]) -> list[list[int]]:
+        rows = [list(self.tokenizer(text, add_special_tokens=i == 0)["input_ids"]) for i, text in enumerate(prompt)]
+        if sum(map(len, rows)) > self.context:
+            raise ModelError(f"A draft to verify has {sum(map(len, rows))} tokens; {self.name!r} takes {self.context}.")
+        return rows
+
+    def _score(self, rows: Sequence[Sequence[Sequence[int]]], adapter: str) -> list[list[tuple[float, ...]]]:
+        torch = self.torch
+        flat = [[token for segment in row for token in segment] for row in rows]
+        ids, mask = self._padded(flat, left=False)  # so that positions count from 0
+        with self._weights, torch.inference_mode():
+            options = {"adapter_names": [adapter] * len(rows)} if self._peft_names else {}
+            logits = self.model(input_ids=ids, attention_mask=mask, **options).logits[:, :-1].float()
+            logprobs = torch.log_softmax(logits, dim=-1).gather(2, ids[:, 1:, None])[:, :, 0].cpu()
+        return [by_segment(segments, logprobs[row, : len(flat[row]) - 1].tolist()) for row, segments in enumerate(rows)]
+
+    def _padded(self, rows: Sequence[Sequence[int]], *, left: bool) -> tuple[Any, Any]:
+        """Token ids and their mask, `[rows, longest]`, on the model's device."""
+        longest = max(map(len, rows))
+        ids = self.torch.full((len(rows), longest), self._pad)
+        mask = self.torch.zeros_like(ids)
+        for row, tokens in enumerate(rows):
+            some = slice(longest - len(tokens), longest) if left else slice(len(tokens))
+            ids[row, some], mask[row, some] = self.torch.tensor(tokens), 1
+        return ids.to(self.model.device), mask.to(self.model.device)
+
+
+class AsyncTransformersEngine(SharedByCopies):
+    """The same model for `acall`. A cancelled task ends its answer, also in the middle of a batch."""
+
+    reads_along = TransformersEngine.reads_along
+
+    def __init__(self, engine: TransformersEngine) -> None:
+        self.engine = engine
+
+    def dump_state(self) -> dict[str, Any]:
+        return self.engine.dump_state()
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> "AsyncTransformersEngine":
+        return cls(TransformersEngine.load_state(state))
+
+    async def complete(self, request: Request) -> Response:
+        return await asyncio.wrap_future(self.engine.submit(request))
+
+    async def stream(self, request: Request) -> Any:
+        for event in response_to_events(await self.complete(request)):
+            yield event
+
+
+def engine_of(role: RoleSettings) -> TransformersEngine:
+    """The engine of a role whose model is "transformers/NAME", with or without the "#FOLDER" of an adapter.
+
+    One for all roles that name the same base model, so that its weights are in memory once. On the GPU where there is
+    one, in bfloat16 there and on processors that multiply in it, unless the role's `precision` says otherwise.
+    """
+    name = role.model.removeprefix(TRANSFORMERS).partition("#")[0]
+    on_gpu = import_extra("torch", *_NEEDED).cuda.is_available()
+    precision = "bf16" if on_gpu and role.precision == "auto" else precision_of(role.precision)
+    return shared_engine(name, "cuda" if on_gpu else "cpu", "bfloat16" if precision == "bf16" else "float32")
+
+
+@called_once
+def shared_engine(name: str, device: str, dtype: str) -> TransformersEngine:
+    return TransformersEngine(name, device=device, dtype=dtype)

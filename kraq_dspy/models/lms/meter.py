@@ -1,0 +1,144 @@
+"""Counts what language models are asked, by stage and model, and stops a run before it becomes too much."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.errors import BudgetExceededError, ConfigError
+from kraq_dspy.models.lms.adapter_name import with_adapter
+from kraq_dspy.records import Usage
+from kraq_dspy.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Money for a million tokens, in whatever currency `Limits.max_cost` is in."""
+
+    prompt: float
+    completion: float
+
+    def of(self, usage: Usage) -> float:
+        return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may spend; None is no limit. `prices` by model name; with `max_cost` every model that is asked needs
+    one, the embedded model excepted."""
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+def prices_of(settings: Settings) -> dict[str, Price]:
+    """By model name, of all roles that say what theirs costs. A price that is left out is 0."""
+    return {
+        with_adapter(role).model: Price(role.prompt_price or 0.0, role.completion_price or 0.0)
+        for role in settings.roles.values()
+        if role.prompt_price is not None or role.completion_price is not None
+    }
+
+
+@dataclass(slots=True)
+class Call:
+    """A call in flight; `usage` is what it cost once it is answered."""
+
+    usage: Usage | None = None
+
+
+FREE = Price(0.0, 0.0)
+
+
+class Meter(SharedByCopies):
+    """Counts answered calls and their tokens; replayed answers are counted apart. Safe for threads.
+
+    A call is refused when, together with the calls in flight, it would exceed the limit on calls, or is expected to
+    exceed the limit on tokens or cost: it is expected to need its prompt's estimate and as many completion tokens as
+    the calls before needed on average. So tokens and cost are exceeded by no more than that estimate is wrong.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.replays = 0
+        self.retries = 0
+        self._usage: dict[tuple[str, str], Usage] = {}
+        self._in_flight = Usage()
+        self._in_flight_cost = 0.0
+        self._lock = threading.Lock()
+
+    def usage(self) -> dict[tuple[str, str], Usage]:
+        """By (stage, model); the stage is "" outside of a build."""
+        with self._lock:
+            return dict(self._usage)
+
+    def total(self) -> Usage:
+        with self._lock:
+            return self._total()
+
+    def cost(self) -> float:
+        """Of all models that have a price."""
+        with self._lock:
+            return self._cost()
+
+    def count_replay(self) -> None:
+        with self._lock:
+            self.replays += 1
+
+    def count_retry(self) -> None:
+        with self._lock:
+            self.retries += 1
+
+    @contextmanager
+    def call(self, stage: str, model: str, prompt_tokens: int) -> Iterator[Call]:
+        """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
+        expected, cost = self._admit(model, prompt_tokens)
+        call = Call()
+        try:
+            yield call
+        finally:
+            with self._lock:
+                self._in_flight += Usage(-1, -expected.prompt_tokens, -expected.completion_tokens)
+                self._in_flight_cost -= cost
+                if call.usage is not None:
+                    self._usage[stage, model] = self._usage.get((stage, model), Usage()) + call.usage
+
+    def _admit(self, model: str, prompt_tokens: int) -> tuple[Usage, float]:
+        limits = self.limits
+        with self._lock:
+            usage, spent = self._total(), self._cost()
+            expected = Usage(1, prompt_tokens, usage.completion_tokens // usage.calls if usage.calls else 0)
+            after = usage + self._in_flight + expected
+            if limits.max_calls is not None and after.calls > limits.max_calls:
+                raise BudgetExceededError(_stopped(f"{usage.calls} calls", f"max_calls = {limits.max_calls}"))
+            tokens = after.prompt_tokens + after.completion_tokens
+            if limits.max_tokens is not None and tokens > limits.max_tokens:
+                used = f"{usage.prompt_tokens + usage.completion_tokens} tokens"
+                raise BudgetExceededError(_stopped(used, f"max_tokens = {limits.max_tokens}"))
+            cost = self._price(model).of(expected)
+            if limits.max_cost is not None and spent + self._in_flight_cost + cost > limits.max_cost:
+                raise BudgetExceededError(_stopped(f"a cost of {spent:.4f}", f"max_cost = {limits.max_cost}"))
+            self._in_flight += expected
+            self._in_flight_cost += cost
+            return expected, cost
+
+    def _total(self) -> Usage:
+        return sum(self._usage.values(), Usage())
+
+    def _cost(self) -> float:
+        return sum(self.limits.prices.get(model, FREE).of(usage) for (_, model), usage in self._usage.items())
+
+    def _price(self, model: str) -> Price:
+        if model in self.limits.prices or model == "embedded":
+            return self.limits.prices.get(model, FREE)
+        if self.limits.max_cost is not None:
+            known = ", ".join(sorted(self.limits.prices)) or "none"
+            raise ConfigError(f"max_cost is set, but the model {model!r} has no price (prices given: {known}).")
+        return FREE
+
+
+def _stopped(used: str, limit: str) -> str:
+    return f"Stopped after {used}: the next call would exceed {limit}. What was paid for is kept; raise it to go on."

@@ -1,0 +1,170 @@
+"""Gives each role its model: a model string, an address and settings, or a `dspy.LM`; unset roles are the default one.
+
+Programs do not choose models: they are run in `dspy.context(lm=models["answerer"])`, or given one with `set_lm`.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import dspy
+from dspy.utils.exceptions import LMConfigurationError
+
+from kraq_dspy._internal.backoff import Backoff
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.lms.adapter_name import QUESTIONS, with_adapter
+from kraq_dspy.models.lms.adopted import adopted
+from kraq_dspy.models.lms.engines.engine import engines
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.meter import Meter
+from kraq_dspy.ports import Embedder
+from kraq_dspy.settings import QUESTIONS_BASE, ROLES, RoleSettings, Settings
+
+logger = logging.getLogger(__name__)
+
+
+def make_lm(
+    settings: RoleSettings,
+    *,
+    embedder: Embedder | None = None,
+    meter: Meter | None = None,
+    backoff: Backoff | None = None,
+) -> KraqLM:
+    """The language model of a role. `embedder` helps the embedded model; others ignore it.
+
+    DSPy's own cache is off (`cache=False`): its key is the model's name and the request, without the address, so the
+    same name on another server, or after other weights were loaded, would give stale answers. The journal of the item
+    at work (`kraq_dspy.models.lms.journal`) keeps what must not be paid twice. DSPy's retries are off too: the engine
+    has its own. An adapter's name and the hash of its weights are in the model's name (`lms.adapter_name`).
+
+    Raises ModelError for an unknown provider, a missing key or address, and a folder that holds no adapter.
+    """
+    settings = with_adapter(settings)
+    engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)
+    try:
+        return KraqLM(
+            settings.model,
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            cache=False,
+            num_retries=0,
+            engine=engine,
+            async_engine=async_engine,
+        )
+    except LMConfigurationError as error:
+        raise ModelError(f"{settings.model!r}: {error.message}") from error
+
+
+class LanguageModels:
+    """The model that does the work of each role, by the role's name.
+
+    What is nearest decides: a model that was given here, then that of `dspy.context` or `dspy.configure`, then the one
+    that the settings name for the role, then the embedded one. `models` is one by role, where "default" stands for
+    the roles that are not named, or one model for all. Models of the settings are made when they are first asked for;
+    roles with equal settings share one. Every model counts with `meter`, and keeps to its limits.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None = None,
+        embedder: Embedder | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        """Raises ConfigError for a role that does not exist, TypeError for a model that is none."""
+        self.settings = settings or Settings()
+        self.meter = meter or Meter()
+        self._given = _by_role(models)
+        self._embedder = embedder
+        self._made: dict[RoleSettings, KraqLM] = {}
+        self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
+
+    def __getitem__(self, role: str) -> KraqLM:
+        """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""
+        lm = self.given(role) or dspy.settings.lm
+        return self._of_settings(role) if lm is None else self._adopt(lm)
+
+    def given(self, role: str) -> KraqLM | None:
+        """The model that was given for the role, or for "default". Raises ConfigError for a role that is none."""
+        _require_role(role)
+        lm = self._given.get(role) or self._given.get("default")
+        return None if lm is None else self._adopt(lm)
+
+    def has_own(self, role: str) -> bool:
+        """Whether the role has a model of its own, given or in the settings, and not that of "default"."""
+        return role in self._given or role in self.settings.roles
+
+    def names(self) -> dict[str, str]:
+        """The model of every role, unset ones included: what a manifest records."""
+        return {role: self.name(role) for role in ROLES}
+
+    def name(self, role: str) -> str:
+        """The name of the role's model, without making it: its key may be elsewhere."""
+        lm = self.given(role) or dspy.settings.lm
+        return with_adapter(self._settings_of(role)).model if lm is None else str(lm.model)
+
+    def close(self) -> None:
+        """Close sync connections. Those of an event loop are closed by `aclose` inside it."""
+        for lm in self._made.values():
+            lm.engine.close()
+
+    async def aclose(self) -> None:
+        for lm in self._made.values():
+            await lm.async_engine.aclose()
+        self.close()
+
+    def _of_settings(self, role: str) -> KraqLM:
+        settings = self._settings_of(role)
+        if settings not in self._made:
+            if settings == RoleSettings():
+                logger.info(
+                    "No model is configured: the embedded one answers. Name one with dspy.configure(lm=...), in "
+                    "kraq.toml, or with --lm."
+                )
+            self._made[settings] = make_lm(settings, embedder=self._embedder, meter=self.meter)
+        return self._made[settings]
+
+    def _settings_of(self, role: str) -> RoleSettings:
+        """Those of the settings; where the smallest model does everything, it asks questions with its adapter."""
+        settings = self.settings.role(role)
+        small = settings.model == QUESTIONS_BASE and settings.adapter is None
+        if role == "generator" and small and not self.has_own(role):
+            return dataclasses.replace(settings, adapter=QUESTIONS)
+        return settings
+
+    def _adopt(self, lm: dspy.BaseLM) -> KraqLM:
+        if id(lm) not in self._adopted:
+            self._adopted[id(lm)] = lm, adopted(lm, self.meter)
+        return self._adopted[id(lm)][1]
+
+
+ModelsLike: TypeAlias = LanguageModels | Mapping[str, dspy.BaseLM] | dspy.BaseLM
+"""Models by role, or one for all roles."""
+
+
+def as_models(
+    models: ModelsLike | None, settings: Settings, *, embedder: Embedder | None = None, meter: Meter | None = None
+) -> LanguageModels:
+    """`models` themselves where they are LanguageModels, else those of the settings with the given ones before them."""
+    if isinstance(models, LanguageModels):
+        return models
+    return LanguageModels(settings, models=models, embedder=embedder, meter=meter)
+
+
+def _by_role(models: dspy.BaseLM | Mapping[str, dspy.BaseLM] | None) -> dict[str, dspy.BaseLM]:
+    if isinstance(models, dspy.BaseLM):
+        return {"default": models}
+    if models is not None and not isinstance(models, Mapping):
+        raise TypeError(f"models is {models!r:.80}; expected a dspy.LM, or one by role: {{'default': dspy.LM(...)}}.")
+    for role, lm in (models or {}).items():
+        _require_role(role)
+        if not isinstance(lm, dspy.BaseLM):
+            raise TypeError(f"The model of the role {role!r} is {lm!r:.80}; expected a dspy.LM.")
+    return dict(models or {})
+
+
+def _require_role(role: str) -> None:
+    if role not in ROLES:
+        raise ConfigError(f"There is no role {role!r}; the roles are {', '.join(ROLES)}.")

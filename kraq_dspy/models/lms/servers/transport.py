@@ -1,0 +1,179 @@
+"""Chooses the client that speaks to a model server: DSPy's native lm15 where it knows the provider, else LiteLLM.
+
+Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
+"""
+
+import asyncio
+import dataclasses
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dspy.lm15 import LM15Error, Request, Response, RouterConfig
+
+from kraq_dspy._internal.dspy_internals import (
+    AsyncLiteLLMEngine,
+    AsyncLM15Engine,
+    LiteLLMEngine,
+    LM15Engine,
+    lookup,
+    timeouts_for,
+)
+from kraq_dspy.consent import own_variables
+from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
+from kraq_dspy.models.lms.servers.several import AsyncSeveralServers, ServerChoice, SeveralServers
+from kraq_dspy.settings import RoleSettings
+
+NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
+"""Provider prefixes worth naming in an error; lm15 decides which are native."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a model is reached. `where` names the server in messages."""
+
+    where: str
+    sync: Callable[[], Any]
+    asynchronous: Callable[[], Any]
+
+
+def route_of(settings: RoleSettings) -> Route:
+    """To the server of a role, or to all of them. Raises ModelError as `route` does."""
+    if len(settings.addresses) < 2:
+        return route(settings)
+    ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
+    return Route(
+        " and ".join(way.where for way in ways),
+        lambda: SeveralServers(ServerChoice([(way.where, way.sync()) for way in ways])),
+        lambda: AsyncSeveralServers(ServerChoice([(way.where, way.asynchronous()) for way in ways])),
+    )
+
+
+def route(settings: RoleSettings) -> Route:
+    """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
+    _require_bare_address(settings)
+    prefix, _, name = settings.model.partition("/")
+    if prefix == "vllm":
+        raise ModelError(
+            f"{settings.model!r}: 'vllm/' would load the model into this process. Start vLLM as a server and write "
+            f'"hosted_vllm/{name}" with api_base = "http://HOST:8000/v1".'
+        )
+    if prefix == "hosted_vllm" and not settings.api_base:
+        raise ModelError(f'{settings.model!r} needs the server\'s address: api_base = "http://HOST:8000/v1".')
+    if not name:
+        raise ModelError(_unknown(settings.model, NATIVE))
+    try:
+        resolution = LM15Engine(RouterConfig(env={})).resolve(settings.model)
+    except LM15Error:
+        return _litellm(settings)
+    return _native(settings, resolution.provider)
+
+
+def _require_bare_address(settings: RoleSettings) -> None:
+    """A password in an address would be told to whoever reads a log or an error."""
+    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:
+        raise ModelError(
+            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
+            "environment variable that holds the key: api_key_env."
+        )
+
+
+def _native(settings: RoleSettings, provider: str) -> Route:
+    key = _native_key(settings, provider)
+    url = settings.api_base
+    if url and provider == "ollama" and not url.rstrip("/").endswith("/v1"):
+        url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
+    config = RouterConfig(
+        api_keys={provider: key} if key else None,
+        base_urls={provider: url} if url else None,
+        timeouts=timeouts_for(settings.timeout_s),
+    )
+    return Route(url or provider, lambda: LM15Engine(config), lambda: AsyncLM15Engine(config))
+
+
+def _native_key(settings: RoleSettings, provider: str) -> str | None:
+    """A key that belongs to the provider's own service is never sent to another address unless it was named."""
+    if settings.api_key_env:
+        return key_of(settings.model, settings.api_key_env)
+    definition = lookup(provider)
+    names = tuple(definition.access.env_keys) if definition else ()
+    if settings.api_base or not names:
+        return "none"
+    if not any(os.environ.get(name) for name in names):
+        raise ModelError(f"{settings.model!r} needs an API key: set the environment variable {' or '.join(names)}.")
+    return None  # lm15 reads it from the same variables
+
+
+def key_of(model: str, variable: str) -> str:
+    """The API key that an environment variable holds. Raises ModelError where it holds none."""
+    key = os.environ.get(variable)
+    if not key:
+        raise ModelError(f"{model!r} takes its API key from the environment variable {variable}, which is not set.")
+    return key
+
+
+def _litellm(settings: RoleSettings) -> Route:
+    try:
+        import litellm
+    except ImportError as error:
+        raise MissingExtraError("litellm", "litellm", f"The model {settings.model!r}") from error
+    providers = sorted(str(getattr(provider, "value", provider)) for provider in litellm.provider_list)
+    prefix = settings.model.partition("/")[0]
+    if prefix not in providers:
+        raise ModelError(_unknown(settings.model, [*NATIVE, *providers]))
+    options: dict[str, Any] = {"timeout": settings.timeout_s}
+    if settings.api_base:
+        options["api_base"] = settings.api_base
+        if not own_variables(settings.api_base):  # else LiteLLM sends the provider's key to whatever address this is
+            options["api_key"] = "none"
+    if settings.api_key_env:
+        options["api_key"] = key_of(settings.model, settings.api_key_env)
+    elif not settings.api_base:
+        missing = litellm.validate_environment(settings.model)["missing_keys"]
+        if missing:
+            raise ModelError(
+                f"{settings.model!r} needs an API key: set the environment variable {' and '.join(missing)}."
+            )
+    return Route(settings.api_base or prefix, lambda: LiteLLMEngine(**options), lambda: AsyncLiteLLMEngine(**options))
+
+
+def _unknown(model: str, providers: Any) -> str:
+    prefix = model.partition("/")[0]
+    return (
+        f'{model!r} is neither "embedded" nor of the form PROVIDER/NAME with a known provider'
+        f"{did_you_mean(prefix, providers)}; known are, among others: {', '.join(NATIVE)}."
+    )
+
+
+class PooledAsync:
+    """One async client for each event loop: connections cannot cross loops, and `asyncio.run` makes a new one each
+    time. Clients of closed loops are dropped when the next loop comes."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._lock = threading.Lock()
+
+    async def complete(self, request: Request) -> Response:
+        return await self._client().complete(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        async for event in self._client().stream(request):
+            yield event
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop."""
+        with self._lock:
+            client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._clients:
+                self._clients = {known: client for known, client in self._clients.items() if not known.is_closed()}
+                self._clients[loop] = self._make()
+            return self._clients[loop]

@@ -1,0 +1,362 @@
+"""Turns a signature into a prompt, and a reply into values: DSPy's chat format in fewer words.
+
+Same markers as `dspy.ChatAdapter`, so models, demos and fine-tuning rows fit both. `tests/models/lms/test_adapter.py`
+holds what each signature may cost.
+"""
+
+import copy
+import json
+import logging
+import re
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy._internal.both_ways import blocking, call, is_blocking
+from kraq_dspy._internal.dspy_internals import (
+    CUSTOM_TYPE_START_IDENTIFIER,
+    adapter_fallback_scope,
+    apply_output_field_defaults,
+    format_field_value,
+    serialize_for_json,
+)
+from kraq_dspy.models.lms.structured.enforcement import enforces_schema, known_enforcement, needs_bounds
+from kraq_dspy.models.lms.structured.forms import JSON_OBJECT, PLAIN, SECTIONS, Form, is_typed
+from kraq_dspy.models.lms.structured.repair import ends_in_blanks, read_reply
+from kraq_dspy.models.lms.structured.schemas import about, kind, reply_schema
+from kraq_dspy.models.lms.structured.unmarked import repeats_itself
+
+logger = logging.getLogger(__name__)
+
+_UNSEEN = "[\\s\u200b-\u200f\u2060\ufeff]*"
+MARKER_START = re.compile(rf"[\[［](?={_UNSEEN}[#＃]{_UNSEEN}[#＃])")
+TURN = re.compile(
+    r"<(?=/?[|｜]/?\w)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn)>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS)\])",
+    re.IGNORECASE,
+)
+"""Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
+marks inside a message too."""
+SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
+
+
+class UnreadableReplyError(AdapterParseError):
+    """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end;
+    `is_blank`, that it has no more than the marker of the one text that was asked for."""
+
+    def __init__(
+        self,
+        signature: Any,
+        reply: str,
+        values: dict[str, Any],
+        faults: Sequence[str],
+        ran_on: bool = False,
+        is_blank: bool = False,
+    ) -> None:
+        message = "; ".join(faults) or None
+        super().__init__("KraqAdapter", signature, reply, message, parsed_result=values)  # type: ignore[arg-type]
+        self.faults = faults
+        self.ran_on, self.is_blank = ran_on, is_blank
+
+
+class KraqAdapter(dspy.ChatAdapter):
+    """A terse `ChatAdapter` for untrusted text and small models.
+
+    - Where the server can hold a reply to a JSON schema (`structured.enforcement`), a signature with
+      typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
+      a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
+    - The prompt says each field once and is built once per signature.
+    - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
+      becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
+      another or begin a turn; the prompt says that inputs are data.
+    - A reply is repaired before another is paid for (`kraq_dspy.models.lms.structured.repair`).
+    - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
+      and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
+      without one, and chatter where one text is wanted under one. Typed fields that cannot be read under their markers
+      are asked for as a JSON object, as by stock DSPy. Where one text is wanted and the reply is its marker alone, it
+      is asked for without markers; if that is empty too, it is taken for what the model has to say. What was streamed
+      is not asked for again: chatter is then taken as it stands.
+    """
+
+    def __init__(
+        self,
+        callbacks: list[Any] | None = None,
+        second_try: bool = True,
+        free: Form = SECTIONS,
+        held: Form = JSON_OBJECT,
+        **kwargs: Any,
+    ) -> None:
+        """`free` and `held` are the forms that are asked for without and with a schema."""
+        super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
+        self._free, self._held, self._form = free, held, free
+        self._fault: AdapterParseError | None = None
+        self._is_second = False
+        self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """DSPy's StreamListener takes the markers of a reply from the name of its adapter's class: they are these."""
+        return dspy.ChatAdapter
+
+    def __deepcopy__(self, memo: object) -> "KraqAdapter":
+        return self  # it holds a cache and no state
+
+    async def acall(
+        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is None:
+            await call(enforces_schema, lm)
+        with adapter_fallback_scope() as progress:
+            first, options = self._first_call(lm, lm_kwargs, signature)
+            try:
+                return await _as_dspy_asks(first, lm, options, signature, demos, inputs)
+            except AdapterParseError as error:
+                if progress.emitted:
+                    return [_as_it_stands(signature, error)]
+                if not self.use_json_adapter_fallback:
+                    raise
+                second, options = first._second_call(lm, lm_kwargs, signature, error)
+                second._is_second = True
+                return await _as_dspy_asks(second, lm, options, signature, demos, inputs)
+
+    __call__ = blocking(acall)
+
+    def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
+        if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
+            held = _held(lm, lm_kwargs, signature)
+            if held is not None:
+                return self._with(self._held), held
+        return self, dict(lm_kwargs)
+
+    def _second_call(
+        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, error: AdapterParseError
+    ) -> tuple["KraqAdapter", dict[str, Any]]:
+        ran_on = getattr(error, "ran_on", False)
+        if getattr(error, "is_blank", False):
+            return self._with(PLAIN), dict(lm_kwargs)
+        if self._form is self._held:
+            logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
+            return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
+        if is_typed(_outputs(signature)):
+            return self._with(self._held), dict(lm_kwargs)
+        if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm):
+            held = _held(lm, lm_kwargs, signature)
+            if held is not None:
+                return self._with(self._held), held
+        return self._with(self._form, error), dict(lm_kwargs)
+
+    def _with(self, form: Form, fault: AdapterParseError | None = None) -> "KraqAdapter":
+        other = copy.copy(self)
+        other._form, other._fault = form, fault
+        return other
+
+    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
+        if self._fault is None:
+            return messages
+        again = (
+            f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n"
+            f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
+        )
+        reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
+        return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
+
+    def format_system_message(self, signature: Any) -> str:
+        texts = self._systems.setdefault(signature, {})
+        instructions, text = texts.get(self._form.name, ("", ""))
+        if not text or instructions != signature.instructions:
+            text = self._system(signature)
+            texts[self._form.name] = (signature.instructions, text)
+        return text
+
+    def _system(self, signature: Any) -> str:
+        fields = [*signature.input_fields.values(), *signature.output_fields.values()]
+        if any(_has_own_prompt(field) for field in fields):
+            return str(super().format_system_message(signature))
+        inputs = [
+            f"`{name}`{text}" for name, field in signature.input_fields.items() if (text := _described(name, field))
+        ]
+        outputs = [
+            f"{number}. `{name}` ({kind(field.annotation)}){_described(name, field)}"
+            for number, (name, field) in enumerate(signature.output_fields.items(), 1)
+        ]
+        return "\n".join(
+            [
+                signature.instructions.strip(),
+                "",
+                *inputs,
+                "Your output fields are:",
+                *outputs,
+                self._form.rule,
+                "",
+                self._form.layout(_outputs(signature)),
+            ]
+        )
+
+    def format_user_message_content(
+        self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
+    ) -> str:
+        parts = [prefix]
+        for name, field in signature.input_fields.items():
+            if name in inputs:
+                value = format_field_value(field_info=field, value=inputs[name])
+                if not _has_own_prompt(field):
+                    value = harmless(value)
+                parts.append(f"[[ ## {name} ## ]]\n{value}")
+        if main_request:
+            parts.append(self.user_message_output_requirements(signature))
+        return "\n\n".join([*parts, suffix]).strip()
+
+    def user_message_output_requirements(self, signature: Any) -> str:
+        return self._form.request(_outputs(signature))
+
+    def format_field_with_value(self, fields_with_values: Any) -> str:
+        """Values of demos and of fine-tuning rows; a marker inside one would end it."""
+        parts = []
+        for field, value in fields_with_values.items():
+            text = format_field_value(field_info=field.info, value=value)
+            parts.append(f"[[ ## {field.name} ## ]]\n{text if _has_own_prompt(field.info) else harmless(text)}")
+        return "\n\n".join(parts).strip()
+
+    def format_assistant_message_content(
+        self, signature: Any, outputs: dict[str, Any], missing_field_message: str | None = None
+    ) -> str:
+        if self._form is PLAIN:
+            [name] = signature.output_fields
+            return harmless(str(outputs.get(name, missing_field_message)))
+        if self._form is not self._held:
+            return str(super().format_assistant_message_content(signature, outputs, missing_field_message))
+        values = {name: outputs.get(name, missing_field_message) for name in signature.output_fields}
+        return harmless(json.dumps(serialize_for_json(values), ensure_ascii=False))
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        """Values by output field. Raises UnreadableReplyError for what cannot be read."""
+        fields, faults = read_reply(completion, _outputs(signature))
+        fields = dict(apply_output_field_defaults(signature, fields))
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
+        if self._asks_for_more(signature, fields):
+            raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
+        blank = self._form is self._held and ends_in_blanks(completion)
+        if loops or blank or fields.keys() != signature.output_fields.keys():
+            ran_on = blank or repeats_itself(completion)
+            raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)
+        return fields
+
+    def _asks_for_more(self, signature: Any, fields: Mapping[str, Any]) -> bool:
+        """Whether one text alone was wanted and is empty, and the call is the first of two."""
+        is_first = self.use_json_adapter_fallback and not self._is_second
+        is_only = len(fields) == len(signature.output_fields) == 1
+        return is_first and is_only and not str(next(iter(fields.values()))).strip()
+
+
+ADAPTER = KraqAdapter()
+"""The one that is used where nobody configured another."""
+
+
+def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
+    """A streamed reply that cannot be asked for again: where one text is wanted, it is that text.
+
+    Raises the error for any other.
+    """
+    fields = _outputs(signature)
+    text = error.lm_response.strip()
+    if getattr(error, "is_blank", False):
+        return dict(error.parsed_result)
+    if list(fields.values()) != [str] or not text or MARKER_START.search(text):
+        raise error
+    return dict.fromkeys(fields, text)
+
+
+def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
+    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
+    depends on.
+
+    More than one where only a call will tell what the model's server can.
+    """
+    name = type(dspy.settings.adapter or ADAPTER).__name__
+    if name != KraqAdapter.__name__:
+        return (name,)
+    steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
+    held = [
+        None if model is None else known_enforcement(model)
+        for model, step in steps
+        if _may_be_held(model, step.config, step.signature)
+    ]
+    forms = []
+    for guess in (True, False):
+        enforced = [guess if known is None else known for known in held]
+        each = [(JSON_OBJECT if one else SECTIONS).name for one in enforced]
+        forms.append(" ".join([name, *each]) if any(enforced) else name)
+    return tuple(dict.fromkeys(forms))
+
+
+async def _as_dspy_asks(adapter: KraqAdapter, *arguments: Any) -> list[dict[str, Any]]:
+    """Without ChatAdapter's own second call."""
+    blocks = await is_blocking()
+    outputs: list[dict[str, Any]] = (
+        dspy.Adapter.__call__(adapter, *arguments) if blocks else await dspy.Adapter.acall(adapter, *arguments)
+    )
+    return outputs
+
+
+def _outputs(signature: Any) -> dict[str, Any]:
+    return {name: field.annotation for name, field in signature.output_fields.items()}
+
+
+def _longest(signature: Any) -> dict[str, int]:
+    """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
+    limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
+    return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
+
+
+def _may_be_held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> bool:
+    return is_typed(_outputs(signature)) and not _wants_logprobs(lm, lm_kwargs)
+
+
+def _wants_logprobs(lm: Any, lm_kwargs: Mapping[str, Any]) -> bool:
+    return bool(lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs")))
+
+
+def _held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> dict[str, Any] | None:
+    """The call's options with the schema; None where a type has none."""
+    schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
+    if schema is None:
+        return None
+    named = {"name": signature.__name__[:64], "schema": schema, "strict": True}
+    return {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _faults(error: AdapterParseError) -> str:
+    return "; ".join(getattr(error, "faults", ())) or "it is empty"
+
+
+_REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fields)", re.IGNORECASE)
+
+
+def harmless(text: str) -> str:
+    """The text with nothing in it that DSPy or a model would take for a marker, turn, attachment or request."""
+    return harmless_reply(MARKER_START.sub("(", text))
+
+
+def harmless_reply(text: str) -> str:
+    """A model's own words with their markers: shown broken ones, it writes broken ones again."""
+    text = TURN.sub(lambda mark: f"{mark[0]} ", text)
+    text = _REQUEST.sub(r"\1,", text)
+    return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))
+
+
+def _described(name: str, field: Any) -> str:
+    """The field's description and limits, after a colon; empty where it has none of its own."""
+    extra = field.json_schema_extra
+    parts = [extra.get("desc") or "", about(field.annotation), extra.get("constraints") or ""]
+    parts = [text for text in parts if text and text != f"${{{name}}}"]
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _has_own_prompt(field: Any) -> bool:
+    """Tools, images, histories and the like describe themselves; reasoning is text."""
+    types = dspy.Type.extract_custom_type_from_annotation(field.rebuild_annotation())
+    return any(custom is not dspy.Reasoning for custom in types)

@@ -1,0 +1,58 @@
+"""Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
+
+from collections.abc import Sequence
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.validation import require_counts
+from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest
+from kraq_dspy.programs.shared.reading import make_reader, read_reply
+from kraq_dspy.programs.shared.state import SavableModule
+
+
+class CombinedRetrieveRAG(SavableModule):
+    """Algorithm 1: of `k` passages, the share `alpha` for the question, the rest for its `n` nearest stored questions.
+
+    `strict=True` retrieves the paper's count, which loses what its two floors cut off; see `CombinedRetriever`.
+    `alpha=1` is TraditionalRAG, `alpha="auto"` chooses by the scores of each question's first hits. `retrieve` may be
+    any function of a question that returns texts (`as_retriever`), and `questions` a list of them.
+
+    The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
+    were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
+    `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4).
+    """
+
+    def __init__(
+        self,
+        retrieve: RetrieverLike,
+        questions: QuestionFinder | Sequence[str],
+        k: int = 15,
+        n: int = 2,
+        alpha: Alpha = 0.5,
+        strict: bool = False,
+        explain: bool = False,
+    ) -> None:
+        super().__init__()
+        require_counts("passages", k=k)
+        self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
+        self.k = k
+        self.answer = make_reader(explain)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        await clock.begin("retrieve", "retrieving")
+        combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
+        await clock.begin("answer", "answering")
+        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
+        return dspy.Prediction(
+            **read_reply(reply),
+            hits=combined.hits,
+            auxiliary_questions=combined.auxiliary_questions,
+            timings=clock.timings(),
+        )
+
+    forward = blocking(aforward)

@@ -1,0 +1,97 @@
+"""Answers from points that all reports of a level contribute, rated: GraphRAG's global search (Edge et al., 2024)."""
+
+from collections.abc import Sequence
+
+import dspy
+
+from kraq_dspy._internal.announce import announce
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.validation import require_counts
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.records import Hit, RatedPoint
+from kraq_dspy.signatures import AnswerFromPoints, RatePoints
+
+UNKNOWN = "I do not know"
+AT_ONCE = 16  # map calls in flight
+
+
+class GraphGlobalSearch(SavableModule):
+    """Map: the `k` reports nearest to the question, of those that `retrieve` knows, in batches of `tokens` tokens, each
+    asked for points with their importance. Reduce: the points above 0, most important first, `tokens` of them.
+
+    GraphRAG asks about every report of the level, in random order; that is `k` as large as the level. Nearest first,
+    a share of them costs little and leaves out what has nothing to do with the question. Without any point nothing more
+    is asked, and the answer is "I do not know".
+
+    The prediction has `answer`, `hits` (the reports), `points` (RatedPoint, all above 0), `n_batches` and `timings`:
+    seconds for "retrieve", "map", "reduce" and "wall".
+    """
+
+    def __init__(self, retrieve: RetrieverLike, *, k: int = 100, tokens: int = 8000) -> None:
+        super().__init__()
+        require_counts(k=k, tokens=tokens)
+        self.retrieve = as_retriever(retrieve)
+        self.k = k
+        self.tokens = tokens
+        self.rate = FittingPredict(RatePoints, shorten="reports")
+        self.answer = FittingPredict(AnswerFromPoints, shorten="points")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
+            number, reports = batch
+            await announce(f"rating reports, {number} of {len(batches)}")
+            return await call(self.rate, question=question, reports=reports)
+
+        clock = Clock()
+        await clock.begin("retrieve", "retrieving")
+        hits = await call(self.retrieve, question, self.k)
+        batches = _batches(hits, self.tokens)
+        await clock.begin("map")
+        points = _points(await at_once(rate, list(enumerate(batches, start=1)), limit=AT_ONCE))
+        await clock.begin("reduce", "answering")
+        shown = _shown(points, self.tokens)
+        answer = (await call(self.answer, question=question, points=shown)).answer if shown else UNKNOWN
+        return dspy.Prediction(answer=answer, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
+
+    forward = blocking(aforward)
+
+
+def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:
+    """Reports in order; one that is longer than `tokens` is a batch of its own."""
+    batches: list[list[str]] = []
+    left = 0
+    for hit in hits:
+        size = count_tokens(hit.chunk.passage)
+        if not batches or size > left:
+            batches.append([])
+            left = tokens
+        batches[-1].append(hit.chunk.passage)
+        left -= size
+    return batches
+
+
+def _points(rated: Sequence[dspy.Prediction]) -> list[RatedPoint]:
+    """Those above 0, each once, most important first; ties in the order of the reports."""
+    by_text: dict[str, RatedPoint] = {}
+    for prediction in rated:
+        for point in prediction.points or ():
+            text, importance = point.point.strip(), min(100, max(0, point.importance))
+            if text and importance and importance > (by_text[text].importance if text in by_text else 0):
+                by_text[text] = RatedPoint(text, importance)
+    return sorted(by_text.values(), key=lambda point: -point.importance)
+
+
+def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
+    shown: list[str] = []
+    for point in points:
+        line = f"{point.importance}: {point.point}"
+        tokens -= count_tokens(line)
+        if tokens < 0 and shown:
+            break
+        shown.append(line)
+    return shown

@@ -1,0 +1,1 @@
+"""Answers a question that was answered before with the answer that was prepared (QA search paper)."""

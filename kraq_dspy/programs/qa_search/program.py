@@ -1,0 +1,363 @@
+"""Puts QA search before any program: a question that was answered before gets the answer that was prepared.
+
+The paper's Algorithm 1, with three things of our own: candidates narrowed by embedding, a second look at what was
+found, and a record of what the program behind it failed at.
+"""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import dspy
+from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy._internal.announce import announce
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure, raise_if_final
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.qa_search.failures import failure_of
+from kraq_dspy.programs.qa_search.near_miss import contradiction
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
+from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
+
+logger = logging.getLogger(__name__)
+
+SCANS = ("narrow", "nearest", "full", "exhaustive")
+BY_EMBEDDING = ("narrow", "nearest")
+CHECKS = ("model", "rules", "none")
+LEARNING = ("no", "review", "serve")
+NO_MATCH = -1
+UNKNOWN = re.compile(r"\W*(?:i (?:do not|don['’]t) know|unknown|no answer)\b", re.IGNORECASE)
+
+_asking: ContextVar[tuple[int, ...]] = ContextVar("kraq_dspy_qa_searches", default=())
+
+
+class PreparedAnswers(Protocol):
+    """What is served of a catalogue. Safe for threads."""
+
+    def exact(self, question: str) -> CatalogueEntry | None:
+        """The entry of the same question, case, spaces and final punctuation apart."""
+
+    def entries(self) -> Sequence[CatalogueEntry]:
+        """All, by number."""
+
+    def nearest(self, question: str, k: int, similarity: float = 0.0) -> Sequence[CatalogueEntry]:
+        """Up to `k`, of the most similar questions, best first; with a `similarity` above 0 those alone whose cosine
+        is at least that."""
+
+    def collect(self, question: str, answer: str, evidence: Sequence[AnswerEvidence], failure: str = "") -> None:
+        """Note that a program failed at the question, and in which way (`catalogue.failures`)."""
+
+    def keep(self, question: str, answer: str, document_ids: Sequence[str], *, served: bool) -> bool:
+        """Take over an answer that was found right; False where the question has one, or was taken out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An entry that was found and that the second look did not let pass."""
+
+    entry: CatalogueEntry
+    reason: str
+
+
+@dataclass(slots=True)
+class CatalogueSearch:
+    """How a question was looked up. `calls` counts all its steps; `blocks` those that were asked about.
+
+    `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
+    match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
+    `kept`: the program's answer was found right and is in the catalogue now. `seconds` is the look-up's time.
+    """
+
+    exact: bool = False
+    blocks: int = 0
+    calls: int = 0
+    invalid: int = 0
+    failed: int = 0
+    rejected: list[Rejected] = field(default_factory=list)
+    collected: bool = False
+    kept: bool = False
+    seconds: float = 0.0
+
+
+class QASearch(SavableModule):
+    """Looks the question up in a catalogue, and asks `program` where it is not there.
+
+    A question that is there word for word costs no call. Otherwise the model sees (number, question) lines and says
+    which one means the same, or -1. `scan` says which lines: "full" shows it the whole catalogue, `block` questions at
+    a time and until one is found, as the paper does; "exhaustive" goes on to the last block, and the first that named
+    an entry counts (the paper's way with models whose replies are not a number alone); "narrow" shows it the `block`
+    nearest by embedding alone, one call however long the catalogue is. "nearest" shows it nothing: the one nearest
+    entry is what was found, for models that lose their way in a list. "narrow" and "nearest" leave out entries whose
+    cosine similarity to the question is below `similarity`, in [0, 1]; 0 leaves out none.
+
+    What was found is looked at again (`check`), since an answer to the opposite question is worse than none: by "rules"
+    that see contradictions (a negation, another number, name or time), by the rules and the "model", or not ("none").
+    What does not pass is taken out, and the rest of its block asked once more.
+
+    With `learn` "review" or "serve", an answer of the program that a validator finds right by the passages it saw comes
+    into the catalogue (one call more; none where the program judged it itself): to be approved by a person, or given
+    from then on (section 5.3.4 of the paper).
+
+    With `collect`, a question that the program cannot answer ("I do not know", nothing, an answer that it judged wrong
+    itself, an exception) is noted in the catalogue with what it said and saw, for review.
+
+    The prediction is the program's, or, for a hit, `answer` and no `hits`; with `source` ("catalogue" or "program"),
+    `entry` (None for a miss) and `search` (a `CatalogueSearch`).
+
+    Raises ConfigError for an unknown `scan` or `check`, a similarity where nothing is embedded, and programs that
+    wrap each other in a circle or search one catalogue twice; ValueError for a block below 1.
+    """
+
+    def __init__(
+        self,
+        program: dspy.Module,
+        answers: PreparedAnswers,
+        block: int = 100,
+        scan: str = "narrow",
+        check: str = "model",
+        collect: bool = True,
+        learn: str = "no",
+        similarity: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if block < 1:
+            raise ValueError(f"block is {block}; expected 1 or more questions.")
+        for value, known, what in ((scan, SCANS, "scan"), (check, CHECKS, "check"), (learn, LEARNING, "learn")):
+            if value not in known:
+                raise ConfigError(f"There is no {what} {value!r} of QA search; there are: {', '.join(known)}.")
+        if similarity > 0 and scan not in BY_EMBEDDING:
+            raise ConfigError(
+                f"QA search with the scan {scan!r} embeds nothing, so it knows no similarity: leave it out, or choose "
+                f"the scan {' or '.join(map(repr, BY_EMBEDDING))}."
+            )
+        for _, inner in program.named_sub_modules(QASearch):
+            if inner.answers is answers:
+                raise ConfigError("The program searches this catalogue already: wrap it once.")
+        self.program = program
+        self.answers = answers
+        self.block = block
+        self.scan = scan
+        self.check = check
+        self.collect = collect
+        self.similarity = similarity
+        self.find = dspy.Predict(FindSameQuestion)
+        self.confirm = dspy.Predict(ConfirmSameQuestion)
+        self.learn = learn
+        if learn != "no":
+            self.validate = FittingPredict(CheckResponse, shorten="context")
+
+    async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        with self._entered():
+            started = perf_counter()
+            await announce("searching prepared answers")
+            search = CatalogueSearch()
+            entry = await self._look_up(question, search)
+            search.seconds = perf_counter() - started
+            if entry is not None:
+                return _hit(entry, search)
+            try:
+                prediction = await call(self.program, question=question, **inputs)
+            except CALL_ERRORS as error:
+                await call(self._note, question, None, search, error)
+                raise
+            await call(self._note, question, prediction, search)
+            if self.learn != "no" and is_answered(prediction):
+                search.kept = await self._learnt(question, prediction, search)
+            return _miss(prediction, search, perf_counter() - started)
+
+    forward = blocking(aforward)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Raises ConfigError where this module is asked from within itself."""
+        within = _asking.get()
+        if id(self) in within:
+            raise ConfigError("QA search's program leads back to the same QA search: programs cannot wrap in a circle.")
+        token = _asking.set((*within, id(self)))
+        try:
+            yield
+        finally:
+            _asking.reset(token)
+
+    async def _look_up(self, question: str, search: CatalogueSearch) -> CatalogueEntry | None:
+        """The entry, if one passes: asks which of a block's means the same, then whether it really does."""
+        blocks = await call(self._blocks, question, search)
+        if search.exact:
+            entry: CatalogueEntry = blocks[0][0]
+            return entry
+        if self.scan == "nearest":
+            nearest = blocks[0][0] if blocks else None
+            return nearest if nearest and await self._passes(question, nearest, search) else None
+        first: CatalogueEntry | None = None
+        again = False  # whether the next block is what was left of one after a rejection
+        while blocks:
+            block = blocks.pop(0)
+            search.blocks += not again
+            search.calls += 1
+            listed = [numbered(entry.number, entry.question) for entry in block]
+            reply = await _reply(self.find, question=question, catalogue=listed)
+            if isinstance(reply, ContextWindowExceededError) and len(block) > 1:
+                half = len(block) // 2
+                blocks[:0] = [block[:half], block[half:]]
+                search.blocks -= not again
+                continue
+            named = _named(reply, block, search)
+            if named is not None and await self._passes(question, named, search):
+                if self.scan != "exhaustive":
+                    return named
+                first = first or named
+                again = False
+                continue
+            left = [other for other in block if other is not named]
+            again = named is not None and not again and bool(left)
+            if again:
+                blocks.insert(0, left)
+        return first
+
+    async def _passes(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> bool:
+        """Whether the entry's answer would do; where it would not, the reason is in `search.rejected`."""
+        objection = await self._objection(question, entry, search)
+        if objection is not None:
+            search.rejected.append(Rejected(entry, objection))
+            logger.info("Entry %d is no match: %s", entry.number, objection)
+        return objection is None
+
+    def _blocks(self, question: str, search: CatalogueSearch) -> list[Sequence[CatalogueEntry]]:
+        """What is to be asked about; the entry alone where the question is there word for word, noted in `search`."""
+        if not question.strip():
+            raise ValueError("The question is empty.")
+        exact = self.answers.exact(question)
+        if exact is not None:
+            search.exact = True
+            return [[exact]]
+        if self.scan in BY_EMBEDDING:
+            count = self.block if self.scan == "narrow" else 1
+            nearest = self.answers.nearest(question, count, self.similarity)
+            return [nearest] if nearest else []
+        entries = self.answers.entries()
+        return [entries[start : start + self.block] for start in range(0, len(entries), self.block)]
+
+    async def _objection(self, question: str, entry: CatalogueEntry, search: CatalogueSearch) -> str | None:
+        """Why the entry's answer would not do, None where it would."""
+        if self.check == "none":
+            return None
+        difference = contradiction(question, entry.question)
+        if difference is not None or self.check == "rules":
+            return difference
+        search.calls += 1
+        reply = await _reply(self.confirm, first_question=question, second_question=entry.question)
+        if isinstance(reply, Exception):
+            search.failed += 1
+            return "the second look failed"
+        return None if reply.same is True else "the model says that they ask for different things"
+
+    async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
+        """Whether the answer was found right, and taken over."""
+        hits: Sequence[Hit] = prediction.get("hits") or ()
+        if not hits:
+            return False  # nothing to judge it by
+        if prediction.get("valid") is not True:
+            passages = [hit.chunk.passage for hit in hits]
+            search.calls += 1
+            reply = await _reply(self.validate, question=question, context=passages, response=prediction.answer)
+            if isinstance(reply, Exception) or reply.valid != "yes":
+                return False
+        ids = [hit.chunk.document_id for hit in hits]
+        kept: bool = await call(self._keep, question, str(prediction.answer), ids)
+        return kept
+
+    def _keep(self, question: str, answer: str, document_ids: Sequence[str]) -> bool:
+        return self.answers.keep(question, answer, document_ids, served=self.learn == "serve")
+
+    def _note(
+        self, question: str, prediction: dspy.Prediction | None, search: CatalogueSearch, error: Exception | None = None
+    ) -> None:
+        """Put a question that was not answered on the list for review."""
+        if not self.collect or (prediction is not None and is_answered(prediction)):
+            return
+        if error is not None:
+            raise_if_final(error)  # a server that is down says nothing of the question
+        hits: Sequence[Hit] = () if prediction is None else prediction.get("hits") or ()
+        evidence = [AnswerEvidence.of(hit.chunk) for hit in hits]
+        response = "" if prediction is None else str(prediction.get("response") or prediction.get("answer") or "")
+        self.answers.collect(question, response, evidence, failure_of(prediction))
+        search.collected = True
+
+
+def is_answered(prediction: dspy.Prediction) -> bool:
+    """Whether it has an answer that is neither "I do not know" nor judged wrong by the program itself."""
+    answer = str(prediction.get("answer") or "").strip()
+    return bool(answer) and not UNKNOWN.match(answer) and prediction.get("valid") is not False
+
+
+def _named(
+    reply: "dspy.Prediction | Exception", block: Sequence[CatalogueEntry], search: CatalogueSearch
+) -> CatalogueEntry | None:
+    """The entry of the block that the reply names, None where it names none; counts what is no reply."""
+    by_number = {entry.number: entry for entry in block}
+    if isinstance(reply, AdapterParseError):
+        number = number_in(str(reply.lm_response or ""), [*by_number, NO_MATCH])
+        if number is None:
+            search.invalid += 1
+            return None
+    elif isinstance(reply, Exception):
+        search.failed += 1
+        return None
+    else:
+        number = reply.number
+    if number == NO_MATCH:
+        return None
+    if number not in by_number:
+        search.invalid += 1
+    return by_number.get(number)
+
+
+def numbered(number: int, question: str) -> str:
+    """How the model sees a catalogue's question: on one line, after its number."""
+    return f"{number}: {' '.join(question.split())}"
+
+
+def number_in(text: str, known: Sequence[int]) -> int | None:
+    """The one number of `known` that prose speaks of; None where there is none, or more than one."""
+    numbers = {int(number) for number in re.findall(r"(?<![\w.])-?\d{1,9}(?![\w]|\.\d)", text)}
+    of_block = numbers.intersection(known)
+    return of_block.pop() if len(of_block) == 1 else None
+
+
+async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Exception":
+    """The model's reply, or what went wrong with this call alone."""
+    try:
+        return await call(step, **inputs)
+    except CALL_ERRORS as error:
+        log_failure(logger, "A look into the catalogue failed", error)
+        return error
+
+
+def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
+    return dspy.Prediction(
+        answer=entry.answer,
+        hits=[],
+        source="catalogue",
+        entry=entry,
+        search=search,
+        timings={"catalogue": search.seconds, "wall": search.seconds},
+    )
+
+
+def _miss(prediction: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
+    """The program's prediction, with what came before it."""
+    merged = dspy.Prediction(**dict(prediction.items()))
+    merged.source, merged.entry, merged.search = "program", None, search
+    inner = prediction.get("timings")
+    if inner is None or isinstance(inner, Mapping):
+        merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
+    return merged

@@ -1,0 +1,32 @@
+"""Summarises a cluster of passages or of summaries: RAPTOR's step."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.signatures import SummarizePassages
+
+
+class SummarizeCluster(SavableModule):
+    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
+
+    outputs: ClassVar[dict[str, Any]] = {"summary": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summarize = FittingPredict(SummarizePassages, shorten="passages")
+
+    async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        return _checked((await call(self.summarize, passages=list(passages))).summary)
+
+    forward = blocking(aforward)
+
+
+def _checked(summary: str) -> dspy.Prediction:
+    if not summary.strip():
+        raise ValueError("The summary is empty.")
+    return dspy.Prediction(summary=summary.strip())

@@ -1,0 +1,1 @@
+"""Holds what several programs are made of."""

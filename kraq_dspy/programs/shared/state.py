@@ -1,0 +1,343 @@
+"""Saves and loads states: what an optimizer made of a program, as JSON that says where it comes from.
+
+A state holds the instructions and the demonstrations of some predictors, and for each the version of the signature that
+it was made for. It is put into any program that has such a predictor: one step's state goes into the whole pipeline.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import dspy
+from pydantic import ValidationError
+
+from kraq_dspy import signatures
+from kraq_dspy._internal.dspy_internals import thawed
+from kraq_dspy._internal.files import replaced
+from kraq_dspy._internal.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy._internal.validation import type_adapter
+from kraq_dspy.errors import StateError
+from kraq_dspy.ports import Embedder
+
+FORMAT = "kraq program state"
+FORMAT_VERSION = 1
+NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of somebody's
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramState:
+    """A state as it is in its file. `provenance` says what made it; `predictors` are by name."""
+
+    program: str
+    predictors: Mapping[str, Mapping[str, Any]]
+    provenance: Mapping[str, Any]
+
+
+class SavableModule(dspy.Module):
+    """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
+
+    Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
+    """
+
+    def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
+        """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""
+        if save_program or modules_to_serialize:
+            raise StateError(
+                "save_program=True pickles the whole program, its index and its models with it, and a pickle runs what "
+                "is in it when it is loaded. Save the state, program.save('state.json'); make the program as before; "
+                "and load the state into it, program.load('state.json')."
+            )
+        if Path(path).suffix != ".json":
+            raise StateError(f"{str(path)!r} does not end with .json, and a state is saved as JSON. Give another name.")
+        save_state(state_of(self, {"library_version": version("kraq-dspy")}), Path(path))
+
+    def load(self, path: str | Path, *arguments: Any, embedder: Embedder | None = None, **options: Any) -> None:
+        """A state of this program or of one of its steps, else a file of DSPy's own `save`, with its options.
+
+        Raises StateError when it does not fit. `embedder` as in `load_state`, by default the program's own.
+        """
+        if is_state(Path(path)) or not Path(path).exists():
+            load_state(self, Path(path), embedder=embedder or getattr(self, "embedder", None))
+            return
+        with thawed(self):
+            super().load(path, *arguments, **options)
+
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """As DSPy does, but models stay as they are: those that the state names are left out, with their servers,
+        unless `allow_unsafe_lm_state` says that it may name them."""
+        if allow_unsafe_lm_state:
+            super().load_state(state, allow_unsafe_lm_state=True)
+            return
+        own = {name: predictor.lm for name, predictor in self.named_predictors()}
+        super().load_state(
+            {
+                name: {**part, "lm": None} if isinstance(part, dict) and "lm" in part else part
+                for name, part in state.items()
+            }
+        )
+        for name, predictor in self.named_predictors():
+            predictor.lm = own.get(name)
+
+
+def state_of(program: dspy.Module, provenance: Mapping[str, Any]) -> ProgramState:
+    """Instructions and demonstrations of all predictors, compiled parts included.
+
+    Of a demonstration only the signature's fields are kept: no log-probabilities, and nothing else that an optimizer or
+    a data set hung on it. Models are not kept. File paths in `provenance` are cut down to their last part.
+    """
+    with thawed(program):
+        predictors = {name: _predictor_state(predictor) for name, predictor in program.named_predictors()}
+    return ProgramState(type(program).__name__, predictors, _without_paths(dict(provenance)))
+
+
+def save_state(state: ProgramState, path: Path) -> None:
+    """Written whole or not at all."""
+    body = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "program": state.program,
+        "provenance": state.provenance,
+        "predictors": state.predictors,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as draft:
+        draft.write_text(json.dumps(body, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def is_state(path: Path) -> bool:
+    """Whether it is a file of `save_state`, rather than of DSPy's own `save`."""
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return f'"{FORMAT}"' in file.read(200)
+
+
+def read_state(path: Path) -> ProgramState:
+    """Raises StateError for a file that is missing, damaged, or no state of this library."""
+    try:
+        body = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise StateError(f"Cannot read the program state {str(path)!r}: {error.strerror}.") from error
+    except ValueError as error:
+        raise StateError(f"{str(path)!r} is no program state: it is not JSON ({error}).") from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise StateError(
+            f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
+            "A file of DSPy's own save() is loaded with the program's load()."
+        )
+    if body.get("format_version") != FORMAT_VERSION:
+        raise StateError(
+            f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
+            f"{FORMAT_VERSION}. Load it with the library that wrote it (version "
+            f"{(body.get('provenance') or {}).get('library_version', 'unknown')}), or optimize again."
+        )
+    if not isinstance(body.get("predictors"), dict) or not body["predictors"]:
+        raise StateError(f"{str(path)!r} is damaged: it has no predictors.")
+    return ProgramState(str(body.get("program", "")), body["predictors"], body.get("provenance") or {})
+
+
+def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
+    """Put the state of a file into the program. Raises StateError when it does not fit; nothing is changed then.
+
+    `embedder` is needed by states whose demonstrations are chosen by nearness.
+    """
+    state = read_state(path)
+    apply_state(program, state, embedder=embedder, source=path.name)
+    return state
+
+
+def apply_state(
+    program: dspy.Module, state: ProgramState, *, embedder: Embedder | None = None, source: str = "The state"
+) -> None:
+    """Every saved predictor goes to those of its name and signature in the program, else to all of its signature.
+
+    Raises StateError when one has no place, or was made for another version of its signature. Models stay as they are.
+    """
+    with thawed(program):
+        own = dict(program.named_predictors())
+    changes: list[Callable[[], None]] = []
+    for name, saved in state.predictors.items():
+        for predictor in _places(own, name, saved, type(program).__name__, source):
+            changes.append(_change(predictor, name, saved, embedder, source))
+    for change in changes:
+        change()
+
+
+def base_signature(predictor: dspy.Predict) -> tuple[str, Any]:
+    """Name and class of the signature that the predictor was written with, before any optimizer.
+
+    DSPy's copies with other instructions have no name: those are this library's where fields and types are the same.
+    """
+    signature = predictor.signature
+    named = [str(signature.__name__)] if signature.__name__ != NAMELESS else signatures.NAMES
+    for name in named:
+        known = getattr(signatures, name, None)
+        if known is not None and _kinds(known) == _kinds(signature):
+            return name, known
+    return named[0] if len(named) == 1 else str(signature.signature), signature
+
+
+def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
+    """Name, fields with their types, and instructions of the base signature, and a version that changes with them.
+
+    A signature that is not this library's is known by its fields alone, since its instructions may be optimized ones.
+    """
+    name, base = base_signature(predictor)
+    ours = base is getattr(signatures, name, None)
+    described: dict[str, Any] = {"name": name, **_kinds(base), "instructions": base.instructions if ours else ""}
+    versioned = described if ours else _kinds(base)
+    text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
+    described["version"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return described
+
+
+def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "signature": describe_signature(predictor),
+        "instructions": predictor.signature.instructions,
+        "fields": {
+            name: {key: info.json_schema_extra[key] for key in ("prefix", "desc")}
+            for name, info in predictor.signature.fields.items()
+        },
+        "demos": [_plain_demo(predictor, demo) for demo in predictor.demos],
+    }
+    if isinstance(predictor, NearestDemos):
+        state["nearest"] = {"count": predictor.nearest, "encoder": predictor.embedder.name}
+    return state
+
+
+def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, Any]:
+    fields = predictor.signature.fields
+    return {
+        name: type_adapter(fields[name].annotation).dump_python(demo[name], mode="json", warnings=False)
+        for name in fields
+        if name in demo
+    }
+
+
+def _places(
+    own: Mapping[str, dspy.Predict], name: str, saved: Mapping[str, Any], program: str, source: str
+) -> list[dspy.Predict]:
+    try:
+        signature = saved["signature"]["name"]
+    except (KeyError, TypeError) as error:
+        raise StateError(f"{source} is damaged: its predictor {name!r} names no signature.") from error
+    names = {place: base_signature(predictor)[0] for place, predictor in own.items()}
+    same = {
+        place: predictor
+        for place, predictor in own.items()
+        if signature in (names[place], str(predictor.signature.signature))  # the latter if it was saved without a name
+    }
+    if not same:
+        raise StateError(
+            f"{source} was made for {signature}, which {program} does not ask; its signatures are: "
+            f"{', '.join(sorted(set(names.values()))) or 'none'}. Load it into a program with that step."
+        )
+    named = [predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")]
+    return named or list(same.values())
+
+
+def _change(
+    predictor: dspy.Predict, name: str, saved: Mapping[str, Any], embedder: Embedder | None, source: str
+) -> Callable[[], None]:
+    """What puts the saved state in, after all that could go wrong was tried."""
+    now = describe_signature(predictor)
+    if saved["signature"].get("version") != now["version"]:
+        raise StateError(
+            f"{source} was made for another version of {now['name']}: {_differences(saved['signature'], now)}. Its "
+            "instructions and demonstrations may not fit what the step asks today: run `kraq optimize` again, or use "
+            "the library version that made it (see its provenance)."
+        )
+    try:
+        signature = predictor.signature.with_instructions(str(saved["instructions"]))
+        for field, texts in saved["fields"].items():
+            signature = signature.with_updated_fields(field, prefix=texts["prefix"], desc=texts["desc"])
+        signature.__name__ = predictor.signature.__name__  # which DSPy drops from a copy
+        demos = [_demo(predictor, demo) for demo in saved["demos"]]
+        nearest = saved.get("nearest")
+        count = int(nearest["count"]) if nearest else 0
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise StateError(f"{source} is damaged: predictor {name!r}: {type(error).__name__}: {error}") from error
+    if nearest and embedder is None:
+        raise StateError(
+            f"{source} chooses demonstrations by nearness (optimizer knn), which needs a sentence encoder: load it "
+            "with program.load(FILE, embedder=...) or load_state(..., embedder=...), or into a program of a Workspace."
+        )
+    if nearest and embedder is not None and nearest.get("encoder") != embedder.name:
+        raise StateError(
+            f"{source} chose demonstrations with the encoder {nearest.get('encoder')!r}, not with {embedder.name!r}. "
+            "Load it with that encoder, or optimize again."
+        )
+
+    def change() -> None:
+        predictor.signature = signature
+        if nearest and embedder is not None:
+            near(predictor, demos, count, embedder)
+            return
+        unlearned(predictor)
+        predictor.demos = demos
+
+    return change
+
+
+def _demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dspy.Example:
+    """With records where the signature has records, so that it reads in a prompt as it did when it was saved."""
+    fields = predictor.signature.fields
+    values = {name: type_adapter(fields[name].annotation).validate_python(value) for name, value in demo.items()}
+    return dspy.Example(augmented=True, **values)
+
+
+def _differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    changes = []
+    for side in ("inputs", "outputs"):
+        before, after = saved.get(side) or {}, now[side]
+        word = side[:-1]
+        changes += [f"the {word} {field!r} is new" for field in after.keys() - before.keys()]
+        changes += [f"the {word} {field!r} is gone" for field in before.keys() - after.keys()]
+        changes += [
+            f"the {word} {field!r} was {before[field]} and is {after[field]}"
+            for field in after
+            if field in before and before[field] != after[field]
+        ]
+        if not changes and list(before) != list(after):
+            changes.append(f"the {side} come in another order")
+    if saved.get("instructions") != now["instructions"]:
+        changes.append("the instructions that it started from were rewritten")
+    return "; ".join(changes) or "its version is another"
+
+
+def _kinds(signature: Any) -> dict[str, dict[str, str]]:
+    """The types of the fields by their names, in order: what tells one signature from another of its name."""
+    sides = {"inputs": signature.input_fields, "outputs": signature.output_fields}
+    return {side: {name: _kind(info.annotation) for name, info in fields.items()} for side, fields in sides.items()}
+
+
+def _kind(annotation: Any) -> str:
+    """A type in words, records with their fields: what a model is told to produce."""
+    arguments = get_args(annotation)
+    if arguments:
+        origin = getattr(get_origin(annotation), "__name__", str(get_origin(annotation)))
+        return f"{origin}[{', '.join(_kind(argument) for argument in arguments)}]"
+    if is_dataclass(annotation):
+        parts = ", ".join(f"{part.name}: {getattr(part.type, '__name__', part.type)}" for part in fields(annotation))
+        return f"{getattr(annotation, '__name__', annotation)}({parts})"
+    return getattr(annotation, "__name__", repr(annotation))
+
+
+_ROOTED = re.compile(r"(?<![\w.~-])(?:[A-Za-z]:[\\/]|~?/)(?:[^\s\\/'\",:;]+[\\/])*([^\s\\/'\",:;]+)")
+
+
+def _without_paths(value: Any) -> Any:
+    """The value with absolute paths cut to their last part; addresses of servers are not paths."""
+    if isinstance(value, str):
+        return value if "://" in value else _ROOTED.sub(lambda path: path.group(1), value)
+    if isinstance(value, Mapping):
+        return {key: _without_paths(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_paths(inner) for inner in value]
+    return value

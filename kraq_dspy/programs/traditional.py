@@ -1,0 +1,37 @@
+"""Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.validation import require_counts
+from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.reading import make_reader, read_reply
+from kraq_dspy.programs.shared.state import SavableModule
+
+
+class TraditionalRAG(SavableModule):
+    """Retrieve once, answer once.
+
+    The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together);
+    with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
+    is then asked without passages, and is told to say so when it does not know.
+    """
+
+    def __init__(self, retrieve: RetrieverLike, k: int = 15, explain: bool = False) -> None:
+        super().__init__()
+        require_counts("passages", k=k)
+        self.retrieve = as_retriever(retrieve)
+        self.k = k
+        self.answer = make_reader(explain)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        await clock.begin("retrieve", "retrieving")
+        hits = await call(self.retrieve, question, self.k)
+        await clock.begin("answer", "answering")
+        reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
+        return dspy.Prediction(**read_reply(reply), hits=hits, timings=clock.timings())
+
+    forward = blocking(aforward)

@@ -1,0 +1,425 @@
+"""Declares the settings: frozen, read once from `kraq.toml` and overridden from the command line.
+
+Every section of the file is one class here; unknown sections and keys are refused by name. The text under a field
+describes it in docs/reference/settings.md. Example:
+
+    [chunks]
+    tokens = 300
+
+    [encoder]
+    name = "nomic-ai/nomic-embed-text-v1.5"
+    query_prefix = "search_query: "
+    passage_prefix = "search_document: "
+
+    [roles.default]
+    model = "hosted_vllm/meta-llama/Llama-3.1-8B-Instruct"
+    api_base = "http://localhost:8000/v1"
+"""
+
+import dataclasses
+import re
+import tomllib
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from kraq_dspy._internal.validation import (
+    AboveZero,
+    Joined,
+    NotNegative,
+    OneOf,
+    Positive,
+    Share,
+    checked,
+    fields_of,
+    suggestion,
+)
+from kraq_dspy.errors import ConfigError
+
+ROLES = (
+    "default", "extractor", "summarizer", "generator", "rewriter", "answerer", "drafter", "verifier", "judge", "teacher"
+)  # fmt: skip
+DEVICES = ("auto", "cpu", "cuda", "mps")
+PRECISIONS = ("auto", "fp32", "bf16")
+
+
+@checked("corpus")
+class CorpusSettings:
+    """Which columns of a table (csv, tsv, json, jsonl, parquet) hold what; every other column is metadata."""
+
+    text_column: str = "text"
+    """The text of a document."""
+    title_column: str = "title"
+    """Its title."""
+    id_column: str = "id"
+    """What it is called."""
+
+
+@checked("chunks")
+class ChunkSettings:
+    """How documents are cut. Source of the defaults: KRAQ paper, section 2."""
+
+    tokens: Positive = 300
+    """Most tokens of a chunk (cl100k_base)."""
+    overlap: int = 50
+    """Tokens that a chunk repeats from the one before; fewer than `tokens`."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap < self.tokens:
+            raise ConfigError(f"chunks.overlap is {self.overlap}; it must be from 0 to chunks.tokens - 1.")
+
+
+@checked("redact")
+class RedactSettings:
+    """What is struck out of documents before anything else sees them: an index made so does not hold it."""
+
+    emails: bool = False
+    """Strike out e-mail addresses."""
+    phones: bool = False
+    """Strike out telephone numbers."""
+    cards: bool = False
+    """Strike out numbers of payment cards."""
+
+
+@checked("extract")
+class ExtractSettings:
+    """How entities and relationships are read from chunks."""
+
+    preset: Annotated[str, OneOf(("auto", "full", "small"))] = "auto"
+    """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
+    the passage's own sentences then describe ("small"). "auto" takes "small" where the extractor's name says that it
+    has less than two billion parameters."""
+    gleanings: Annotated[int, Field(ge=0)] = 1
+    """Self-reflection rounds after the first extraction; 0 switches them off."""
+    grounded_names: bool = True
+    """Drop what is about names that the passage does not have: small models invent some."""
+
+
+@checked("resolve")
+class ResolveSettings:
+    """Which names are one entity."""
+
+    similarity: Share = 0.92
+    """Least similarity of two names that are merged."""
+    semantic: bool = True
+    """Compare names by meaning too, with the sentence encoder."""
+    confirm: bool = False
+    """Ask the model before names are merged that are alike but not the same."""
+    acronyms: bool = True
+    """Ask the model whether an acronym and a name that it fits are one ("UBA", "Universidad de Buenos Aires"). The
+    embedded one is not asked. What a text itself introduces, "Universidad de Buenos Aires (UBA)", is merged unasked."""
+    description_tokens: Positive = 300
+    """Descriptions of one entity are merged by the model once they exceed so many tokens together; shorter ones are
+    joined as they are."""
+
+
+COMMUNITY_ALGORITHMS = (
+    "leiden", "louvain", "infomap", "label_propagation", "walktrap", "greedy_modularity", "eigenvector"
+)  # fmt: skip
+
+
+@checked("communities")
+class CommunitySettings:
+    """How communities are found, level by level."""
+
+    algorithm: Annotated[str, OneOf(COMMUNITY_ALGORITHMS)] = "leiden"
+    """"leiden" (the papers'), "infomap", or another one, by cdlib (extra communities)."""
+    max_size: Positive = 10
+    """A community of more entities is split. A wish: one in which no parts are found stays whole."""
+    max_depth: Positive = 6
+    """Most levels; level 0 is the broadest."""
+    resolution: AboveZero = 1.0
+    """Of "leiden": higher values make more and smaller communities."""
+    seed: int = 0
+    """Fixes chance: the same graph gives the same communities."""
+
+
+THRIFTY_TOKENS, DEFAULT_CONTEXT = 600, 8192
+
+
+@checked("summaries")
+class SummarySettings:
+    """Summaries of communities."""
+
+    context: Annotated[str, OneOf(("thrifty", "model"))] = "thrifty"
+    """How much of a community the model sees: 600 tokens ("thrifty"), or three quarters of what the role summarizer's
+    `context` says, 8192 where it is unset ("model": as in the thesis, 3.1.4)."""
+    input_tokens: Positive | None = None
+    """Most tokens that the model sees of one community. Unset, as `context` says."""
+    min_entities: Positive = 2
+    """A community with fewer entities gets neither summary nor question; it stays in the partition."""
+
+
+@checked("questions")
+class QuestionSettings:
+    """Representative questions."""
+
+    candidates: Positive | None = None
+    """Most questions that the generator is asked for about a summary, of which the one is kept that a single sentence
+    tells most plainly. Unset, 3 where it has an adapter and its name says that it has less than two billion parameters,
+    else 1."""
+    duplicate_similarity: Share = 0.95
+    """Questions whose embeddings have at least this cosine are marked as duplicates."""
+    names: Annotated[int, Field(ge=0)] = 8
+    """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
+    random_least: Positive = 2
+    """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
+    random_most: Positive = 7
+    """Most of them."""
+
+    def __post_init__(self) -> None:
+        if self.random_least > self.random_most:
+            raise ConfigError(
+                f"questions.random_least is {self.random_least}, above random_most, {self.random_most}: give a range."
+            )
+
+
+@checked("encoder")
+class EncoderSettings:
+    """The sentence encoder."""
+
+    name: str = "minilm"
+    """The packaged "minilm" (offline), a sentence-transformers name or path, or, with `api_base`, a model that an
+    OpenAI-compatible endpoint serves."""
+    api_base: str | None = None
+    """Where the encoder is served, as http://localhost:8000/v1; unset, it runs in this process."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key. Unset, that of the provider at `api_base`, if it is a known one."""
+    query_prefix: str = ""
+    """Put before a question, for encoders that were trained so."""
+    passage_prefix: str = ""
+    """Put before a passage."""
+    batch_size: Positive = 64
+    """Texts that are encoded at once."""
+    threads: Positive | None = None
+    """Processor threads; unset, as many as there are."""
+    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
+    """The number format of many texts: "bf16" is about three times faster on processors that have it, "auto" chooses it
+    on those. A question and a few sentences are encoded in fp32, without torch, where the encoder is a BERT."""
+    device: Annotated[str, OneOf(DEVICES)] = "auto"
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there. An endpoint's is its own."""
+
+
+@checked("instructed")
+class InstructedSettings:
+    """The encoder of passages as seen from a question (Speculative RAG)."""
+
+    kind: str = "sentences"
+    """"sentences" (a passage's sentence vectors, weighted by the question), "pair" (question and passage read as one
+    text), "decoder" (a language model's hidden state), "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
+    name: str = "minilm"
+    """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
+    sharpness: Annotated[float, Field(ge=0)] = 10.0
+    """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
+    layers: Positive | None = None
+    """Of "decoder": how many layers are run; unset, a third of the model's."""
+    max_tokens: Positive | None = None
+    """Most tokens of question and passage together, but for "sentences"; unset, the kind's own limit."""
+    batch_size: Positive = 32
+    """Passages that are encoded at once."""
+    threads: Positive | None = None
+    """Processor threads; unset, as many as there are."""
+    dtype: Annotated[str, OneOf(("float32", "bfloat16"))] = "float32"
+    """The number format of the weights."""
+    device: Annotated[str, OneOf(DEVICES)] = "auto"
+    """Where it computes: "cpu", "cuda", "mps", or "auto", the best that is there."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("sentences", "pair") and self.name == "minilm":
+            raise ConfigError(f"instructed.kind is {self.kind!r}: give instructed.name, the folder of its weights.")
+
+
+@checked("k2rag")
+class K2RAGSettings:
+    """How K2RAG shortens documents before it indexes them."""
+
+    summariser: str = ""
+    """A sequence-to-sequence model for transformers: a folder or a hub name (the paper's is
+    "pszemraj/led-base-book-summary"). Empty leaves it to the language model of the role "summarizer"."""
+    share: Share = 0.11
+    """A summary has about this share of its document's tokens."""
+    least_tokens: Positive = 60
+    """A summary has at least so many tokens."""
+
+
+EMBEDDED = "embedded"
+"""The packaged model, which is no language model: its log-probabilities are invented (`lms.engines.embedded`)."""
+QUESTIONS_BASE = "gguf/smollm2-135m"
+"""The model that asks questions with the packaged adapter, also where none is named."""
+
+
+@checked()
+class RoleSettings:
+    """A language model. Unset fields are left to the server."""
+
+    model: str = EMBEDDED
+    """The packaged "embedded", "gguf/FILE" (llama.cpp in this process), or a DSPy model string such as
+    "hosted_vllm/NAME" or "openai/NAME"."""
+    api_base: Annotated[str | None, Joined()] = None
+    """Where the model is served, as http://localhost:8000/v1. Of several servers of the same model (a list, or commas
+    between) the least busy one is asked, and one that does not answer rests."""
+    api_key_env: str | None = None
+    """The environment variable that holds the key."""
+    temperature: float | None = None
+    """Sampling temperature. Without one, a model in this process writes its likeliest words, and a server decides."""
+    max_tokens: int | None = None
+    """Most tokens of a reply."""
+    timeout_s: float = 120.0
+    """Seconds before a call of a server is given up; a model in this process is waited for."""
+    retries: int = 3
+    """Times that a call is tried again."""
+    second_calls: bool = True
+    """Whether a server is asked a second time for what takes twice as long as nearly all of its answers, so that a run
+    does not wait for a request that hangs; what comes first counts. At most one call in twenty."""
+    prompt_price: NotNegative | None = None
+    """Money for a million tokens of a prompt, in a currency of your own: `kraq estimate` and `--max-cost` use it."""
+    completion_price: NotNegative | None = None
+    """The same for a million tokens of a reply."""
+    adapter: str | None = None
+    """A LoRA adapter's folder for a "transformers/...", "gguf/..." or "hosted_vllm/..." model, its GGUF file, or the
+    packaged "kraq-questions" for "gguf/smollm2-135m" as generator."""
+    structured: Annotated[str, OneOf(("auto", "json_schema", "none"))] = "auto"
+    """Whether the server holds typed replies to a JSON schema: "json_schema", "none", or "auto", which finds out."""
+    threads: Positive | None = None
+    """Threads of a "gguf/..." model. Unset, as many as there are free cores when it is loaded."""
+    context: Positive | None = None
+    """Most tokens that a "gguf/..." model reads and writes for one request; unset, 8192 or what it was trained on. Of a
+    server's model, how much `[summaries] context = "model"` may count on."""
+    slots: Positive | None = None
+    """Requests that a "gguf/..." model works on together. Unset, 4. Each takes memory for its own context."""
+    precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
+    """The number format of a "transformers/..." model: "bf16" takes half the memory and reads prompts about three times
+    as fast on processors that have it; "auto" chooses it on those, and on a GPU."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Each address of `api_base`."""
+        return tuple(address.strip() for address in (self.api_base or "").split(",") if address.strip())
+
+
+@checked("run")
+class RunSettings:
+    """Where and how many at a time models are asked."""
+
+    concurrency: Positive = 32
+    """Model calls in flight at once."""
+    runner: Annotated[str, OneOf(("local", "ray"))] = "local"
+    """Where the work is done: in this process ("local") or on a cluster ("ray")."""
+    ray_address: str | None = None
+    """The cluster: "auto" (the one that this machine belongs to), HOST:PORT, or "local" (one of its own). Unset, it is
+    the address in RAY_ADDRESS if there is one, else "local". Ray Data does not work through Ray Client (ray://): run on
+    a machine of the cluster."""
+
+    def __post_init__(self) -> None:
+        address = self.ray_address
+        if address not in (None, "auto", "local") and not re.fullmatch(r"[^\s/]+:\d+", str(address)):
+            raise ConfigError(f'run.ray_address is {address!r}; it must be "auto", "local" or HOST:PORT (no ray://).')
+
+
+@checked("store")
+class StoreSettings:
+    """Where vectors lie."""
+
+    url: str | None = None
+    """The address of a Qdrant server; unset, vectors lie in the index folder."""
+    api_key_env: str | None = None
+    """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
+
+
+@checked()
+class Settings:
+    """What `kraq.toml` may say. A role that is not there falls back to [roles.default]."""
+
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    redact: RedactSettings = field(default_factory=RedactSettings)
+    extract: ExtractSettings = field(default_factory=ExtractSettings)
+    resolve: ResolveSettings = field(default_factory=ResolveSettings)
+    communities: CommunitySettings = field(default_factory=CommunitySettings)
+    summaries: SummarySettings = field(default_factory=SummarySettings)
+    questions: QuestionSettings = field(default_factory=QuestionSettings)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
+    instructed: InstructedSettings = field(default_factory=InstructedSettings)
+    k2rag: K2RAGSettings = field(default_factory=K2RAGSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    roles: dict[str, RoleSettings] = field(default_factory=lambda: {"default": RoleSettings()})
+
+    def role(self, name: str) -> RoleSettings:
+        """The settings of a role; an unset role falls back to "default"."""
+        return self.roles.get(name) or self.roles["default"]
+
+    @property
+    def community_tokens(self) -> int:
+        """Most tokens of a community that its summary is written from."""
+        if self.summaries.input_tokens is not None:
+            return self.summaries.input_tokens
+        whole = self.role("summarizer").context or DEFAULT_CONTEXT
+        return THRIFTY_TOKENS if self.summaries.context == "thrifty" else 3 * whole // 4
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "thrifty": {"extract": {"gleanings": 0}, "summaries": {"input_tokens": 400, "min_entities": 4}},
+}
+"""What `preset = "..."`, before the first section of a file, says in the place of the defaults. "thrifty": an index for
+six times the corpus's tokens in prompts instead of nine and a half (docs/results/indexing.md)."""
+
+
+def read_settings(path: Path | None = None) -> Settings:
+    """Settings from a TOML file; the defaults without one. What the file says goes before its preset.
+
+    Raises ConfigError for a file that is absent or not TOML, an unknown key, or a value of the wrong type or range.
+    """
+    if path is None:
+        return Settings()
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no settings file {str(path)!r}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{str(path)!r} is not valid TOML: {error}") from error
+    preset = tables.pop("preset", None)
+    if preset is None:
+        return settings_from_dict(tables, where=str(path))
+    if preset not in PRESETS:
+        raise ConfigError(f"{path}: preset is {preset!r}; {suggestion(str(preset), PRESETS)}")
+    under = {name: {**PRESETS[preset].get(name, {}), **_table(name, table)} for name, table in tables.items()}
+    return settings_from_dict({**PRESETS[preset], **under}, where=str(path))
+
+
+def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Settings:
+    """The inverse of `Settings.to_dict`; keys that are left out keep their defaults. Raises ConfigError."""
+    sections = fields_of(Settings)
+    try:
+        for name in tables.keys() - sections.keys():
+            raise ConfigError(f"[{name}] is no section; {suggestion(name, sections)}")
+        return Settings(**{name: _section(name, table) for name, table in tables.items()})
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _section(name: str, table: Any) -> Any:
+    if name != "roles":
+        kind: Any = fields_of(Settings)[name].annotation
+        return kind(**_table(name, table))
+    roles = {"default": RoleSettings()}
+    for role, entry in _table(name, table).items():
+        if role not in ROLES:
+            raise ConfigError(f"[roles.{role}] is no role; {suggestion(role, ROLES)}")
+        options = _table(f"roles.{role}", entry)
+        try:
+            roles[role] = RoleSettings(**options)
+        except ConfigError as error:
+            raise ConfigError(f"roles.{role}.{error}") from None
+    return roles
+
+
+def _table(name: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{name} is {table!r}; it must be a section [{name}].")
+    return table

@@ -1,1 +1,0 @@
-"""Holds the steps of QA search and of its catalogue."""

@@ -1,1 +1,0 @@
-"""Holds the steps that make rows for fine-tuning."""

@@ -1,0 +1,61 @@
+"""Holds the steps that judge answers."""
+
+from typing import Literal
+
+import dspy
+
+
+# Checks whether a response is right for its question and context (QA-RAG, listing 9: Type2).
+class CheckResponse(dspy.Signature):
+    """Decide whether the response is the correct one to the question, given nothing but the context.
+
+    Say no when the context does not support what the response states, or when it does not respond to the question.
+    """
+
+    question: str = dspy.InputField()
+    context: list[str] = dspy.InputField()
+    response: str = dspy.InputField()
+    valid: Literal["yes", "no"] = dspy.OutputField()
+
+
+# Judges whether an answer is right: the papers' binary judge (KRAQ paper, appendix E.6; thesis, 7.7).
+class JudgeAnswer(dspy.Signature):
+    """Decide whether the answer responds to the question correctly, taking the reference answers as the truth.
+
+    Any one reference is enough. An answer that means the same in other words, or is more specific but the same at its
+    core, is correct. One that contradicts the reference, hedges between several, or does not commit itself is not.
+    """
+
+    question: str = dspy.InputField()
+    reference_answers: list[str] = dspy.InputField()
+    answer: str = dspy.InputField()
+    correct: bool = dspy.OutputField()
+
+
+# Judges whether an answer that is a list is right (KRAQ thesis, 4.2.3: BioASQ).
+class JudgeListAnswer(dspy.Signature):
+    """Decide whether the answer covers most of the reference items, which together are the true answer.
+
+    An item is given with its synonyms; any of them, or other words for the same thing, covers it. Further items do not
+    matter unless they contradict the reference.
+    """
+
+    question: str = dspy.InputField()
+    reference_items: list[list[str]] = dspy.InputField()
+    answer: str = dspy.InputField()
+    correct: bool = dspy.OutputField()
+
+
+# Grades an answer from 1 to 5 by a rubric (QA search paper, appendix: 4 and 5 count as right).
+class GradeAnswer(dspy.Signature):
+    """Grade how correct, accurate and factual the answer is, taking the reference answers as a perfect one (5).
+
+    1: completely wrong. 2: mostly wrong. 3: partly right. 4: mostly right. 5: completely right. Judge the content, not
+    the length or the style; first say what is right and what is wrong.
+    """
+
+    question: str = dspy.InputField()
+    reference_answers: list[str] = dspy.InputField()
+    answer: str = dspy.InputField()
+    feedback: str = dspy.OutputField(desc="what is right and what is wrong, in one or two sentences")
+    grade: Literal[1, 2, 3, 4, 5] = dspy.OutputField()

@@ -1,1 +1,0 @@
-"""Holds the steps of judges."""

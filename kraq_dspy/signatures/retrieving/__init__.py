@@ -1,1 +1,0 @@
-"""Holds the steps of retrievers that ask a model: rewriting, and summaries of clusters."""

@@ -1,0 +1,72 @@
+"""Predictions and records as tables: in notebooks, in terminals, safe against what a document says."""
+
+import io
+
+import dspy
+import pytest
+from rich.console import Console
+
+from kraq_dspy._internal.display import as_html, as_table, rows, show
+from kraq_dspy._internal.notebook import NotebookProgress
+from kraq_dspy.records import Chunk, Community, Hit
+
+CHUNK = Chunk("c", "d", 0, 0, 9, "The Rhine <b>flows</b>.", 5, title="Rivers")
+PREDICTION = dspy.Prediction(answer="North Sea", hits=[Hit(CHUNK, 0.5, "q", "dense")] * 7, timings={"wall": 1.25})
+
+
+def test_a_prediction_shows_its_answer_and_the_first_of_its_evidence() -> None:
+    assert dict(rows(PREDICTION)) == {
+        "answer": ["North Sea"],
+        "hits": ["The Rhine <b>flows</b>. (0.500)"] * 5 + ["and 2 more"],
+        "timings": ["wall: 1.250"],
+    }
+
+
+def test_html_of_a_document_is_shown_and_not_run() -> None:
+    shown = CHUNK._repr_html_()
+    assert "<b>" not in shown
+    assert "&lt;b&gt;flows" in shown
+    assert "<caption>Chunk</caption>" in shown
+
+
+def test_rich_prints_a_record_as_a_table_with_what_is_not_empty() -> None:
+    community = Community("id", 1, None, (), ("a", "b"), (), ("c1",))
+    file = io.StringIO()
+    Console(file=file, width=80).print(community)
+    assert "Community" in file.getvalue()
+    assert "chunk_ids" in file.getvalue()
+    assert "relationship_ids" not in file.getvalue()
+    assert dict(rows(community))["entity_ids"] == ["a", "b"]
+
+
+def test_show_prints_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    show(PREDICTION)
+    assert "North Sea" in capsys.readouterr().out
+    assert as_table(PREDICTION).row_count == 3
+    assert as_html(PREDICTION).count("<tr>") == 3
+
+
+def test_what_has_no_parts_is_named() -> None:
+    with pytest.raises(TypeError, match=r"'text' \(str\) is neither a prediction nor a record"):
+        show("text")
+
+
+def test_progress_in_a_notebook_is_one_picture_that_changes() -> None:
+    pictures: list[str] = []
+
+    class Handle:
+        def update(self, picture: dict[str, str], raw: bool) -> None:
+            pictures.append(picture["text/html"])
+
+    def display(picture: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        pictures.append(picture["text/html"])
+        return Handle()
+
+    progress = NotebookProgress(display)
+    progress.start("extract", 3)
+    progress.advance("extract", 2)
+    progress.advance("<stage>", 1)
+    progress.finish("extract")
+    assert "0 of 3" in pictures[0]
+    assert "2 of 2" in pictures[-1]
+    assert "&lt;stage&gt;" in pictures[-1]

@@ -1,0 +1,295 @@
+"""`kraq catalogue` over a real index, in this process: what is added, shown, reviewed, made, and goes stale."""
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kraq_dspy.apps.cli.program import app
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.catalogue.sources import flag_stale
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
+from kraq_dspy.records import Document
+
+POETS = {
+    "ada": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",
+    "babbage": "Charles Babbage invented the Difference Engine. Babbage met Ada Lovelace in 1833.",
+    "byron": "Lord Byron wrote Don Juan. Lord Byron was the father of Ada Lovelace.",
+}
+WHO = "Who wrote Don Juan?"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("catalogue") / "poets.kraq"
+    build_index([Document(name, name, text) for name, text in POETS.items()], out)
+    return out
+
+
+@pytest.fixture
+def index(built: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return copied(built, tmp_path / "poets.kraq")
+
+
+def copied(built: Path, to: Path) -> Path:
+    return Path(shutil.copytree(built, to))
+
+
+def kraq(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: int = 0) -> str:
+    capsys.readouterr()
+    ended = app([str(word) for word in words], standalone_mode=False)  # typer gives back the code of an Exit
+    assert (ended or 0) == code
+    return capsys.readouterr().out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: int = 0) -> Any:
+    return json.loads(kraq(capsys, "catalogue", *words, "--json", code=code))
+
+
+def test_an_entry_is_added_with_its_source_and_another_answer_is_refused(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = as_json(capsys, "add", index, WHO, "Lord Byron.", "--source", "byron", "--by", "ann")
+    assert (entry["number"], entry["status"], entry["origin"], entry["changed_by"]) == (1, "approved", "person", "ann")
+    [source] = entry["sources"]
+    assert source["document_id"] == "byron"
+    assert len(source["content_hash"]) == 32
+    with pytest.raises(CatalogueConflictError, match="Entry 1 answers this question already"):
+        kraq(capsys, "catalogue", "add", index, "who wrote don juan", "Keats.")
+    replaced = as_json(capsys, "add", index, WHO, "George Byron.", "--replace", "--pending", "--by", "bob")
+    assert (replaced["number"], replaced["version"], replaced["status"]) == (1, 2, "pending")
+    with pytest.raises(CatalogueError, match="answer is empty"):
+        kraq(capsys, "catalogue", "add", index, "Who?", " ")
+    history = as_json(capsys, "show", index, 1)["history"]
+    assert [(change["action"], change["entry"]["answer"]) for change in history] == [
+        ("added", "Lord Byron."),
+        ("replaced", "George Byron."),
+    ]
+    assert "George Byron." in kraq(capsys, "catalogue", "show", index, 1)
+
+
+def test_neither_looking_nor_a_mistake_makes_a_catalogue(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert as_json(capsys, "list", index) == []
+    assert "empty" in kraq(capsys, "catalogue", "list", index)
+    with pytest.raises(CatalogueError, match="no entry 3"):
+        kraq(capsys, "catalogue", "show", index, 3)
+    with pytest.raises(UnknownRecordError, match="no document 'shelley'"):
+        kraq(capsys, "catalogue", "add", index, "Who?", "He.", "--source", "shelley")
+    with pytest.raises(CatalogueError, match="no catalogue yet"):
+        kraq(capsys, "catalogue", "remove", index, 3)
+    assert not (index / CATALOGUE).exists()
+
+
+def test_entries_are_listed_by_status_approved_and_removed(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(3):
+        kraq(capsys, "catalogue", "add", index, f"Question {number}? [/]", "So.", "--pending")
+    assert [entry["number"] for entry in as_json(capsys, "approve", index, 2, 3)] == [2, 3]
+    assert [entry["number"] for entry in as_json(capsys, "list", index, "--status", "pending")] == [1]
+    shown = kraq(capsys, "catalogue", "list", index, "--limit", 2)
+    assert "Question 1? [/]" in shown
+    assert "and 1 more" in shown
+    with pytest.raises(CatalogueError, match="no entry 9"):
+        kraq(capsys, "catalogue", "remove", index, 1, 9)
+    assert as_json(capsys, "remove", index, 1, 1) == {
+        "removed": [1],
+        "left": {"pending": 0, "approved": 2, "stale": 0},
+    }
+    assert as_json(capsys, "show", index, 1)["removed"] is True
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_export_imports_back_unchanged_here_and_elsewhere(
+    index: Path, built: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron,\na poet.", "--source", "byron", "--source", "ada")
+    kraq(capsys, "catalogue", "add", index, 'Was "das"?', "=1", "--pending")
+    file, other = tmp_path / f"entries.{form}", copied(built, tmp_path / "other.kraq")
+    assert as_json(capsys, "export", index, file) == {"file": str(file), "entries": 2}
+    here = as_json(capsys, "import", index, file)
+    assert (here["entries"]["unchanged"], here["refused"], here["stale"]) == ([1, 2], [], [])
+    assert as_json(capsys, "import", other, file)["entries"]["added"] == [1, 2]
+    assert kraq(capsys, "catalogue", "export", other, "-", "-f", form) == file.read_text("utf-8")
+
+
+def test_an_import_keeps_what_is_good_and_says_what_is_not(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.")
+    file = tmp_path / "faq.jsonl"
+    rows = [
+        {"question": WHO, "answer": "Keats."},
+        {"question": "Who met Ada?", "answer": "Charles Babbage.", "sources": ["babbage"]},
+        {"question": "Why?", "answer": "So.", "sources": ["shelley"]},
+    ]
+    file.write_text("\n".join([*map(json.dumps, rows), "{"]))
+    report = as_json(capsys, "import", index, file, code=1)
+    assert report["entries"]["added"] == [2]
+    [conflict] = report["entries"]["conflicts"]
+    assert (conflict["number"], conflict["kept"], conflict["refused"]) == (1, "Lord Byron.", "Keats.")
+    assert [reason.split(":")[0] for reason in report["refused"]] == ["Line 4", "Line 3"]
+    shown = kraq(capsys, "catalogue", "import", index, file, code=1)
+    assert "Keats." in shown
+    file.write_text(json.dumps(rows[0]))
+    assert as_json(capsys, "import", index, file, "--replace")["entries"]["replaced"] == [1]
+
+
+def test_wrong_use_of_files_is_an_error(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match=r"\.csv or \.jsonl"):
+        kraq(capsys, "catalogue", "export", index, tmp_path / "entries.xlsx")
+    with pytest.raises(ConfigError, match="standard output"):
+        kraq(capsys, "catalogue", "export", index, "-", "--json")
+    with pytest.raises(CatalogueError, match="cannot be written"):
+        kraq(capsys, "catalogue", "export", index, tmp_path / "nowhere" / "entries.csv")
+    with pytest.raises(typer.BadParameter):
+        kraq(capsys, "catalogue", "list", index, "--status", "good")
+
+
+def test_status_and_check_say_what_waits(built: Path, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(kraq(capsys, "status", built, "--json"))["answers"] is None
+    assert json.loads(kraq(capsys, "check", built, "--json"))["answers"] is None
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--pending")
+    assert json.loads(kraq(capsys, "status", index, "--json"))["answers"] == {"pending": 1, "approved": 0, "stale": 0}
+    assert "1 pending, 0 approved, 0 stale" in " ".join(kraq(capsys, "status", index).split())
+
+
+def test_a_seeded_catalogue_waits_for_review_and_a_second_run_asks_nothing(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        first = as_json(capsys, "seed", built, "--limit", 1)
+        again = as_json(capsys, "seed", built)
+        last = as_json(capsys, "seed", built)
+        with pytest.raises(ConfigError, match="the program behind"):
+            kraq(capsys, "catalogue", "seed", built, "-p", "qa-search")
+        listed = as_json(capsys, "list", built)
+        assert (first["answered"], first["calls"]) == (1, 1)
+        assert (again["known"], again["answered"] + again["unanswered"]) == (1, again["questions"] - 1)
+        assert (last["known"], last["calls"]) == (last["questions"], 0)
+        assert {entry["origin"] for entry in listed} == {"kraq"}
+        assert {entry["status"] for entry in listed} == {"pending"}
+        kraq(capsys, "check", built)  # whole, although entries wait
+    finally:
+        forget_catalogue(built)
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lines for whoever reads from the terminal next."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    return lambda *lines: monkeypatch.setattr("sys.stdin", Terminal("".join(f"{line}\n" for line in lines)))
+
+
+def statuses(capsys: pytest.CaptureFixture[str], index: Path) -> dict[int, str]:
+    return {entry["number"]: entry["status"] for entry in as_json(capsys, "list", index)}
+
+
+def test_a_person_goes_through_what_waits_and_every_decision_is_written_at_once(
+    index: Path, typed: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--source", "byron", "--pending")
+    for question in ("Why?", "When?", "Where?"):
+        kraq(capsys, "catalogue", "add", index, question, "Perhaps.", "--pending")
+    typed("a", "x", "e", "Because.", "shelley", "e", "", "e", "Because.", "byron; ada", "r")  # then the end of input
+    shown = kraq(capsys, "catalogue", "review", index, "--by", "bob")
+    assert "1 byron: byron Lord Byron wrote Don Juan." in " ".join(shown.split())
+    assert "1 approved, 1 answered, 1 removed, 0 skipped" in shown
+    assert statuses(capsys, index) == {1: "approved", 2: "approved", 4: "pending"}
+    answered = as_json(capsys, "show", index, 2)["entry"]
+    assert (answered["answer"], answered["changed_by"]) == ("Because.", "bob")
+    assert [source["document_id"] for source in answered["sources"]] == ["byron", "ada"]
+    typed("s")
+    assert as_json(capsys, "review", index)["skipped"] == 1
+    typed("q")
+    assert as_json(capsys, "review", index, "--status", "stale") == {
+        "approved": 0, "answered": 0, "removed": 0, "skipped": 0
+    }  # fmt: skip
+
+
+def test_an_answer_that_went_stale_shows_what_changed_and_is_served_again_once_approved(
+    index: Path, typed: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--source", "byron", "--source", "ada")
+    with Index.open(index, write=True) as opened:
+        opened.add([Document("byron", "byron", "Lord Byron wrote Don Juan and Cain.")])
+        opened.delete(Document, ["ada"])
+        assert flag_stale(opened) == [1]
+    typed("a")
+    shown = kraq(capsys, "catalogue", "review", index)
+    assert "byron changed" in shown
+    assert "ada gone" in shown
+    [entry] = as_json(capsys, "list", index, "--status", "approved")
+    assert [source["document_id"] for source in entry["sources"]] == ["byron"]
+    with Index.open(index) as opened:
+        assert flag_stale(opened) == []
+
+
+def test_a_review_needs_a_person_or_a_model(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kraq(capsys, "catalogue", "add", index, WHO, "Lord Byron.", "--pending")
+    for words, message in (
+        ([], "standard input is none"),
+        (["--approve"], "goes with --model"),
+        (["--status", "approved"], "need no review"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            kraq(capsys, "catalogue", "review", index, *words)
+
+
+def test_what_a_program_failed_at_is_answered_by_a_model_and_waits(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        catalogue = Catalogue(built / CATALOGUE)
+        catalogue.collect(WHO, "I do not know", [])
+        catalogue.collect("Xylophone zebra?", "I do not know", [], "nothing found")
+        catalogue.close()
+        assert as_json(capsys, "review", built, "--classes")["nothing found"] == {"failed": 1, "answered": 0}
+        with pytest.raises(ConfigError, match="no class 'lost' of failures"):
+            kraq(capsys, "catalogue", "review", built, "--failure", "lost")
+        report = as_json(capsys, "review", built, "--model")
+        assert (report["model"], report["asked"], report["answered"], report["unanswered"]) == ("embedded", 2, 1, 1)
+        known, unknown = as_json(capsys, "list", built)
+        assert (known["status"], "Byron" in known["answer"], known["changed_by"]) == ("pending", True, "embedded")
+        assert "byron" in {source["document_id"] for source in known["sources"]}
+        assert (unknown["answer"], unknown["sources"]) == ("", [])
+        shown = kraq(capsys, "catalogue", "review", built, "--model", "--approve", "--limit", 1)
+        assert "not answered 1" in " ".join(shown.split())
+    finally:
+        forget_catalogue(built)
+
+
+def test_synthetic_pairs_are_made_once_and_counted_by_critic(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        report = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
+        again = as_json(capsys, "synthesize", built, "--audience", "readers of poems")
+        assert (report["chunks"], report["pairs"], report["failures"], again["calls"]) == (3, 3, 0, 0)
+        assert report["added"] + sum(report["rejected"].values()) == 3
+        assert again["known"] == report["added"] > 0
+        assert {entry["origin"] for entry in as_json(capsys, "list", built)} == {"synthetic"}
+        shown = " ".join(kraq(capsys, "catalogue", "synthesize", built, "--keep", 4, "--limit", 1).split())
+        assert "rejected for stand alone 0" in shown
+        with pytest.raises(ConfigError, match="audience is empty"):
+            kraq(capsys, "catalogue", "synthesize", built, "--audience", " ")
+        tried = as_json(capsys, "synthesize", built, "--critics", "roundtrip")
+        assert set(tried["rejected"]) == {"retrieval", "rereading"}
+        assert tried["failures"] == 0
+        with pytest.raises(ConfigError, match="--keep are for --critics ratings"):
+            kraq(capsys, "catalogue", "synthesize", built, "--critics", "roundtrip", "--keep", 4)
+    finally:
+        forget_catalogue(built)
+
+
+def forget_catalogue(index: Path) -> None:
+    for file in index.glob(f"{CATALOGUE}*"):
+        file.unlink()

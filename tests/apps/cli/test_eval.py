@@ -1,0 +1,118 @@
+"""`kraq eval` and `kraq report` as a shell user meets them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.apps.cli.research.eval.table import TABLES
+from kraq_dspy.eval.papers.catalogue import papers_tables
+from tests.conftest import WarmShell
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "hotpotqa-mini"
+TABLE = """
+title = "Two programs"
+kind = "answers"
+baseline = "traditional"
+metrics = ["exact_match", "recall"]
+
+[[systems]]
+name = "traditional"
+program = "traditional"
+k = 4
+
+[[systems]]
+name = "combined"
+program = "combined"
+k = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def run(kraq: WarmShell, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A folder in which a table of one's own was run, and what the command said."""
+    folder = tmp_path_factory.mktemp("eval")
+    (folder / "mine.toml").write_text(TABLE)
+    done = kraq("eval", "mine.toml", "--data", EXAMPLE, "--tokens", "2500", "--limit", "2", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_a_table_of_ones_own_is_run_and_reported_as_json_and_nothing_else(run: tuple[Path, Any]) -> None:
+    folder, output = run
+    [only] = output["summary"]["runs"]
+    assert only["header"]["dataset"] == "hotpotqa-mini"
+    assert [system["name"] for system in only["systems"]] == ["traditional", "combined"]
+    assert [system["n"] for system in only["systems"]] == [2, 2]
+    assert output["files"] == ["runs/mine/report.md", "runs/mine/report.html"]
+    assert (folder / "runs" / "mine" / "hotpotqa-mini" / "rows.jsonl").exists()
+
+
+def test_the_report_is_remade_from_the_rows(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    (folder / "runs" / "mine" / "report.html").unlink()
+    done = kraq("report", "runs/mine", "--baseline", "combined", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Difference from combined" in done.stdout
+    assert (folder / "runs" / "mine" / "report.html").exists()
+
+
+def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    done = kraq("eval", "judges", "--data", EXAMPLE, "-d", "hotpotqa-mini", "--limit", "12", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Cohen's kappa" in done.stdout
+
+
+def test_help_names_the_tables(kraq: WarmShell, tmp_path: Path) -> None:
+    done = kraq("eval", "--help", cwd=tmp_path)
+    words = done.stdout.split()
+    for name in (*TABLES, "judges", "list"):
+        assert name in words or f"{name}," in words or f"{name}." in words
+
+
+def test_the_papers_tables_are_listed_with_the_command_that_runs_each(kraq: WarmShell, tmp_path: Path) -> None:
+    done = kraq("eval", "list", "--json", cwd=tmp_path)
+    listed = json.loads(done.stdout)
+    assert [each["id"] for each in listed] == list(papers_tables())
+    assert {each["command"].split()[0] for each in listed} == {"kraq"}
+    assert {each["report"] for each in listed} == {None}
+    assert "0 of 5 have a report" in kraq("eval", "list", "--paper", "k2rag", cwd=tmp_path).stdout
+
+
+def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kraq: WarmShell, tmp_path: Path) -> None:
+    words: list[str | Path] = ["--data", EXAMPLE, "--tokens", "2500", "--limit", "1"]
+    done = kraq("eval", "kraq-2", *words, "--judge", "none", "--metric", "recall", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = json.loads(done.stdout)["summary"]["runs"]
+    assert run["header"]["extra"]["table"]["metrics"] == ["paper_match", "recall"]
+    listed = json.loads(kraq("eval", "list", "--json", cwd=tmp_path).stdout)
+    assert [each["id"] for each in listed if each["report"]] == ["kraq-2"]
+    page = kraq("eval", "list", "--markdown", cwd=tmp_path).stdout
+    assert "| hotpotqa | " in page
+    assert "the embedded model, which is no language model" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["eval", "nonsense"], 2, "nonsense"),
+        (["eval", "none.toml"], 2, "Cannot read the table"),
+        (["eval", "combined", "--data", "nowhere"], 1, "kraq data fetch"),
+        (["eval", "combined", "--baseline", "nobody"], 2, "there are: traditional"),
+        (["eval", "combined", "--judge", "jury"], 2, "there are: none, binary, rubric"),
+        (["eval", "kraq-fig2"], 2, "comes of another command: kraq finetune generator"),
+        (["eval", "list", "--paper", "bert"], 2, "No paper is called bert"),
+        (["eval", "judges"], 2, "--dataset"),
+        (["report", "nowhere"], 1, "holds no run"),
+    ],
+)
+def test_bad_input_gets_a_message_and_an_exit_code(
+    kraq: WarmShell, tmp_path: Path, words: list[str], code: int, says: str
+) -> None:
+    done = kraq(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert says in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,49 @@
+"""The reference of the commands, and what every help text must be."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from kraq_dspy.apps.cli.program import app
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    spec = importlib.util.spec_from_file_location("commands_reference", ROOT / "scripts" / "commands_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8") == module.reference(), (
+        "run: python scripts/commands_reference.py"
+    )
+
+
+def commands(command: object, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield words, command
+    for name, member in getattr(command, "commands", {}).items():
+        yield from commands(member, (*words, name))
+
+
+EVERY = dict(commands(get_command(app)))
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_every_option_says_what_it_is_and_nothing_in_it_is_read_as_markup(words: tuple[str, ...]) -> None:
+    for parameter in EVERY[words].params:
+        text = parameter.help or ""
+        assert text or parameter.name in ("install_completion", "show_completion"), parameter.name
+        assert "[" not in text, f"{parameter.name}: rich would read a bracket as markup"
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_help_fits_into_80_columns_and_cuts_no_address(words: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown

@@ -1,0 +1,262 @@
+"""Questions under way: so many at once, while somebody listens, and errors that say nothing of this machine."""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import AsyncGenerator, Callable, Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from dspy.utils import DummyLM
+from stand_in import stand_in
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp
+
+from kraq_dspy.apps.serve import asking, listing
+from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.asking import AnswerSlots, Slot
+from kraq_dspy.apps.serve.errors import RequestError
+from kraq_dspy.apps.serve.served import served
+from kraq_dspy.apps.serve.settings import ServeSettings
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.settings import RoleSettings, Settings
+from kraq_dspy.workspace import Workspace
+from tests.apps.serve.conftest import EMBEDDER, open_all
+
+SECRET = "sk-0123456789abcdef"
+
+
+class HeldLM(DummyLM):
+    """Answers nobody; says that it was asked and that the call was cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__([{"answer": "never"}])
+        self.was_asked = asyncio.Event()
+        self.cancelled = False
+
+    async def acall(self, *args: Any, **kwargs: Any) -> None:
+        self.was_asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+
+class FailingLM(DummyLM):
+    def __init__(self, error: Exception) -> None:
+        super().__init__([{"answer": "never"}])
+        self.error = error
+
+    async def acall(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.error
+
+
+@contextmanager
+def application(poets: Path, lm: DummyLM, **settings: Any) -> Iterator[Any]:
+    with open_all(poets, models={"default": lm}) as indexes:
+        yield make_app(indexes, ServeSettings(**settings))
+
+
+class Client:
+    """One request to the application, spoken as a server does, so that it can go away in the middle."""
+
+    def __init__(self, app: ASGIApp, body: dict[str, Any]) -> None:
+        self.sent: list[Any] = []
+        self.leaves = asyncio.Event()
+        content = json.dumps(body).encode()
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+            "method": "POST", "path": "/api/ask", "raw_path": b"/api/ask", "query_string": b"", "root_path": "",
+            "scheme": "http", "headers": headers, "client": ("127.0.0.1", 1), "server": ("localhost", 80),
+        }  # fmt: skip
+        messages = [{"type": "http.request", "body": content, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if messages:
+                return messages.pop()
+            await self.leaves.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            self.sent.append(message)
+
+        self.done = asyncio.ensure_future(app(scope, receive, send))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_goes_away_ends_its_answer_and_cancels_the_call(poets: Path, stream: bool) -> None:
+    async def leave() -> None:
+        lm = HeldLM()
+        with application(poets, lm) as app:
+            client = Client(app, {"question": "Who wrote Don Juan?", "program": "traditional", "stream": stream})
+            await asyncio.wait_for(lm.was_asked.wait(), 60)
+            client.leaves.set()
+            await asyncio.wait_for(client.done, 60)
+            assert lm.cancelled
+            slots = api_of(app).slots
+            assert (slots.in_use, slots.waiting) == (0, 0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            assert others == set()
+
+    asyncio.run(leave())
+
+
+def test_a_question_too_many_is_refused_with_the_time_to_come_again(poets: Path) -> None:
+    async def crowd() -> None:
+        lm = HeldLM()
+        with application(poets, lm, at_once=1, waiting=1) as app:
+            body = {"question": "Who wrote Don Juan?", "program": "traditional"}
+            first = Client(app, body)
+            await asyncio.wait_for(lm.was_asked.wait(), 60)
+            second = Client(app, body)
+            while not api_of(app).slots.waiting:
+                await asyncio.sleep(0)
+            third = Client(app, body)
+            await asyncio.wait_for(third.done, 60)
+            assert third.status == 503
+            assert (b"retry-after", b"5") in third.sent[0]["headers"]
+            for client in (first, second):
+                client.leaves.set()
+                await asyncio.wait_for(client.done, 60)
+            assert api_of(app).slots.in_use == 0
+
+    asyncio.run(crowd())
+
+
+def test_places_are_given_back_whatever_happens_in_them() -> None:
+    async def fail(slots: AnswerSlots) -> None:
+        async with Slot(slots):
+            with pytest.raises(RequestError, match="being answered"):
+                slots.require_free()
+            raise ValueError("torn")
+
+    async def crowd() -> None:
+        slots = AnswerSlots(1, 0)
+        with pytest.raises(ValueError, match="torn"):
+            await fail(slots)
+        slots.require_free()
+
+    asyncio.run(crowd())
+
+
+def test_a_client_that_reads_nothing_gives_its_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "PATIENCE_S", 0.01)
+    closed = []
+
+    async def endless() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield b"event"
+        finally:
+            closed.append(True)
+
+    async def read_one() -> None:
+        events = asking.as_it_comes(endless(), Slot(AnswerSlots(1, 0)))
+        assert await anext(events) == b"event"
+        while not closed:
+            await asyncio.sleep(0.01)
+        await events.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(read_one())
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ModelError(f"The key {SECRET} of http://10.0.0.7/v1 in /home/ada/kraq.toml was refused."), 502),
+        (RuntimeError(f"{SECRET} at /home/ada/secret.py"), 502),  # DSPy wraps it as a failure of the call
+    ],
+)
+def test_a_failure_tells_the_client_neither_key_nor_path_nor_traceback_and_the_log_everything(
+    poets: Path, error: Exception, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with application(poets, FailingLM(error)) as app, TestClient(app, "http://localhost") as client:
+        body = {"question": "Who wrote Don Juan?", "program": "traditional"}
+        with caplog.at_level(logging.ERROR, "kraq_dspy.apps.serve"):
+            answers = [client.post("/api/ask", json=body), client.post("/api/ask", json={**body, "stream": True})]
+    assert answers[0].status_code == status
+    assert '"error"' in answers[1].text
+    for answer in answers:
+        for secret in (SECRET, "/home/ada", "10.0.0.7", "Traceback", str(poets)):
+            assert secret not in answer.text
+    assert SECRET in caplog.text
+
+
+def test_an_error_that_nobody_expected_is_no_traceback(poets: Path, client_of: Callable[..., TestClient]) -> None:
+    client = client_of()
+    api_of(client.app).served[None].space.index.close()
+    answer = client.get("/api/entities")
+    assert answer.status_code == 503
+    assert str(poets) not in answer.text
+    assert client.get("/ready").json()["error"]["code"] == "not_ready"
+    assert client.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ConfigError])
+def test_a_fault_of_ours_is_told_to_the_log_alone(
+    client_of: Callable[..., TestClient],
+    error: type[Exception],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def torn(*_: Any) -> NoReturn:
+        raise error(f"{SECRET} at /home/ada/secret.py")
+
+    monkeypatch.setattr(listing, "question_json", torn)
+    with caplog.at_level(logging.ERROR, "kraq_dspy.apps.serve"):
+        answer = client_of().get("/api/questions")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert "ada" not in answer.text
+    assert SECRET not in answer.text
+    assert SECRET in caplog.text
+
+
+@pytest.fixture
+def written(poets: Path) -> Iterator[TestClient]:
+    """A client of an application whose model writes its answers piece by piece."""
+    with stand_in() as model, ExitStack() as stack:
+        settings = Settings(roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=model.url)})
+
+        def opened(path: Path, within: ExitStack) -> Workspace:
+            return within.enter_context(Workspace.open(path, embedder=EMBEDDER, settings=settings))
+
+        indexes = stack.enter_context(served([poets], opened))
+        yield stack.enter_context(TestClient(make_app(indexes, ServeSettings()), "http://localhost"))
+
+
+def test_text_comes_piece_by_piece_between_the_stages_and_the_answer(written: TestClient) -> None:
+    body = {"question": "Who wrote Don Juan?", "program": "traditional", "stream": True}
+    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", written.post("/api/ask", json=body).text)
+    names = [name for name, _ in events]
+    pieces = [json.loads(data)["text"] for name, data in events if name == "text"]
+    assert len(pieces) > 1
+    assert names == ["stage", "stage", *["text"] * len(pieces), "answer"]
+    assert "".join(pieces).strip() == json.loads(events[-1][1])["answer"]
+
+
+def test_openais_stream_has_each_piece_once_and_ends_as_theirs_does(written: TestClient) -> None:
+    body = {"model": "traditional", "messages": [{"role": "user", "content": "Who wrote Don Juan?"}]}
+    whole = written.post("/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    *lines, done, nothing = written.post("/v1/chat/completions", json={**body, **options}).text.split("\n\n")
+    assert (done, nothing) == ("data: [DONE]", "")
+    *chunks, usage = [json.loads(line.removeprefix("data: ")) for line in lines]
+    pieces = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+    assert sum(map(bool, pieces)) > 1
+    assert "".join(pieces).strip() == whole
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
+    assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
+
+
+def api_of(app: ASGIApp) -> Any:
+    """The `Api` behind an application, for what it counts."""
+    return app.app.app.state.api

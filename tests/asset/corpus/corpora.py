@@ -1,0 +1,78 @@
+"""Writes small corpora for the tests of loading, and loads them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pypdf
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.errors import CorpusError
+from kraq_dspy.records import Document, Failure
+
+
+def load_all(path: Path, **options: Any) -> tuple[list[Document], list[Failure]]:
+    """Documents and failures, also of a corpus in which nothing is usable."""
+    documents, failures = [], []
+    try:
+        for item in load_documents(path, **options):
+            if isinstance(item, Document):
+                documents.append(item)
+            else:
+                failures.append(item)
+    except CorpusError:
+        assert documents == []
+    assert all(failure.stage == "load" for failure in failures)
+    return documents, failures
+
+
+def only_document(path: Path, **options: Any) -> Document:
+    documents, failures = load_all(path, **options)
+    assert failures == []
+    (document,) = documents
+    return document
+
+
+def only_failure(path: Path, **options: Any) -> Failure:
+    documents, failures = load_all(path, **options)
+    assert documents == []
+    (failure,) = failures
+    return failure
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    return path
+
+
+def write_rows(folder: Path, name: str, *rows: Any) -> Path:
+    return write(folder, name, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_pdf(path: Path, *pages: str, title: str | None = None, password: str | None = None) -> Path:
+    writer = pypdf.PdfWriter()
+    for text in pages:
+        page = writer.add_blank_page(612, 792)
+        font = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+            }
+        )
+        page[NameObject("/Resources")] = DictionaryObject(
+            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
+        )
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode() if text else b"")
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    if title is not None:
+        writer.add_metadata({"/Title": title})
+    if password is not None:
+        writer.encrypt(password, "owner", algorithm="RC4-128")
+    with path.open("wb") as out:
+        writer.write(out)
+    return path

@@ -1,0 +1,232 @@
+import itertools
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import igraph
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kraq_dspy.asset.graph.communities import communities_at, find_communities, oversize_leaves
+from kraq_dspy.records import Community, Entity, Relationship, content_id
+from kraq_dspy.settings import CommunitySettings
+
+
+def entity(name: str, *chunks: str) -> Entity:
+    return Entity(name, name, "", "", (name,), chunks)
+
+
+def link(source: str, target: str, weight: float = 1.0, chunks: Sequence[str] = ()) -> Relationship:
+    return Relationship(f"{source}-{target}", source, target, "knows", "", weight, tuple(chunks))
+
+
+# Two triangles, A B C and D E F, held together by C-D; G stands alone.
+ENTITIES = [entity(name, f"chunk of {name}") for name in "ABCDEFG"]
+LINKS = [
+    link("A", "B", chunks=["2"]), link("B", "C", chunks=["10"]), link("C", "A", chunks=["2", "3"]),
+    link("D", "E"), link("E", "F"), link("F", "D"), link("C", "D", 0.5, chunks=["9"]),
+]  # fmt: skip
+
+
+def members(communities: Sequence[Community]) -> list[str]:
+    return ["".join(community.entity_ids) for community in communities]
+
+
+def test_two_triangles_and_a_loner_are_three_communities() -> None:
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings())
+    assert sorted(members(communities)) == ["ABC", "DEF", "G"]
+    assert [len(community.entity_ids) for community in communities] == [3, 3, 1]
+    assert {(community.level, community.parent_id, community.child_ids) for community in communities} == {(0, None, ())}
+
+
+def test_a_community_names_its_inner_relationships_and_their_chunks_in_reading_order() -> None:
+    communities = find_communities(ENTITIES, LINKS, CommunitySettings(), chunk_order=["10", "9", "3", "2"])
+    abc = next(community for community in communities if community.entity_ids == ("A", "B", "C"))
+    assert abc.id == content_id("community", "A", "B", "C")
+    assert abc.relationship_ids == ("A-B", "B-C", "C-A")
+    assert abc.chunk_ids == ("10", "3", "2")
+    loner = next(community for community in communities if community.entity_ids == ("G",))
+    assert (loner.relationship_ids, loner.chunk_ids) == ((), ("chunk of G",))
+
+
+def test_both_directions_of_a_pair_add_up() -> None:
+    # A-B-C-D in a row: the middle link alone is the weakest, both its directions together are the strongest.
+    row = [link("A", "B", 3), link("B", "C", 2), link("C", "D", 3)]
+    entities = [entity(name) for name in "ABCD"]
+    assert sorted(members(find_communities(entities, row, CommunitySettings()))) == ["AB", "CD"]
+    back = [*row, replace(link("C", "B", 60), id="back")]
+    assert "BC" in "".join(sorted(members(find_communities(entities, back, CommunitySettings()))))
+
+
+def ring_of_cliques(cliques: int, size: int) -> tuple[list[Entity], list[Relationship]]:
+    names = [[f"{c:02}{m:02}" for m in range(size)] for c in range(cliques)]
+    links = [link(a, b) for clique in names for a, b in itertools.combinations(clique, 2)]
+    links += [link(names[c][0], names[(c + 1) % cliques][1]) for c in range(cliques)]
+    return [entity(name) for clique in names for name in clique], links
+
+
+def test_a_community_above_the_size_is_split_and_none_is_repeated_deeper() -> None:
+    entities, links = ring_of_cliques(40, 4)
+    sizes = CommunitySettings(max_size=6, max_depth=6)
+    communities = find_communities(entities, links, sizes)
+    assert {community.level for community in communities} == {0, 1}
+    assert len({community.id for community in communities}) == len(communities)
+    by_id = {community.id: community for community in communities}
+    for community in communities:
+        children = [by_id[child_id] for child_id in community.child_ids]
+        assert all(child.parent_id == community.id and child.level == community.level + 1 for child in children)
+        if children:
+            below = sorted(itertools.chain(*(child.entity_ids for child in children)))
+            assert tuple(below) == community.entity_ids
+            assert len(community.entity_ids) > 6
+            assert {id for child in children for id in child.relationship_ids} <= set(community.relationship_ids)
+    assert oversize_leaves(communities, sizes) == []
+
+
+def test_max_depth_bounds_the_levels() -> None:
+    entities, links = ring_of_cliques(40, 4)
+    communities = find_communities(entities, links, CommunitySettings(max_size=1, max_depth=1))
+    assert {community.level for community in communities} == {0}
+
+
+def test_what_leiden_does_not_split_stays_whole_and_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    entities, links = ring_of_cliques(1, 12)
+    clique = [each for each in links if each.source_id != each.target_id]
+    with caplog.at_level(logging.WARNING):
+        communities = find_communities(entities, clique, CommunitySettings(max_size=10))
+    assert [len(community.entity_ids) for community in communities] == [12]
+    assert oversize_leaves(communities, CommunitySettings(max_size=10)) == communities
+    assert "1 of 1 communities have more than 10 entities" in caplog.text
+
+
+def test_a_graph_without_relationships_is_communities_of_one_and_an_empty_one_has_none() -> None:
+    communities = find_communities([entity("A"), entity("B")], [], CommunitySettings())
+    assert sorted(members(communities)) == ["A", "B"]
+    assert find_communities([], [], CommunitySettings()) == []
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_weight_that_is_not_a_positive_number_is_refused(weight: float) -> None:
+    with pytest.raises(ValueError, match=r"A-B.*positive"):
+        find_communities([entity("A"), entity("B")], [link("A", "B", weight)], CommunitySettings())
+
+
+def test_an_end_that_is_no_entity_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="'Z'"):
+        find_communities([entity("A")], [link("A", "Z")], CommunitySettings())
+
+
+def test_a_negative_level_is_refused() -> None:
+    with pytest.raises(ValueError, match="-1"):
+        communities_at([], -1)
+
+
+graphs = st.integers(1, 30).flatmap(
+    lambda n: st.tuples(
+        st.just([entity(f"{i:02}") for i in range(n)]),
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(1, 5)), max_size=60).map(
+            lambda rows: [
+                Relationship(f"{k}", f"{a:02}", f"{b:02}", "", "", float(w), (f"c{k}",))
+                for k, (a, b, w) in enumerate(rows)
+                if a != b
+            ]
+        ),
+    )
+)
+
+
+@given(graphs, st.integers(1, 8), st.integers(1, 4), st.randoms(use_true_random=False))
+@settings(max_examples=150)
+def test_every_level_is_a_partition_and_the_order_of_the_input_does_not_matter(
+    graph: tuple[list[Entity], list[Relationship]], max_size: int, max_depth: int, rng: random.Random
+) -> None:
+    entities, links = graph
+    sizes = CommunitySettings(max_size=max_size, max_depth=max_depth)
+    communities = find_communities(entities, links, sizes)
+    for level in range(max_depth + 1):
+        covered = [id for community in communities_at(communities, level) for id in community.entity_ids]
+        assert sorted(covered) == [each.id for each in entities]
+    assert len({community.id for community in communities}) == len(communities)
+    assert communities == sorted(communities, key=lambda c: (c.level, -len(c.entity_ids), c.id))
+    shuffled = find_communities(rng.sample(entities, len(entities)), rng.sample(links, len(links)), sizes)
+    assert shuffled == communities
+
+
+SCRIPT = """
+import itertools, random, sys
+from kraq_dspy.settings import CommunitySettings
+from kraq_dspy.asset.graph.build import ResolvedMentions
+from kraq_dspy.asset.graph.mentions import Mentions
+from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.settings import ResolveSettings
+from kraq_dspy.asset.graph.candidates import propose_merges
+from kraq_dspy.asset.graph.resolve import resolve_entities
+from kraq_dspy.records import *
+draw = random.Random(7)
+names = [f"Name of thing {n}" for n in range(150)] + ["The Beehive", "Bee-Hive", "UBA"]
+chunks = [
+    Extraction(
+        f"c{n}",
+        tuple(ExtractedEntity(draw.choice(names), draw.choice("ab"), f"Text {draw.randrange(9)}.") for _ in range(3)),
+        tuple(ExtractedRelationship(*draw.sample(names, 2), draw.choice("pq"), "") for _ in range(4)),
+    )
+    for n in range(120)
+]
+mentions = Mentions.of(chunks)
+certain = [each for each in propose_merges(mentions.names(), ResolveSettings()) if each.certain]
+graph = ResolvedMentions.of(mentions, resolve_entities(mentions.names(), certain)).graph()
+found = find_communities(graph.entities, graph.relationships, CommunitySettings(max_size=5))
+print(content_id(repr(graph), repr(found)), len(found))
+"""
+
+
+def test_every_process_finds_the_same_whatever_its_hash_seed() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4242")
+    }
+    assert len(outputs) == 1
+
+
+def test_threads_find_the_same_and_igraph_draws_from_python_again_afterwards() -> None:
+    entities, links = ring_of_cliques(30, 4)
+    alone = find_communities(entities, links, CommunitySettings(max_size=3))
+    with ThreadPoolExecutor(8) as pool:
+        communities = list(
+            pool.map(lambda _: find_communities(entities, links, CommunitySettings(max_size=3)), range(16))
+        )
+    assert all(each == alone for each in communities)
+    random.seed(5)
+    state = random.getstate()
+    first = igraph.Graph.Erdos_Renyi(n=30, m=40).get_edgelist()
+    assert random.getstate() != state
+    random.seed(5)
+    assert igraph.Graph.Erdos_Renyi(n=30, m=40).get_edgelist() == first
+
+
+def test_finding_communities_leaves_pythons_random_numbers_alone() -> None:
+    random.seed(1)
+    state = random.getstate()
+    find_communities(ENTITIES, LINKS, CommunitySettings())
+    assert random.getstate() == state
+
+
+def test_the_seed_is_part_of_the_result() -> None:
+    draw = random.Random(3)
+    entities = [entity(f"{n:03}") for n in range(200)]
+    pairs = [draw.sample(range(200), 2) for _ in range(400)]
+    links = [replace(link(f"{a:03}", f"{b:03}"), id=str(k)) for k, (a, b) in enumerate(pairs)]
+    results = {repr(find_communities(entities, links, CommunitySettings(seed=seed))) for seed in range(4)}
+    assert len(results) > 1

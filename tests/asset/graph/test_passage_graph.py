@@ -1,0 +1,104 @@
+import random
+from pathlib import Path
+
+import igraph
+import numpy as np
+import pytest
+
+from kraq_dspy.asset.graph import passage_graph as of_passages
+from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
+
+CHUNKS = [f"c{number:03}" for number in range(60)]
+
+
+@pytest.fixture(scope="module")
+def graph() -> PassageGraph:
+    """60 passages of which the last ten name nothing, 40 entities; some pairs and links are there twice."""
+    return passage_graph(CHUNKS, *_mentions_and_links())
+
+
+def _mentions_and_links() -> tuple[list[tuple[str, str]], list[tuple[str, str, float]]]:
+    chance = random.Random(0)
+    mentions = [(chance.choice(CHUNKS[:50]), f"e{chance.randint(0, 39)}") for _ in range(150)]
+    links = [(f"e{chance.randint(0, 39)}", f"e{chance.randint(0, 39)}", chance.randint(0, 3) / 2) for _ in range(80)]
+    return mentions, links
+
+
+def test_a_walk_visits_passages_as_igraphs_does(graph: PassageGraph) -> None:
+    mentions, links = _mentions_and_links()
+    weights: dict[frozenset[str], float] = {frozenset(pair): 1.0 for pair in mentions}
+    for source, target, weight in links:
+        if source != target:
+            weights[frozenset((source, target))] = weights.get(frozenset((source, target)), 0.0) + weight
+    names = [*CHUNKS, *sorted({name for pair in weights for name in pair if name.startswith("e")})]
+    edges = [tuple(names.index(name) for name in pair) for pair in weights]
+    peer = igraph.Graph(n=len(names), edges=edges)
+
+    for damping in (0.5, 0.8):
+        start = {mentions[0][0]: 1.0, mentions[1][0]: 0.3}
+        reset = [start.get(name, 0.0) for name in names]
+        expected = peer.personalized_pagerank(
+            vertices=range(len(CHUNKS)), damping=damping, reset=reset, weights=list(weights.values()), directed=False
+        )
+        np.testing.assert_allclose(graph.visits(start, damping).shares, expected, atol=1e-7)
+
+
+def test_the_most_visited_passages_come_first_and_ties_by_id() -> None:
+    graph = passage_graph(["a", "b", "c", "d"], [("a", "X"), ("c", "X"), ("b", "X")])
+
+    visits = graph.visits({"a": 1.0}, 0.5)
+
+    assert [chunk_id for chunk_id, _ in visits.best()] == ["a", "b", "c"]  # d is not reached
+    assert [chunk_id for chunk_id, _ in visits.best(2)] == ["a", "b"]
+    assert visits.of(["c", "elsewhere", "a", "d"]) == [visits.shares[2], 0.0, visits.peak, 0.0]
+
+
+def test_a_passage_that_names_nothing_is_visited_by_who_starts_there() -> None:
+    graph = passage_graph(["a", "b"], [])
+
+    [(chunk_id, share)] = graph.visits({"a": 2.0}, 0.8).best()
+    assert chunk_id == "a"
+    assert share == pytest.approx(0.2)
+    with pytest.raises(KeyError, match="elsewhere"):
+        graph.visits({"elsewhere": 1.0}, 0.8)
+
+
+def test_in_a_large_graph_the_walk_is_followed_until_it_is_faint(
+    graph: PassageGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = {"c001": 1.0, "c059": 0.3}  # the second names nothing
+    exact = graph.visits(start, 0.8)
+
+    monkeypatch.setattr(of_passages, "_LARGE", 0)
+    nearby = graph.visits(start, 0.8)
+
+    assert np.abs(nearby.shares - exact.shares).max() <= of_passages._FAINT * graph.degrees.max()
+    assert [chunk_id for chunk_id, _ in nearby.best(10)] == [chunk_id for chunk_id, _ in exact.best(10)]
+    monkeypatch.setattr(of_passages, "_FAINT", 1e-2)
+    assert 0 < np.count_nonzero(graph.visits(start, 0.8).shares) < np.count_nonzero(exact.shares)
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_graph_that_was_saved_is_mapped_and_the_same(graph: PassageGraph, tmp_path: Path, empty: bool) -> None:
+    graph = passage_graph([], []) if empty else graph
+    graph.save(tmp_path / "passages.graph")
+
+    opened = PassageGraph.open(tmp_path / "passages.graph")
+
+    for name in ("ids", "bounds", "neighbours", "weights", "degrees"):
+        np.testing.assert_array_equal(getattr(opened, name), getattr(graph, name))
+    assert opened.knows(["c001", "c1"]) == [not empty, False]
+    if not empty:
+        assert isinstance(opened.weights, np.memmap)
+
+
+def test_edges_that_weigh_one_each_need_no_weights() -> None:
+    chance = np.random.default_rng(0)
+    ids = np.array(sorted(f"p{number}".encode() for number in range(20)), "S")
+    ends = chance.integers(0, 50, (400, 2))
+    one, other = ends[ends[:, 0] < ends[:, 1]].T
+    weighed, plain = of_edges(ids, 50, 50 * one + other, np.ones(len(one))), of_edges(ids, 50, 50 * one + other)
+    for name in ("bounds", "neighbours", "weights", "degrees"):
+        assert np.array_equal(getattr(weighed, name), getattr(plain, name))
+    of_30 = plain.neighbours[plain.bounds[30] : plain.bounds[31]].tolist()
+    assert sorted(of_30) == sorted({*one[other == 30].tolist(), *other[one == 30].tolist()})

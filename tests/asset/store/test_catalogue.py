@@ -1,0 +1,186 @@
+"""A catalogue on a real disk: numbers, versions, conflicts, collected failures, sources that change."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, content_hash, question_key
+from kraq_dspy.asset.store.database import Database
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, IndexStateError
+from kraq_dspy.records import AnswerEvidence, AnswerSource, Document
+
+PRICE = NewEntry("What does it cost?", "Ten euros.")
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Catalogue:
+    return Catalogue(tmp_path / "catalogue.db")
+
+
+def test_entries_have_numbers_that_are_never_given_again(catalogue: Catalogue) -> None:
+    first = catalogue.add(PRICE, by="ann")
+    second = catalogue.add(NewEntry("Who sells it?", "We do."), by="ann")
+    catalogue.remove(second.number, by="bob")
+    third = catalogue.add(NewEntry("Where?", "Here."), by="ann")
+    assert (first.number, second.number, third.number) == (1, 2, 3)
+    assert [entry.number for entry in catalogue.entries()] == [1, 3]
+    assert [(change.action, change.entry.changed_by) for change in catalogue.history(2)] == [
+        ("removed", "bob"),  # and no version that it had, so that nothing is left of its answer
+    ]
+
+
+def test_it_is_read_again_as_it_was_written(catalogue: Catalogue, tmp_path: Path) -> None:
+    new = NewEntry("什么?", "\udcff", "pending", (AnswerSource("d1", "ab"),), "import")
+    entry = catalogue.add(new, by="ann")
+    catalogue.close()
+    assert Catalogue(tmp_path / "catalogue.db", write=False).entries() == [entry]
+    assert (entry.answer, entry.sources, entry.origin, entry.status) == ("\udcff", new.sources, "import", "pending")
+
+
+def test_the_same_question_with_another_answer_is_refused_with_both_named(catalogue: Catalogue) -> None:
+    catalogue.add(PRICE, by="ann")
+    with pytest.raises(CatalogueConflictError, match=r"Entry 1 .*'Ten euros\.', not with 'Nine\.'"):
+        catalogue.add(NewEntry("what does it  cost", "Nine."), by="bob")
+    assert catalogue.get(1).answer == "Ten euros."
+
+
+def test_replacing_an_answer_makes_a_version_and_keeps_the_old_one(catalogue: Catalogue) -> None:
+    catalogue.add(PRICE, by="ann")
+    replaced = catalogue.add(NewEntry(PRICE.question, "Nine."), by="bob", replace=True)
+    assert (replaced.number, replaced.version, replaced.answer, replaced.changed_by) == (1, 2, "Nine.", "bob")
+    assert [change.entry.answer for change in catalogue.history(1)] == ["Ten euros.", "Nine."]
+
+
+def test_adding_the_same_entry_twice_changes_nothing(catalogue: Catalogue) -> None:
+    catalogue.add(PRICE, by="ann")
+    before = catalogue.revision()
+    report = catalogue.add_all([PRICE, PRICE], by="ann")
+    assert report.unchanged == (1, 1)
+    assert catalogue.revision() == before
+
+
+def test_two_entries_of_one_import_that_contradict_each_other_are_a_conflict(catalogue: Catalogue) -> None:
+    report = catalogue.add_all([PRICE, NewEntry(PRICE.question, "Nine."), NewEntry("Why?", "So.")], by="ann")
+    assert report.added == (1, 2)
+    assert [(conflict.number, conflict.kept, conflict.refused) for conflict in report.conflicts] == [
+        (1, "Ten euros.", "Nine.")
+    ]
+
+
+def test_an_import_with_a_bad_row_writes_nothing(catalogue: Catalogue) -> None:
+    with pytest.raises(CatalogueError, match="no question"):
+        catalogue.add_all([PRICE, NewEntry(" ?", "x")], by="ann")
+    assert catalogue.entries() == []
+
+
+def test_a_failed_question_is_pending_with_its_evidence_and_counted(catalogue: Catalogue) -> None:
+    evidence = AnswerEvidence("c1", "d1", "A passage.")
+    catalogue.collect("Who is it?", "I do not know", [evidence])
+    entry = catalogue.collect("who is it", "I do not know", [])
+    assert (entry.number, entry.status, entry.answer, entry.asked, entry.evidence) == (1, "pending", "", 2, (evidence,))
+    answered = catalogue.add(NewEntry("Who is it?", "Ann."), by="bob")
+    assert (answered.number, answered.status, answered.answer, answered.asked) == (1, "approved", "Ann.", 2)
+
+
+def test_an_entry_without_an_answer_cannot_be_approved(catalogue: Catalogue) -> None:
+    number = catalogue.add(NewEntry("Why?"), by="ann").number
+    with pytest.raises(CatalogueError, match="no answer yet"):
+        catalogue.change(number, by="ann", status="approved")
+    assert catalogue.change(number, by="ann", status="approved", answer="So.").status == "approved"
+
+
+def test_entries_whose_documents_changed_or_went_become_stale(catalogue: Catalogue) -> None:
+    before, after = Document("d1", "t", "old"), Document("d1", "t", "new")
+    source = AnswerSource("d1", content_hash(before))
+    catalogue.add(NewEntry("A?", "a", sources=(source,)), by="ann")
+    catalogue.add(NewEntry("B?", "b", sources=(AnswerSource("d1"),)), by="ann")
+    catalogue.add(NewEntry("C?", "c", sources=(AnswerSource("gone"),)), by="ann")
+    catalogue.add(NewEntry("D?", "d"), by="ann")
+    assert catalogue.flag_stale({"d1": content_hash(before), "gone": "x"}) == []
+    assert catalogue.flag_stale({"d1": content_hash(after)}) == [1, 3]
+    assert catalogue.counts() == {"pending": 0, "approved": 2, "stale": 2}
+    assert catalogue.history(1)[-1].action == "stale"
+
+
+def test_who_decides_about_a_version_that_is_no_more_is_told(catalogue: Catalogue) -> None:
+    entry = catalogue.add(NewEntry("Who?", "Ada."), by="a")
+    catalogue.change(entry.number, by="b", version=entry.version, answer="Byron.")
+    with pytest.raises(CatalogueConflictError, match="changed meanwhile"):
+        catalogue.change(entry.number, by="a", version=entry.version, answer="Babbage.")
+    with pytest.raises(CatalogueConflictError, match="changed meanwhile"):
+        catalogue.remove(entry.number, by="a", version=entry.version)
+    assert catalogue.get(entry.number).answer == "Byron."
+
+
+def test_unknown_numbers_and_statuses_are_refused(catalogue: Catalogue) -> None:
+    with pytest.raises(CatalogueError, match="no entry 7"):
+        catalogue.get(7)
+    with pytest.raises(CatalogueError, match="no entry 7"):
+        catalogue.remove(7, by="ann")
+    with pytest.raises(CatalogueError, match="pending, approved, stale"):
+        catalogue.add(NewEntry("A?", "a", "good"), by="ann")
+
+
+def test_a_catalogue_of_a_newer_version_and_a_damaged_one_are_refused(tmp_path: Path) -> None:
+    newer = Database(tmp_path / "newer.db")
+    with newer.writing() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(IndexStateError, match="version 99"):
+        Catalogue(tmp_path / "newer.db")
+    (tmp_path / "damaged.db").write_bytes(b"no database" * 100)
+    with pytest.raises(IndexStateError, match="damaged"):
+        Catalogue(tmp_path / "damaged.db")
+
+
+def test_threads_and_a_second_reader_see_one_catalogue(catalogue: Catalogue, tmp_path: Path) -> None:
+    def work(number: int) -> None:
+        catalogue.add(NewEntry(f"Question {number}?", "a"), by="ann")
+        catalogue.collect("Asked by all?", "", [])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other = Catalogue(tmp_path / "catalogue.db")
+    assert len(other.entries()) == 9
+    entry = other.find("Asked by all?")
+    assert entry is not None
+    assert entry.asked == 8
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("What is it?", "what is  it", True),
+        ("败血症？", "败血症", True),
+        ("Is it?", "Is it not?", False),
+        ("In 1990?", "In 1991?", False),
+    ],
+)
+def test_a_key_forgives_form_alone(one: str, two: str, same: bool) -> None:
+    assert (question_key(one) == question_key(two)) is same
+
+
+def test_the_same_answer_again_brings_approval_and_sources_and_takes_neither_away(catalogue: Catalogue) -> None:
+    source = AnswerSource("d1", "ab")
+    catalogue.add(NewEntry("Why?", "So.", "pending"), by="ann")
+    assert catalogue.add(NewEntry("Why?", "So."), by="bob").status == "approved"
+    assert catalogue.add(NewEntry("Why?", "So.", sources=(source,)), by="bob").sources == (source,)
+    report = catalogue.add_all([NewEntry("Why?", "So.", "pending"), NewEntry("Why?", "So.", "stale")], by="ann")
+    assert report.unchanged == (1, 1)
+    assert catalogue.add(NewEntry("Why?", "So.", "pending"), by="ann", replace=True).status == "pending"
+
+
+def test_questions_that_are_there_or_were_removed_are_known(catalogue: Catalogue) -> None:
+    catalogue.add(PRICE, by="ann")
+    catalogue.remove(catalogue.add(NewEntry("Why?", "So."), by="ann").number, by="bob")
+    assert catalogue.known_keys() == {"what does it cost", "why"}
+
+
+def test_a_new_entry_may_bring_what_a_program_said_and_saw(catalogue: Catalogue) -> None:
+    evidence = AnswerEvidence("c1", "d1", "A passage.")
+    entry = catalogue.add(NewEntry("Why?", given="I do not know", evidence=(evidence,), asked=2), by="ann")
+    assert (entry.status, entry.given, entry.evidence, entry.asked) == ("pending", "I do not know", (evidence,), 2)

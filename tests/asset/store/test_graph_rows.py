@@ -1,0 +1,97 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.asset.store import tables
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, content_id
+from kraq_dspy.settings import Settings
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return Index.create(tmp_path / "i.kraq", Settings(), encoder_name="none", encoder_dimension=1)
+
+
+def claim(id: str, statement: str = "") -> Claim:
+    return Claim(id, "e", statement, "c")
+
+
+def ids(index: Index) -> str:
+    return "".join(claim.id for claim in index.all(Claim))
+
+
+def test_records_are_put_behind_others_and_keep_their_places_when_they_change(index: Index) -> None:
+    index.replace(Claim, map(claim, "adf"))
+    before = {"b": "a", "c": "b", "g": "f", "d": "c"}
+    index.graph_rows.change(Claim, ["f"], [claim("b"), claim("c"), claim("d", "new")], before.get)
+    assert ids(index) == "abcd"
+    index.graph_rows.change(Claim, ["a", "nowhere"], [claim("0"), claim("c")], {"c": "0"}.get)
+    assert ids(index) == "0cbd"
+    assert [each.statement for each in index.get(Claim, ["d"])] == ["new"]
+
+
+def test_without_a_place_records_are_ordered_by_their_ids(index: Index) -> None:
+    def entities(names: str) -> list[Entity]:
+        return [Entity(name, name, "", "", (name,), ()) for name in names]
+
+    index.replace(Entity, entities("bdf"))
+    index.graph_rows.change(Entity, ["d"], entities("gace"))
+    assert "".join(entity.id for entity in index.all(Entity)) == "abcefg"
+
+
+def test_a_record_cannot_be_put_behind_one_that_is_not_there(index: Index) -> None:
+    with pytest.raises(ValueError, match="no 'x', behind which 'a'"):
+        index.graph_rows.change(Claim, [], [claim("a")], {"a": "x"}.get)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_where_there_is_no_room_left_all_get_new_places(
+    index: Index, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    monkeypatch.setattr(tables, "GAP", 3)
+    index.replace(Claim, [])
+    expected: Sequence[str] = []
+    if first:
+        index.replace(Claim, map(claim, ["0", "1"][:first]))
+        expected = ["0", "1"][:first]
+    for number in range(2, 9):
+        behind = {str(number): expected[0]} if expected else {}
+        index.graph_rows.change(Claim, [], [claim(str(number))], behind.get)
+        expected = [*expected[:1], str(number), *expected[1:]]
+    assert ids(index) == "".join(expected)
+
+
+def test_a_family_is_a_broad_community_with_all_its_parts(index: Index) -> None:
+    def community(id: str, level: int, parent: str | None, members: str, parts: str = "") -> Community:
+        return Community(id, level, parent, tuple(parts), tuple(members), (), ())
+
+    all_of_them = [
+        community("p", 0, None, "abcd", "qr"), community("x", 0, None, "e"), community("y", 0, None, "f"),
+        community("q", 1, "p", "abc", "s"), community("r", 1, "p", "d"), community("s", 2, "q", "ab"),
+    ]  # fmt: skip
+    index.replace(Community, all_of_them)
+    assert [each.id for each in index.graph_rows.families({"d", "nobody"})] == ["p", "q", "r", "s"]
+    assert [each.id for each in index.graph_rows.families({"e", "a"})] == ["p", "x", "q", "r", "s"]
+    assert [each.id for each in index.graph_rows.families({"nobody"})] == ["y"]
+    assert list(index.graph_rows.sizes())[:2] == [(0, 4, "p"), (0, 1, "x")]
+
+
+def test_documents_and_chunks_are_looked_up_and_removed_by_their_ids(index: Index) -> None:
+    documents = [Document(id, id, "text") for id in ("b", "a", "caf\udce9")]
+    chunks = [Chunk(content_id(each.id, str(at)), each.id, at, 0, 4, "text", 1) for each in documents for at in (1, 0)]
+    index.add(documents)
+    index.add(chunks)
+    index.add([Extraction(chunks[0].id), Extraction(chunks[1].id)])
+    rows = index.graph_rows
+    assert rows.known(Document, ["a", "x", "caf\udce9"]) == {"a", "caf\udce9"}
+    assert rows.documents_of([chunks[0].id, chunks[5].id, "x"]) == {chunks[0].id: "b", chunks[5].id: "caf\udce9"}
+    expected = [chunks[number].id for number in (3, 2, 1, 0)]
+    assert list(rows.reading_order(["b", "a"])) == expected == list(index.reading_order())[:4]
+    assert index.ids(Chunk, without=Extraction) == [chunk.id for chunk in chunks[2:]]
+
+    rows.remove(["b"], [chunks[0].id, chunks[1].id])
+    assert index.ids(Document) == ["a", "caf\udce9"]
+    assert index.ids(Chunk) == [chunk.id for chunk in chunks[2:]]
+    assert index.ids(Extraction) == []

@@ -1,0 +1,300 @@
+"""A change that is followed leaves the index that the full way leaves, record for record and in the same order."""
+
+import dataclasses
+import random
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kraq_dspy.asset.store import graph_files
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import write_sums
+from kraq_dspy.asset.store.states import current_home
+from kraq_dspy.build.index import following
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.change import add_documents, remove_documents
+from kraq_dspy.build.index.check import check_index, repair_index
+from kraq_dspy.build.index.following import Following
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.programs.kraq.pipeline import KRAQ
+from kraq_dspy.records import (
+    Chunk,
+    Claim,
+    Community,
+    Document,
+    Entity,
+    Extraction,
+    Merge,
+    Question,
+    Relationship,
+    Summary,
+)
+from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings, SummarySettings
+from kraq_dspy.steps.direct import Done, Item
+from kraq_dspy.steps.stored import StageResults
+from tests.conftest import KeywordEmbedder
+
+KINDS = (Document, Chunk, Extraction)
+MADE = (Entity, Relationship, Claim, Merge, Community, Summary, Question)
+PEOPLE = [f"{first} {last}" for first in ("Ada", "Alan", "Grace") for last in ("Byron", "Hopper", "Turing", "Welchman")]
+PEOPLE += ["Ada van Deursen Lee", "Ada van Deusen Lee", "Dollis-Hill", "Dollis Hill"]
+SETTINGS = Settings(communities=CommunitySettings(max_size=4), resolve=ResolveSettings(semantic=False))
+
+
+def document(number: int, version: int = 0) -> Document:
+    rng = random.Random(1000 * version + number)
+    some = rng.sample(PEOPLE, 5)
+    sentences = [
+        f"{rng.choice(some)} {verb} {rng.choice(some)} in {rng.choice(['London', 'Oxford'])}."
+        for verb in rng.sample(["met", "wrote to", "admired", "taught"], 3)
+    ]
+    return Document(f"d{number:02}", f"Note {number}", " ".join(sentences))
+
+
+@pytest.fixture(scope="module")
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
+    return keyword_embedder("byron", "hopper", "turing", "welchman", "lee")
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each change since was followed."""
+    outcomes: list[bool] = []
+    follow = Following.follow
+
+    async def noting(self: Following) -> bool:
+        outcomes.append(await follow(self))
+        return outcomes[-1]
+
+    monkeypatch.setattr(Following, "follow", noting)
+    return outcomes
+
+
+@pytest.fixture(autouse=True)
+def orders_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reading order that is put together from the former one is that of all chunks, each time."""
+    order_after = Following._order_after
+
+    def compared(self: Following, before: Sequence[str]) -> list[str] | None:
+        order, extracted = order_after(self, before), set(self._index.ids(Extraction))
+        assert order in (None, [id for id in self._index.reading_order() if id in extracted])
+        return order
+
+    monkeypatch.setattr(Following, "_order_after", compared)
+
+
+def contents(path: Path) -> dict[str, Any]:
+    with Index.open(path) as index:
+        texts = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
+        made = {kind.__name__: list(index.all(kind)) for kind in MADE}
+        vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
+        return {**texts, **made, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_followed_change_leaves_what_the_full_way_leaves(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], seed: int
+) -> None:
+    rng = random.Random(seed)
+    paths = tmp_path / "followed.kraq", tmp_path / "full.kraq"
+    have = set(range(0, 40, 2))
+    build_index([document(number) for number in sorted(have)], paths[0], settings=SETTINGS, embedder=embedder)
+    shutil.copytree(*paths)
+    for _ in range(4):
+        number, is_removal = rng.randrange(41), rng.random() < 0.4
+        (current_home(paths[1]) / graph_files.MENTIONS).unlink()
+        write_sums(current_home(paths[1]))
+        for path in paths:
+            if is_removal and number in have:
+                remove_documents(path, [document(number).id], embedder=embedder)
+            else:  # new, or another text in the place of one
+                add_documents(path, [document(number, version=1)], embedder=embedder)
+        have = have - {number} if is_removal and number in have else have | {number}
+        assert contents(paths[0]) == contents(paths[1])
+    assert followed == [True, False] * 4
+    assert check_index(paths[0]).problems == ()
+
+
+def test_a_change_also_takes_in_what_failed_before_wherever_it_stands(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole = tmp_path / "i.kraq", tmp_path / "whole.kraq"
+    extract = type(KRAQ(SETTINGS, embedder).extract)
+    aforward = extract.aforward
+
+    async def failing(self: Any, passage: str) -> Any:
+        if passage.startswith(("Note 3", "Note 5")):
+            raise ValueError("nothing can be said of this")
+        return await aforward(self, passage=passage)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extract, "aforward", failing)
+        report = build_index([document(n) for n in range(24)], path, settings=SETTINGS, embedder=embedder)
+    assert len(report.failures) == 2
+    report = add_documents(path, [document(36), document(4, version=1)], embedder=embedder)
+    assert (followed, report.failures) == ([True], ())
+    assert (report.documents.added, report.documents.changed, report.documents.removed) == (1, 1, 0)
+    texts = [document(n, version=n == 4) for n in [*range(24), 36]]
+    build_index(texts, whole, settings=SETTINGS, embedder=embedder)
+    changed, made_anew = contents(path), contents(whole)
+    for kind in (
+        "Document",
+        "Chunk",
+        "Extraction",
+        "Entity",
+        "Relationship",
+        "Claim",
+        "Merge",
+        "walks",
+        "chunk vectors",
+    ):
+        assert changed[kind] == made_anew[kind]
+
+
+def test_only_new_chunks_and_communities_with_something_new_are_looked_up(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    looked_up: list[tuple[str, str]] = []
+    find = StageResults.find
+
+    def noting(self: StageResults, item: Item) -> Done | None:
+        looked_up.append((self._stage, item.id))
+        return find(self, item)
+
+    monkeypatch.setattr(StageResults, "find", noting)
+    far = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
+    report = add_documents(path, [far], embedder=embedder)
+    with Index.open(path) as index:
+        [chunk] = index.all(Chunk, document_id="far")
+        new = [c.id for c in index.all(Community) if chunk.id in c.chunk_ids and len(c.entity_ids) > 1]
+    assert [id for stage, id in looked_up if stage == "extract"] == [chunk.id]
+    assert sorted(id for stage, id in looked_up if stage == "ask") == sorted(new)
+    assert len(new) < report.counts["summaries"]
+
+
+def test_a_change_behind_one_that_was_broken_off_goes_the_full_way(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+) -> None:
+    path, new = tmp_path / "i.kraq", tmp_path / "new.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+
+    def broken(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Following, "_keep_communities", broken)  # entities and relationships are written by then
+        with pytest.raises(KeyboardInterrupt):
+            add_documents(path, [document(8)], embedder=embedder)
+    remove_documents(path, [document(8).id], embedder=embedder)
+    add_documents(path, [document(9)], embedder=embedder)
+    assert followed == [True]
+    build_index([document(n) for n in [*range(8), 9]], new, settings=SETTINGS, embedder=embedder)
+    changed, made_anew = contents(path), contents(new)
+    for kind in ("Entity", "Relationship", "Claim", "Merge", "walks"):
+        assert changed[kind] == made_anew[kind]
+
+
+def test_a_graph_of_passages_that_cannot_be_written_ends_the_change_and_the_next_one_makes_it(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, new = tmp_path / "i.kraq", tmp_path / "new.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    before = contents(path)
+
+    def full(*_: Any) -> None:
+        raise IndexStateError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(following, "keep_passage_graph", full)  # which is made beside the records
+        with pytest.raises(IndexStateError, match="disk is full"):
+            add_documents(path, [document(8)], embedder=embedder)
+    assert contents(path) == before
+    add_documents(path, [document(9)], embedder=embedder)
+    build_index([document(n) for n in range(10)], new, settings=SETTINGS, embedder=embedder)
+    assert contents(path)["walks"] == contents(new)["walks"]
+
+
+def test_a_lost_entity_is_made_again_by_the_full_way(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(8)], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path, write=True) as index:
+        lost = next(index.all(Relationship)).source_id
+        index.delete(Entity, [lost])
+    add_documents(path, [document(8)], embedder=embedder)
+    assert followed == [False]
+    assert check_index(path).problems == ()
+    with Index.open(path) as index:
+        assert index.get(Entity, [lost])
+
+
+def test_what_communities_lost_cannot_be_measured_where_an_entity_was_lost(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "i.kraq"
+    far = Document("far", "Far away", "Zaphod visited Magrathea. Zaphod stole Magrathea from Slartibartfast.")
+    build_index([*(document(n) for n in range(8)), far], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path, write=True) as index:
+        index.delete(Entity, [entity.id for entity in index.all(Entity) if entity.name == "Magrathea"])
+    monkeypatch.setattr(following, "DRIFT", -1.0)  # always measured
+    with pytest.raises(IndexStateError, match="--repair"):
+        add_documents(path, [document(8)], embedder=embedder)
+    repair_index(path, embedder=embedder)
+    assert check_index(path).problems == ()
+
+
+def test_with_other_settings_or_questions_by_chance_everything_is_looked_at(
+    tmp_path: Path, embedder: KeywordEmbedder, followed: list[bool]
+) -> None:
+    path = tmp_path / "i.kraq"
+    build_index([document(n) for n in range(4)], path, settings=SETTINGS, embedder=embedder)
+    other = dataclasses.replace(SETTINGS, summaries=SummarySettings(min_entities=3))
+    add_documents(path, [document(4)], settings=other, embedder=embedder)
+    assert followed == []
+    add_documents(path, [document(5)], embedder=embedder)  # the index's own by now
+    assert followed == [True]
+    add_documents(path, [document(6)], random_questions=True, embedder=embedder)
+    add_documents(path, [document(7)], embedder=embedder)
+    assert followed == [True]
+    with Index.open(path) as index:
+        assert index.questions(source="random")
+
+
+def test_what_communities_lost_is_measured_where_it_may_be_too_much(
+    tmp_path: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch, followed: list[bool]
+) -> None:
+    path, losses = tmp_path / "i.kraq", iter([0.01, 0.3, 0.0])
+    build_index([document(n) for n in range(12)], path, settings=SETTINGS, embedder=embedder)
+    monkeypatch.setattr(following, "drift", lambda *_: next(losses))
+    monkeypatch.setattr(following, "_BOUND", 0)
+    assert add_documents(path, [document(12)], embedder=embedder).problems == ()
+    assert next(losses) == 0.01  # it was not asked for
+    monkeypatch.setattr(following, "_BOUND", 6)
+    [problem] = add_documents(path, [document(13)], embedder=embedder).problems
+    assert "modularity -0.300" in problem
+    monkeypatch.setattr(following, "_BOUND", 0)
+    assert add_documents(path, [document(14)], embedder=embedder).problems == ()
+    assert followed == [True] * 3
+    assert next(losses, None) is None  # the last one had to be measured again
+
+
+def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was(
+    tmp_path: Path, embedder: KeywordEmbedder
+) -> None:
+    path = tmp_path / "x.kraq"
+    build_index([document(number) for number in range(12)], path, settings=SETTINGS, embedder=embedder)
+    with Index.open(path) as before:
+        files = [file for file in before.home.rglob("*") if file.is_file()]
+        contents = {file: file.read_bytes() for file in files}
+        assert {"index.db", graph_files.MENTIONS, graph_files.GRAPH} <= {file.name for file in files}
+        with Index.open(path, write=True) as draft:
+            names = ("index.db", graph_files.MENTIONS, graph_files.GRAPH)
+            assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True, True]
+        add_documents(path, [document(20)], embedder=embedder)
+        assert {file: file.read_bytes() for file in files} == contents

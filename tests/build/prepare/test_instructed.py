@@ -1,0 +1,280 @@
+"""A real index of six passages and three questions; the encoder counts its passes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kraq_dspy.apps.cli.prepare.precompute import parse_top_n
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
+from kraq_dspy.build.prepare import instructed
+from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.ports import SilentProgress, Vectors
+from kraq_dspy.records import Chunk, Question, content_id
+from kraq_dspy.settings import Settings
+from tests.conftest import KeywordEmbedder
+
+TEXTS = ["apple", "apple apple rocket", "rocket", "rocket rocket tax", "tax", "tax tax apple"]
+
+
+class CountingEncoder:
+    """E(d|q): how long passage and question are. Refuses questions with a word of `refuses`."""
+
+    name, dimension = "lengths", 2
+
+    def __init__(self, refuses: str = "never") -> None:
+        self.passes: list[tuple[str, str]] = []
+        self.refuses = refuses
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        if self.refuses in question:
+            raise ModelError(f"{question!r} is too long")
+        self.passes += [(question, passage) for passage in passages]
+        rows = np.array([[len(passage), len(question)] for passage in passages], dtype=np.float32).reshape(-1, 2)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+class Stages(SilentProgress):
+    def __init__(self) -> None:
+        self.done: dict[str, int] = {}
+
+    def advance(self, stage: str, done: int = 1, **_: Any) -> None:
+        self.done[stage] = self.done.get(stage, 0) + done
+
+
+def chunk(text: str) -> Chunk:
+    return Chunk(content_id("chunk", text), "doc", 0, 0, len(text), text, 1, title="T")
+
+
+def question(text: str, source: str = "kraq") -> Question:
+    return Question(content_id("question", text), text, source, None, 0, (), ())
+
+
+QUESTIONS = [question("what is an apple?"), question("what is a rocket?"), question("what is a tax?")]
+
+
+@pytest.fixture
+def index(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> Iterator[Index]:
+    embedder = keyword_embedder("apple", "rocket", "tax")
+    with Index.create(
+        tmp_path / "corpus.kraq", Settings(), encoder_name=embedder.name, encoder_dimension=embedder.dimension
+    ) as index:
+        put(index, embedder, [chunk(text) for text in TEXTS], QUESTIONS)
+        yield index
+
+
+def put(index: Index, embedder: KeywordEmbedder, chunks: Sequence[Chunk], questions: Sequence[Question]) -> None:
+    index.add([*chunks, *questions])
+    if chunks:
+        texts = [one.text for one in chunks]
+        index.chunk_vectors.upsert([one.id for one in chunks], embedder.encode_passages(texts), texts)
+    if questions:
+        index.question_vectors.upsert([q.id for q in questions], embedder.encode_queries([q.text for q in questions]))
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.events.append(("start", stage, total))
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        self.events.append(done)
+
+    def finish(self, stage: str) -> None:
+        self.events.append(("finish", stage))
+
+
+def test_each_question_gets_the_vectors_of_its_nearest_passages(index: Index) -> None:
+    encoder, progress = CountingEncoder(), Progress()
+    report = Precomputation.of(index, encoder, top_n=2).run(progress)
+    assert (report.questions, report.pairs_embedded, report.pairs_kept, report.failures) == (3, 6, 0, ())
+    assert sorted(encoder.passes) == [
+        ("what is a rocket?", "T\nrocket"),
+        ("what is a rocket?", "T\nrocket rocket tax"),
+        ("what is a tax?", "T\ntax"),
+        ("what is a tax?", "T\ntax tax apple"),
+        ("what is an apple?", "T\napple"),
+        ("what is an apple?", "T\napple apple rocket"),
+    ]
+    store = InstructedStore.open(index.path / INSTRUCTED, embedder=encoder)
+    chunk_ids = [chunk("apple").id, chunk("tax").id]
+    vectors, is_stored = store.lookup(QUESTIONS[0].id, chunk_ids)
+    assert is_stored.tolist() == [True, False]
+    np.testing.assert_allclose(vectors[:1], encoder.encode("what is an apple?", ["T\napple"]), atol=1e-3)
+    assert progress.events == [("start", "precompute", 6), 2, 2, 2, ("finish", "precompute")]
+
+
+def test_the_estimate_comes_before_the_work_and_is_what_the_work_takes(index: Index) -> None:
+    encoder = CountingEncoder()
+    job = Precomputation.of(index, encoder, top_n=4)
+    estimate = job.estimate()
+    assert (estimate.questions, estimate.pairs, estimate.pairs_stored) == (3, 12, 0)
+    assert estimate.n_bytes == 12 * (2 * 2 + 16)
+    assert estimate.seconds > 0
+    assert job.store.n_questions == 0
+    assert job.run().pairs_embedded == estimate.pairs
+    again = job.estimate()
+    assert (again.questions, again.pairs, again.seconds, again.pairs_stored) == (0, 0, 0.0, 12)
+
+
+def test_the_estimate_knows_an_encoder_that_reads_a_passage_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+
+    class Remembering(CountingEncoder):
+        def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+            nonlocal clock
+            known = {passage for _, passage in self.passes}
+            clock += sum(0.01 if passage in known else 1.0 for passage in passages)
+            return super().encode(question, passages)
+
+    monkeypatch.setattr(instructed, "perf_counter", lambda: clock)
+
+    estimate = Precomputation.of(index, Remembering(), top_n=4).estimate()
+
+    assert estimate.seconds == pytest.approx(12 * 0.01 + len(TEXTS) * 0.99)
+
+
+def test_all_means_every_passage(index: Index) -> None:
+    report = Precomputation.of(index, CountingEncoder(), top_n=None).run()
+    assert report.pairs_embedded == 3 * len(TEXTS)
+
+
+def test_running_again_embeds_nothing_and_a_larger_top_n_only_what_is_new(index: Index) -> None:
+    Precomputation.of(index, CountingEncoder(), top_n=2).run()
+    second = CountingEncoder()
+    report = Precomputation.of(index, second, top_n=2).run()
+    assert (report.pairs_embedded, report.pairs_kept, second.passes) == (0, 6, [])
+    assert Precomputation.of(index, CountingEncoder(), top_n=4).run().pairs_embedded == 6
+
+
+def test_new_passages_and_questions_are_added_and_questions_that_are_gone_are_removed(
+    index: Index, keyword_embedder: type[KeywordEmbedder]
+) -> None:
+    Precomputation.of(index, CountingEncoder(), top_n=2).run()
+    embedder = keyword_embedder("apple", "rocket", "tax")
+    put(index, embedder, [chunk("apple pie")], [question("apple or tax?")])
+    index.delete(Question, [QUESTIONS[2].id])
+    encoder = CountingEncoder()
+    job = Precomputation.of(index, encoder, top_n=2)
+    report = job.run()
+    # "apple pie" displaces "apple apple rocket"; the new question has two passages of its own.
+    assert sorted(passage for question, passage in encoder.passes if question == "what is an apple?") == [
+        "T\napple pie"
+    ]
+    assert len([1 for question, _ in encoder.passes if question == "apple or tax?"]) == 2
+    assert report.questions_removed == 1
+    assert QUESTIONS[2].id not in job.store
+    assert job.store.holds(QUESTIONS[0].id, [chunk("apple").id, chunk("apple apple rocket").id]).tolist() == [
+        True,
+        False,
+    ]
+
+
+class Reader(CountingEncoder):
+    """Remembers passages."""
+
+    def __init__(self, kept: int = 100) -> None:
+        super().__init__()
+        self.kept = kept
+        self.read_first: list[str] = []
+
+    def read(self, passages: Sequence[str]) -> None:
+        assert not self.passes, "the passages are read before the first question"
+        self.read_first += passages
+
+
+def test_passages_that_are_remembered_are_all_read_before_the_first_question(index: Index) -> None:
+    encoder, stages = Reader(), Stages()
+    Precomputation.of(index, encoder, top_n=2).run(stages)
+    assert sorted(encoder.read_first) == sorted(chunk(text).passage for text in TEXTS)
+    assert stages.done == {"sentences": 6, "precompute": 6}
+
+
+@pytest.mark.parametrize("why", ["too many to remember", "few are needed", "all is stored", "a budget"])
+def test_passages_are_read_as_they_come_where(index: Index, why: str) -> None:
+    encoder = Reader(kept=5 if why == "too many to remember" else 100)
+    if why == "all is stored":
+        Precomputation.of(index, CountingEncoder(), top_n=2).run()
+    top_n = 1 if why == "few are needed" else 2
+    Precomputation.of(index, encoder, top_n=top_n).run(budget_s=60 if why == "a budget" else None)
+    assert encoder.read_first == []
+
+
+def test_an_interrupted_run_keeps_what_it_did_and_goes_on_from_there(index: Index) -> None:
+    class Interrupted(CountingEncoder):
+        def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+            if "tax" in question:
+                raise KeyboardInterrupt
+            return super().encode(question, passages)
+
+    with pytest.raises(KeyboardInterrupt):
+        Precomputation.of(index, Interrupted(), top_n=2).run()
+    encoder = CountingEncoder()
+    report = Precomputation.of(index, encoder, top_n=2).run()
+    assert (report.pairs_embedded, report.pairs_kept) == (2, 4)
+    assert {one for one, _ in encoder.passes} == {"what is a tax?"}
+
+
+def test_a_budget_ends_the_run_and_questions_about_the_most_passages_go_first(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = replace(question("what is a rocket tax?"), chunk_ids=("a", "b"))
+    index.add([wide])
+    index.question_vectors.upsert([wide.id], index.question_vectors.vectors([QUESTIONS[1].id]))
+    encoder = CountingEncoder()
+    monkeypatch.setattr(instructed, "perf_counter", lambda: float(len(encoder.passes)))  # a pass takes a second
+
+    report = Precomputation.of(index, encoder, top_n=2).run(budget_s=3)
+
+    assert [one for one, _ in encoder.passes[::2]] == ["what is a rocket tax?", "what is an apple?"]
+    assert (report.questions, report.questions_left) == (2, 2)
+    report = Precomputation.of(index, encoder, top_n=2).run()
+    assert (report.pairs_embedded, report.pairs_kept, report.questions_left) == (4, 4, 0)
+
+
+def test_a_question_that_the_encoder_refuses_is_counted_and_left_out(index: Index) -> None:
+    job = Precomputation.of(index, CountingEncoder(refuses="rocket"), top_n=2)
+    report = job.run()
+    assert (report.questions, report.pairs_embedded) == (2, 4)
+    assert report.failures == ((QUESTIONS[1].id, "'what is a rocket?' is too long"),)
+    assert QUESTIONS[1].id not in job.store
+
+
+def test_questions_of_one_source_alone_can_be_chosen(index: Index, keyword_embedder: type[KeywordEmbedder]) -> None:
+    put(index, keyword_embedder("apple", "rocket", "tax"), [], [question("random tax?", source="random")])
+    encoder = CountingEncoder()
+    Precomputation.of(index, encoder, top_n=1, source="random").run()
+    assert {one for one, _ in encoder.passes} == {"random tax?"}
+
+
+def test_duplicates_are_left_out(index: Index) -> None:
+    index.add([replace(QUESTIONS[1], duplicate_of=QUESTIONS[0].id)])
+    assert Precomputation.of(index, CountingEncoder(), top_n=1).run().questions == 2
+
+
+def test_an_index_without_questions_names_the_command(index: Index) -> None:
+    index.delete(Question, [one.id for one in QUESTIONS])
+    with pytest.raises(IndexStateError, match=r"no questions to pre-compute for.*kraq index"):
+        Precomputation.of(index, CountingEncoder())
+
+
+def test_another_encoder_is_refused(index: Index) -> None:
+    Precomputation.of(index, CountingEncoder(), top_n=1).run()
+    other = CountingEncoder()
+    other.name = "others"
+    with pytest.raises(EncoderMismatchError, match="pre-computed with 'lengths'"):
+        Precomputation.of(index, other)
+
+
+def test_top_n_is_a_number_or_all() -> None:
+    assert [parse_top_n(text) for text in ("100", "all")] == [100, None]
+    for wrong in ("0", "-3", "many", ""):
+        with pytest.raises(ConfigError, match="a number from 1, or all"):
+            parse_top_n(wrong)

@@ -1,0 +1,116 @@
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
+from kraq_dspy.build.prepare.speculative import make_efficient, make_scorer, make_speculative
+from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.ports import Vectors
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
+from kraq_dspy.records import Hit, Question, QuestionHit, content_id
+from kraq_dspy.settings import InstructedSettings, RoleSettings, Settings
+from kraq_dspy.workspace.choices import choose_program
+
+QUESTION = Question(content_id("q"), "what?", "kraq", None, 0, (), ())
+
+
+class Encoder:
+    name, dimension = "lengths", 2
+
+    def encode(self, question: str, passages: Sequence[str]) -> Vectors:
+        return np.tile(np.array([1, 0], dtype=np.float32), (len(passages), 1))
+
+
+class Finder:
+    def __call__(self, text: str, n: int, *, vector: Vectors | None = None) -> list[QuestionHit]:
+        return [QuestionHit(QUESTION, 0.5)]
+
+    def encode(self, text: str) -> Vectors:
+        return np.ones(2, dtype=np.float32)
+
+    def vectors(self, question_ids: Sequence[str]) -> Vectors:
+        return np.ones((len(question_ids), 2), dtype=np.float32)
+
+
+def retrieve(question: str, k: int, **_: Any) -> list[Hit]:
+    return []
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with Index.create(tmp_path / "a.kraq", Settings(), encoder_name="x", encoder_dimension=2) as index:
+        index.add([QUESTION])
+        yield index
+
+
+def store(index: Index, encoder_name: str = "lengths") -> None:
+    store = InstructedStore.create(index.path / INSTRUCTED, encoder_name=encoder_name, dimension=2)
+    store.add([InstructedRow(QUESTION.id, (content_id("c"),), np.array([[1, 0]], dtype=np.float32))])
+    store.close()
+
+
+def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:
+    assert SpeculativeOptions(preset="bioasq").sizes == SpeculativeOptions(18, 5, 10).sizes
+    assert SpeculativeOptions(20, None, 3, preset="bioasq").sizes == SpeculativeOptions(20, 5, 3).sizes
+    with pytest.raises(ConfigError, match="'preset' is 'squad'; expected one of bioasq, hotpotqa"):
+        choose_program("speculative", options={"preset": "squad"})
+    with pytest.raises(ConfigError, match="'scorer' is 'best'; expected one of kraq, wang2024"):
+        choose_program("speculative", options={"scorer": "best"})
+
+
+def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
+    assert {name: make_scorer(name, Settings()).name for name in ("kraq", "drafter_only", "vote")} == {
+        "kraq": "kraq",
+        "drafter_only": "drafter_only",
+        "vote": "vote",
+    }
+    with pytest.raises(ModelError, match="cannot score prompts"):
+        make_scorer("wang2024", Settings())
+    served = RoleSettings(model="hosted_vllm/large", api_base="http://localhost:2/v1")
+    assert make_scorer("wang2024", Settings(roles={"default": served})).name == "wang2024"
+
+
+def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_the_command(
+    index: Index,
+) -> None:
+    def make() -> EfficientSpeculativeRAG:
+        return make_efficient(index, Settings(), retrieve, Finder(), embedder=Encoder())
+
+    with pytest.raises(IndexStateError, match=r"no pre-computed embeddings. Run: kraq precompute .*a\.kraq"):
+        make()
+    store(index, encoder_name="another")
+    with pytest.raises(EncoderMismatchError, match=r"pre-computed with 'another'.*kraq precompute"):
+        make()
+    index.delete(Question, [QUESTION.id])
+    with pytest.raises(IndexStateError, match=r"has no questions.*kraq index .* then run: kraq precompute"):
+        make()
+
+
+def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
+    index: Index,
+) -> None:
+    store(index)
+
+    def threshold(**options: Any) -> float:
+        program = make_efficient(index, Settings(), retrieve, Finder(), EfficientOptions(**options), embedder=Encoder())
+        assert isinstance(program.precomputed, InstructedStore)
+        program.precomputed.close()
+        return program.min_similarity
+
+    assert threshold() == -1.0
+    index.update_manifest(proxy={"encoder_name": "lengths", "threshold": 0.7})
+    assert threshold() == 0.7
+    assert threshold(min_similarity=0.3) == 0.3
+    index.update_manifest(proxy={"encoder_name": "another", "threshold": 0.7})
+    assert threshold() == -1.0
+
+
+def test_the_settings_choose_the_instructed_encoder() -> None:
+    settings = Settings(instructed=InstructedSettings(kind="pair", max_tokens=64))
+    program = make_speculative(settings, retrieve)
+    assert program.embedder.name == "pair:minilm@64"

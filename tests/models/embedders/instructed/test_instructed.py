@@ -1,0 +1,267 @@
+"""The packaged encoder is real; the others load tiny random weights that the tests make, in the real file formats."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kraq_dspy.errors import ConfigError, ModelError
+from kraq_dspy.models.embedders.instructed import InBedder, PairEmbedder, PrefixInstructed, load_instructed_embedder
+from kraq_dspy.ports import InstructedEmbedder
+from kraq_dspy.settings import InstructedSettings
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+TEXT = "### Input Instruction Response : which fruit is in the pie apple pies have apples rockets fly high ? ."
+PASSAGES = ["apple pies have apples .", "rockets fly high .", "the pie is high in fruit . apple pies have apples ."]
+QUESTION = "which fruit is in the pie ?"
+
+
+def save_tokenizer(folder: Path, *, bos: str | None = "<s>", eos: str | None = "</s>") -> int:
+    """Whitespace words and single punctuation marks; returns the size of the vocabulary."""
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*special, *TEXT.split()]))}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    ends = [mark for mark in (bos, "$A", eos) if mark]
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single=" ".join(ends), special_tokens=[(mark, vocabulary[mark]) for mark in (bos, eos) if mark]
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+        model_input_names=["input_ids", "attention_mask"],
+    ).save_pretrained(folder)
+    return len(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("roberta")
+    size = save_tokenizer(folder)
+    torch.manual_seed(0)
+    config = transformers.RobertaConfig(
+        vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=80, pad_token_id=1, type_vocab_size=1,
+    )  # fmt: skip
+    transformers.RobertaForMaskedLM(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def qwen3(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("qwen3")
+    size = save_tokenizer(folder, bos=None, eos=None)
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
+        intermediate_size=64, head_dim=16,
+    )  # fmt: skip
+    transformers.Qwen3Model(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def instructor(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("instructor")
+    size = save_tokenizer(folder, bos=None)
+    torch.manual_seed(0)
+    config = transformers.T5Config(vocab_size=size, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2)
+    transformers.T5EncoderModel(config).save_pretrained(folder)
+    dense = folder / "2_Dense"
+    dense.mkdir()
+    layer = {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+    (dense / "config.json").write_text(json.dumps(layer))
+    torch.save({"linear.weight": torch.randn(24, 32)}, dense / "pytorch_model.bin")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def nomic(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("nomic")
+    size = save_tokenizer(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+MAKERS: dict[str, Callable[..., InstructedEmbedder]] = {
+    "pair": lambda get, **options: PairEmbedder(**options),
+    "inbedder": lambda get, **options: InBedder(get("roberta"), max_tokens=64, **options),
+    "qwen3": lambda get, **options: PrefixInstructed("qwen3", get("qwen3"), max_tokens=64, **options),
+    "e5-mistral": lambda get, **options: PrefixInstructed("e5-mistral", get("qwen3"), max_tokens=64, **options),
+    "nomic": lambda get, **options: PrefixInstructed("nomic", get("nomic"), max_tokens=64, **options),
+    "instructor": lambda get, **options: PrefixInstructed("instructor", get("instructor"), max_tokens=64, **options),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request: pytest.FixtureRequest) -> Callable[..., InstructedEmbedder]:
+    return lambda **options: MAKERS[request.param](request.getfixturevalue, **options)
+
+
+def test_every_embedder_keeps_the_contract(make: Callable[..., InstructedEmbedder]) -> None:
+    embedder = make()
+    vectors = embedder.encode(QUESTION, PASSAGES)
+    assert vectors.shape == (3, embedder.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    assert embedder.encode(QUESTION, []).shape == (0, embedder.dimension)
+    # Neither the batch, nor the padding, nor the order matters.
+    np.testing.assert_allclose(make(batch_size=1).encode(QUESTION, PASSAGES), vectors, atol=1e-5)
+    np.testing.assert_allclose(embedder.encode(QUESTION, PASSAGES[::-1])[::-1], vectors, atol=1e-5)
+    # The question and the passage both matter.
+    assert np.abs(embedder.encode("rockets fly high ?", PASSAGES) - vectors).max() > 1e-3
+    assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+
+
+def test_a_long_passage_is_cut_and_the_question_still_counts(make: Callable[..., InstructedEmbedder]) -> None:
+    embedder = make()
+    endless = "apple pies have apples . " * 400
+    first, second = (embedder.encode(question, [endless])[0] for question in (QUESTION, "rockets fly high ?"))
+    assert np.linalg.norm(first) == pytest.approx(1, abs=1e-5)
+    assert np.abs(first - second).max() > 1e-4
+
+
+def test_the_pair_encoder_sees_a_passage_from_the_question() -> None:
+    """The real encoder: an ambiguous passage moves towards the sense that the question asks about."""
+    embedder = PairEmbedder()
+    passages = ["Jaguar numbers rose this year.", "The big cat hunts at night.", "The car maker built more vehicles."]
+
+    def nearer_to_cars(question: str) -> float:
+        word, cat, car = embedder.encode(question, passages)
+        return float(word @ car - word @ cat)
+
+    assert nearer_to_cars("How many cars were sold?") > nearer_to_cars("How many wild animals are there?")
+
+
+def test_inbedder_averages_the_last_layer_over_exactly_the_three_masks(roberta: str) -> None:
+    [vector] = InBedder(roberta, max_tokens=64).encode(QUESTION, ["apple pies"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
+    model = transformers.AutoModel.from_pretrained(roberta).eval()
+    text = f"### Input:\napple pies\n\n### Instruction:\n{QUESTION}\n\n### Response:<mask><mask><mask>"
+    with torch.no_grad():
+        hidden = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+    expected = hidden[-4:-1].mean(0).numpy()  # the three before the end mark
+    np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_a_mask_in_a_passage_is_not_averaged(roberta: str) -> None:
+    embedder = InBedder(roberta, max_tokens=64)
+    with_mask, without = embedder.encode(QUESTION, ["apple <mask> pies", "apple pies"])
+    np.testing.assert_allclose(with_mask, without, atol=1e-5)
+
+
+def test_a_question_that_fills_inbedder_is_refused(roberta: str) -> None:
+    with pytest.raises(ModelError, match="takes 64"):
+        InBedder(roberta, max_tokens=64).encode("apple " * 80, ["rockets"])
+
+
+def test_an_encoder_without_masks_is_no_inbedder(qwen3: str, tmp_path: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(qwen3)
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    transformers.AutoModel.from_pretrained(qwen3).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="no mask token"):
+        InBedder(str(tmp_path))
+
+
+def test_qwen3_is_read_at_its_end_token(qwen3: str) -> None:
+    [vector] = PrefixInstructed("qwen3", qwen3).encode(QUESTION, ["apple pies"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(qwen3)
+    model = transformers.AutoModel.from_pretrained(qwen3).eval()
+    ids = tokenizer(f"Instruct: {QUESTION}\nQuery:apple pies")["input_ids"] + [tokenizer.eos_token_id]
+    with torch.no_grad():
+        expected = model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1].numpy()
+    np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_instructor_averages_the_passage_alone_and_projects_it(instructor: str) -> None:
+    embedder = PrefixInstructed("instructor", instructor)
+    [vector] = embedder.encode(QUESTION, ["apple pies"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(instructor)
+    model = transformers.T5EncoderModel.from_pretrained(instructor).eval()
+    inputs = tokenizer(f"Represent the passage for the question {QUESTION}: apple pies", return_tensors="pt")
+    with torch.no_grad():
+        hidden = model(**inputs).last_hidden_state[0]
+    weight = torch.load(Path(instructor) / "2_Dense" / "pytorch_model.bin", weights_only=True)["linear.weight"]
+    expected = (weight @ hidden[-3:].mean(0)).numpy()  # apple, pies, end mark
+    assert embedder.dimension == 24
+    np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+def test_a_question_that_leaves_no_room_for_a_passage_is_refused(nomic: str) -> None:
+    with pytest.raises(ValueError, match="takes 64 with a passage"):
+        PrefixInstructed("nomic", nomic, max_tokens=64).encode("apple " * 80, ["rockets"])
+
+
+def test_names_tell_recipes_lengths_and_precisions_apart(roberta: str, nomic: str) -> None:
+    names = [
+        PairEmbedder().name,
+        PairEmbedder(max_tokens=128).name,
+        PairEmbedder(dtype="bfloat16").name,
+        InBedder(roberta, max_tokens=64).name,
+        PrefixInstructed("nomic", nomic).name,
+    ]
+    assert len(set(names)) == len(names)
+    assert names[0] == "pair:minilm@256"
+
+
+def test_a_folder_keeps_its_name_wherever_it_lies_and_other_weights_have_another(
+    roberta: str, nomic: str, tmp_path: Path
+) -> None:
+    moved = tmp_path / Path(roberta).name
+    shutil.copytree(roberta, moved)
+    assert InBedder(str(moved)).name == InBedder(roberta).name
+    others = shutil.copytree(nomic, tmp_path / "others" / Path(roberta).name)
+    assert PrefixInstructed("nomic", str(others)).name.partition(":")[2] != InBedder(roberta).name.partition(":")[2]
+
+
+def test_the_packaged_weights_are_not_loaded_before_the_first_passage() -> None:
+    embedder = PairEmbedder()
+    assert (embedder.name, embedder.dimension) == ("pair:minilm@256", 384)
+    embedder.encode(QUESTION, [])
+    assert embedder._loaded is None
+    embedder.encode(QUESTION, ["apples"])
+    assert embedder._loaded is not None
+
+
+def test_settings_choose_the_encoder(roberta: str) -> None:
+    assert load_instructed_embedder(InstructedSettings(kind="pair")).name == "pair:minilm@256"
+    settings = InstructedSettings(kind="inbedder", name=roberta, max_tokens=64)
+    assert load_instructed_embedder(settings).dimension == 32
+    with pytest.raises(ConfigError, match=r"'inbeder'; known: sentences, pair, inbedder, decoder, qwen3"):
+        load_instructed_embedder(InstructedSettings(kind="inbeder", name="x"))
+
+
+def test_weights_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="'no/such-encoder' cannot be loaded"):
+        InBedder("no/such-encoder")
+
+
+def test_incomplete_weights_are_refused_instead_of_filled_at_random(nomic: str, tmp_path: Path) -> None:
+    save_tokenizer(tmp_path)
+    model = transformers.AutoModel.from_pretrained(nomic)
+    weights = {name: weight for name, weight in model.state_dict().items() if "word_embeddings" not in name}
+    model.save_pretrained(tmp_path, state_dict=weights)
+    with pytest.raises(ModelError, match=r"lacks weights of a AutoModel: embeddings\.word_embeddings"):
+        PrefixInstructed("nomic", str(tmp_path))
+
+
+def test_loading_prints_nothing(capfd: pytest.CaptureFixture[str], roberta: str) -> None:
+    PairEmbedder().encode("q", ["p"])
+    InBedder(roberta)
+    assert tuple(capfd.readouterr()) == ("", "")

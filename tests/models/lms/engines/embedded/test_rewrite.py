@@ -1,0 +1,48 @@
+"""Searches by the embedded model; every expected value can be read off the question."""
+
+import pytest
+
+from kraq_dspy.models.lms.engines.embedded.rewrite import clearer, core, keywords, rewritings, statement, varied
+
+QUESTION = "Who wrote the poem Don Juan before Ada Lovelace was born?"
+
+
+def test_politeness_goes() -> None:
+    assert clearer("Hi, could you please tell me who wrote Don Juan?") == "Who wrote Don Juan?"
+    assert clearer("Who wrote Don Juan?") == "Who wrote Don Juan?"
+
+
+def test_keywords_are_names_in_full_then_words_that_carry_meaning() -> None:
+    assert keywords(QUESTION) == ["Don Juan", "Ada Lovelace", "wrote", "poem", "born"]
+    assert core("Who wrote it, and a b c d e f g h i j k?").count(" ") <= 5
+
+
+def test_a_statement_is_what_an_answer_would_be_told_with() -> None:
+    assert statement("Who wrote Don Juan?") == "Wrote Don Juan."
+    assert statement("In which city was Ada Lovelace born?") == "City was Ada Lovelace born."
+
+
+def test_varied_searches_differ_and_are_no_more_than_asked_for() -> None:
+    searches = varied("Who wrote Don Juan, and when was Ada Lovelace born?", 4)
+    assert searches[:2] == ["Who wrote Don Juan?", "When was Ada Lovelace born?"]
+    assert len(set(searches)) == len(searches) == 4
+    assert len(varied(QUESTION, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen"),
+    [
+        ("Who rules?", ["answer"]),
+        (QUESTION, ["keywords"]),
+        ("Please tell me who rules.", ["rewrite"]),
+        ("what " + "very " * 25 + "long question is this?", ["core"]),
+    ],
+)
+def test_rewritings_are_chosen_by_how_the_question_looks(question: str, chosen: list[str]) -> None:
+    assert rewritings(question) == chosen
+
+
+@pytest.mark.parametrize("make", [clearer, statement])
+def test_even_a_bare_question_word_gives_a_search(make: object) -> None:
+    assert callable(make)
+    assert make("Who?")

@@ -1,0 +1,102 @@
+"""Model files that are none, and models that do not fit."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.errors import ModelError
+from kraq_dspy.models.lms.engines import gguf_file
+from kraq_dspy.models.lms.engines.gguf_file import read_gguf, require_fit
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def gguf(values: dict[str, str | int], *, weights: int = 64) -> bytes:
+    """A file with such metadata, an array of two tokens, one tensor, and so many bytes of weights."""
+    pairs = b"".join(
+        text(name) + (struct.pack("<I", 8) + text(value) if isinstance(value, str) else struct.pack("<II", 4, value))
+        for name, value in values.items()
+    )
+    tokens = text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b")
+    tensor = text("output.weight") + struct.pack("<IQIQ", 1, 16, 0, 0)
+    return b"GGUF" + struct.pack("<IQQ", 3, 1, len(values) + 1) + pairs + tokens + tensor + bytes(weights)
+
+
+LLAMA: dict[str, str | int] = {
+    "general.architecture": "llama",
+    "tokenizer.chat_template": "{{ messages }}",
+    "llama.context_length": 8192,
+    "llama.block_count": 30,
+    "llama.embedding_length": 576,
+    "llama.attention.head_count": 9,
+    "llama.attention.head_count_kv": 3,
+}
+
+
+def written(tmp_path: Path, content: bytes) -> Path:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(content)
+    return path
+
+
+def test_the_header_tells_architecture_context_and_template(tmp_path: Path) -> None:
+    header = read_gguf(written(tmp_path, gguf(LLAMA)))
+    assert (header.architecture, header.context, header.has_chat_template) == ("llama", 8192, True)
+    assert header.arrays == {"tokenizer.ggml.tokens"}
+
+
+def test_memory_is_the_weights_the_keys_and_values_and_a_workspace(tmp_path: Path) -> None:
+    header = read_gguf(written(tmp_path, gguf(LLAMA)))
+    kept = 30 * 3 * (64 + 64) * 2  # layers, heads, width of a key and a value, bytes of a number
+    assert header.memory(1000) - header.memory(0) == 1000 * kept
+    assert header.memory(0) > header.size
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "It is empty"),
+        (b"PK\x03\x04rest", "zip file or a PyTorch checkpoint"),
+        (b"<!DOCTYPE html>", "web page"),
+        (b"version https://git-lfs", "git lfs pull"),
+        (b"GGUF\x01\x00\x00\x00" + bytes(16), "version 1"),
+        (gguf(LLAMA)[:200], "cut off"),
+        (gguf(LLAMA, weights=0), "cut off"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", 1 << 60), "cut off"),
+    ],
+)
+def test_a_file_that_is_no_model_is_named_with_what_it_seems_to_be(tmp_path: Path, content: bytes, says: str) -> None:
+    with pytest.raises(ModelError, match=says) as raised:
+        read_gguf(written(tmp_path, content))
+    assert "m.gguf" in str(raised.value)
+
+
+def test_a_folder_names_the_models_inside(tmp_path: Path) -> None:
+    written(tmp_path, gguf(LLAMA))
+    with pytest.raises(ModelError, match=r"is a folder.*m\.gguf"):
+        read_gguf(tmp_path)
+    with pytest.raises(ModelError, match="kraq lm get"):
+        read_gguf(tmp_path / "absent.gguf")
+
+
+def test_a_model_too_large_for_the_memory_is_refused_with_what_would_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = read_gguf(written(tmp_path, gguf(LLAMA)))
+
+    def memory(size: int | None) -> None:
+        monkeypatch.setattr(gguf_file, "free_memory", lambda: size)
+
+    memory(header.memory(4 * 8192))
+    require_fit(header, context=8192, slots=4)
+    memory(None)
+    require_fit(header, context=8192, slots=4)
+    memory(header.memory(4 * 8192) - 1)
+    with pytest.raises(ModelError, match=r"1\.2 GB.*1\.2 GB of memory are free.*context = 2048 and slots = 1"):
+        require_fit(header, context=8192, slots=4)
+    memory(1000)
+    with pytest.raises(ModelError, match="smaller model"):
+        require_fit(header, context=8192, slots=4)

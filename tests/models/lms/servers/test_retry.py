@@ -1,0 +1,81 @@
+"""Waiting, giving up, and telling a dead server from a failing one."""
+
+import pytest
+from dspy import lm15
+
+from kraq_dspy._internal.backoff import Backoff
+from kraq_dspy.errors import ModelError, ServerDownError
+from kraq_dspy.models.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lm15.InvalidRequestError("x"),
+        lm15.AuthError("x"),
+        lm15.BillingError("x", status=429),
+        lm15.RateLimitError("x", retry_after=500),
+    ],
+)
+def test_some_errors_are_not_worth_a_wait(error: lm15.LM15Error) -> None:
+    assert wait_after(error, 0, Backoff(patience_s=120)) is None
+
+
+def test_a_passing_fault_is_worth_one() -> None:
+    assert wait_after(lm15.ServerError("x"), 0, Backoff(first_s=1)) is not None
+
+
+def test_only_silence_is_unreachable() -> None:
+    assert unreachable(lm15.TransportError("refused"))
+    assert unreachable(lm15.TimeoutError("no bytes for 5 s"))
+    assert not unreachable(lm15.TimeoutError("gateway timeout", status=504))
+    assert not unreachable(lm15.ServerError("x", status=500))
+
+
+def test_failures_at_once_wait_for_a_caller_that_gives_up() -> None:
+    health = ServerHealth("somewhere", limit=3, span_s=60)
+    for _ in range(5):
+        health.failed("refused", giving_up=False)
+    health.check()
+    with pytest.raises(ServerDownError, match="somewhere: 6 attempts"):
+        health.failed("refused", giving_up=True)
+    with pytest.raises(ServerDownError):
+        health.check()
+
+
+def test_failures_over_a_while_are_enough() -> None:
+    health = ServerHealth("somewhere", limit=2, span_s=0)
+    health.failed("refused", giving_up=False)
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=False)
+
+
+def test_an_answer_forgets_the_failures() -> None:
+    health = ServerHealth("somewhere", limit=2, span_s=0)
+    health.failed("refused", giving_up=False)
+    health.answered()
+    health.failed("refused", giving_up=True)
+    health.check()
+
+
+def test_after_a_rest_one_more_failure_is_enough() -> None:
+    health = ServerHealth("somewhere", limit=3, span_s=60, rest_s=0)
+    for _ in range(2):
+        health.failed("refused", giving_up=True)
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=True)
+    health.check()
+    with pytest.raises(ServerDownError):
+        health.failed("refused", giving_up=True)
+
+
+def test_errors_get_the_name_that_says_what_to_do() -> None:
+    def of(error: lm15.LM15Error) -> Exception:
+        return clearer(error, "openai/x", "https://example.org/v1")
+
+    assert isinstance(of(lm15.AuthError("bad key", status=401)), ModelError)
+    assert isinstance(of(lm15.BillingError("no credit", status=402)), ModelError)
+    assert isinstance(of(lm15.InvalidRequestError("no such model", status=404)), ModelError)
+    assert isinstance(of(lm15.InvalidRequestError("maximum context length is 8", status=400)), lm15.ContextLengthError)
+    plain = lm15.InvalidRequestError("n must be positive", status=400)
+    assert of(plain) is plain

@@ -1,0 +1,62 @@
+"""Counting and stopping, without a model."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kraq_dspy.errors import BudgetExceededError, ConfigError
+from kraq_dspy.models.lms.meter import Limits, Meter, Price
+from kraq_dspy.records import Usage
+
+
+def spend(meter: Meter, prompt: int = 100, completion: int = 20, model: str = "m", stage: str = "s") -> None:
+    with meter.call(stage, model, prompt) as call:
+        call.usage = Usage(1, prompt, completion)
+
+
+def test_usage_adds_up_by_stage_and_model() -> None:
+    meter = Meter()
+    spend(meter)
+    spend(meter)
+    spend(meter, stage="other")
+    assert meter.usage() == {("s", "m"): Usage(2, 200, 40), ("other", "m"): Usage(1, 100, 20)}
+    assert meter.total() == Usage(3, 300, 60)
+
+
+def test_a_call_that_failed_costs_nothing() -> None:
+    meter = Meter(Limits(max_calls=1))
+    with pytest.raises(OSError, match="lost"), meter.call("s", "m", 5):
+        raise OSError("lost")
+    spend(meter)
+    assert meter.total().calls == 1
+
+
+def test_tokens_stop_before_the_call_that_is_expected_to_exceed_them() -> None:
+    meter = Meter(Limits(max_tokens=300))
+    spend(meter)  # 120 of 300
+    spend(meter)  # 240; the next is expected to make 360
+    with pytest.raises(BudgetExceededError, match=r"240 tokens.*max_tokens = 300"):
+        spend(meter)
+
+
+def test_cost_counts_prompt_and_completion_at_their_prices() -> None:
+    meter = Meter(Limits(max_cost=0.5, prices={"m": Price(prompt=1000, completion=5000)}))
+    spend(meter)
+    assert meter.cost() == pytest.approx(0.2)  # 100 * 0.001 + 20 * 0.005
+    spend(meter)
+    with pytest.raises(BudgetExceededError, match=r"max_cost = 0\.5"):
+        spend(meter)
+
+
+def test_a_limit_on_cost_wants_a_price_of_every_model_that_costs() -> None:
+    meter = Meter(Limits(max_cost=1, prices={"m": Price(1, 1)}))
+    spend(meter, model="embedded")
+    with pytest.raises(ConfigError, match="'other' has no price"):
+        spend(meter, model="other")
+
+
+def test_threads_do_not_lose_counts() -> None:
+    meter = Meter()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: spend(meter), range(800)))
+    assert meter.total() == Usage(800, 80_000, 16_000)

@@ -1,0 +1,85 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
+from kraq_dspy.programs.graph.local_context import KnowledgeGraph
+from kraq_dspy.programs.retrievers import ReportRetriever
+from tests.programs.graph.conftest import Town
+
+QUESTION = "Which river has a bridge?"
+
+
+def search(town: Town, **settings: Any) -> GraphLocalSearch:
+    return GraphLocalSearch(town.entities, town.graph, **{"n_entities": 2, **settings})
+
+
+def test_the_model_sees_entities_links_reports_and_passages_of_what_the_question_is_about(town: Town) -> None:
+    lm = DummyLM([{"answer": "the Elbe"}])
+    with dspy.context(lm=lm):
+        prediction = search(town)(question=QUESTION)
+    assert prediction.answer == "the Elbe"
+    names = [entity.name for entity in prediction.entities]
+    assert names[0] == "Elbe"
+    assert set(names) <= {"Elbe", "Rhine", "Blue"}
+    assert prediction.reports[0].chunk.title == "Rivers"
+    prompt = lm.history[-1]["messages"][-1]["content"]
+    assert "Elbe (thing): a river with a bridge" in prompt
+    assert "Elbe | meets | Blue" in prompt
+    assert "The Blue crosses the Elbe." in prompt or "The Rhine and the Elbe are rivers." in prompt
+
+
+def test_links_between_the_entities_come_first_then_those_to_others(town: Town) -> None:
+    context = search(town, n_entities=3).context("river and bridge")
+    assert {entity.name for entity in context.entities} == {"Elbe", "Rhine", "Blue"}
+    assert context.shown["relationships"] == ["Elbe | meets | Blue", "Rhine | meets | Elbe", "Blue | meets | Keep"]
+
+
+def test_an_entitys_passages_that_state_its_links_come_first(town: Town) -> None:
+    context = search(town, n_entities=1).context("river and bridge")
+    assert [entity.name for entity in context.entities] == ["Elbe"]
+    assert [hit.chunk.document_id for hit in context.hits] == ["rivers", "blank"]
+    assert all(hit.why == "entity" and hit.score == context.hits[0].score for hit in context.hits)
+
+
+@pytest.mark.parametrize("tokens", [20, 45, 90, 8000])
+def test_everything_together_stays_in_the_budget(town: Town, tokens: int) -> None:
+    context = search(town, tokens=tokens, n_entities=5).context(QUESTION)
+    assert context.n_tokens <= tokens
+    assert context.n_tokens == sum(count_tokens(text) for texts in context.shown.values() for text in texts)
+
+
+def test_themes_bring_reports_and_entities_that_nothing_near_the_question_leads_to(town: Town) -> None:
+    near = KnowledgeGraph(town.entities, town.graph, n_entities=2)
+    wide = KnowledgeGraph(town.entities, town.graph, n_entities=2, themes=ReportRetriever(town.reports, town.graph))
+    assert "Hill" not in {hit.chunk.title for hit in near(QUESTION).reports}
+    context = wide(QUESTION)
+    assert {"Rivers", "Water"} <= {hit.chunk.title for hit in context.reports}
+    assert [entity.name for entity in context.entities][:2] == [entity.name for entity in near(QUESTION).entities]
+    assert len(context.entities) > 2
+
+
+def test_k_bounds_the_passages(town: Town) -> None:
+    assert len(search(town, k=1, n_entities=5).context(QUESTION).hits) == 1
+    assert len(search(town, k=9, n_entities=5).context(QUESTION).hits) == 4
+
+
+def test_the_asynchronous_program_predicts_the_same_and_state_is_saved(town: Town, tmp_path: Path) -> None:
+    program = search(town)
+    with dspy.context(lm=DummyLM([{"answer": "x"}] * 2)):
+        waited, called = asyncio.run(program.acall(question=QUESTION)), program(question=QUESTION)
+    assert (waited.answer, waited.hits, waited.entities) == (called.answer, called.hits, called.entities)
+    program.save(tmp_path / "program.json")
+    search(town).load(tmp_path / "program.json")
+    assert program.deepcopy().context is program.context
+
+
+def test_bad_settings_are_refused(town: Town) -> None:
+    for name in ("k", "n_entities", "tokens"):
+        with pytest.raises(ValueError, match=f"{name} is 0"):
+            search(town, **{name: 0})

@@ -1,0 +1,103 @@
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from kraq_dspy.programs.retrievers import DenseRetriever
+from kraq_dspy.programs.traditional import TraditionalRAG
+from tests.programs.conftest import Library
+
+QUESTION = "Which castle has music?"
+
+
+@pytest.fixture
+def lm() -> Iterator[DummyLM]:
+    lm = DummyLM([{"answer": "the hall"}] * 200)
+    with dspy.context(lm=lm):
+        yield lm
+
+
+@pytest.fixture
+def dense(library: Library) -> DenseRetriever:
+    return DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+
+
+def test_the_prediction_has_the_answer_its_evidence_and_the_time_it_took(
+    lm: DummyLM, library: Library, dense: DenseRetriever
+) -> None:
+    prediction = TraditionalRAG(dense, k=3)(question=QUESTION)
+    assert prediction.answer == "the hall"
+    assert prediction.hits == dense(QUESTION, 3)
+    assert library.names(prediction.hits)[0] == "hall"
+    assert set(prediction.timings) == {"retrieve", "answer", "wall"}
+    assert prediction.timings["wall"] >= prediction.timings["retrieve"] + prediction.timings["answer"] - 1e-9
+
+
+def test_an_explanation_comes_where_it_is_asked_for(dense: DenseRetriever) -> None:
+    with dspy.context(lm=DummyLM([{"answer": "the hall", "explanation": "It has an organ."}])):
+        explained = TraditionalRAG(dense, k=3, explain=True)(question=QUESTION)
+    assert (explained.answer, explained.explanation) == ("the hall", "It has an organ.")
+
+
+def test_the_model_sees_the_passages_with_their_titles_best_first(lm: DummyLM, dense: DenseRetriever) -> None:
+    TraditionalRAG(dense, k=2)(question=QUESTION)
+    prompt = lm.history[-1]["messages"][-1]["content"]
+    best, second = dense(QUESTION, 2)
+    assert prompt.index(best.chunk.text) < prompt.index(second.chunk.text)
+
+
+def test_the_asynchronous_program_predicts_the_same(lm: DummyLM, dense: DenseRetriever) -> None:
+    program = TraditionalRAG(dense, k=3)
+    waited = asyncio.run(program.acall(question=QUESTION))
+    called = program(question=QUESTION)
+    assert (waited.answer, waited.hits) == (called.answer, called.hits)
+    assert set(waited.timings) == set(called.timings)
+
+
+def test_no_passages_are_no_error(lm: DummyLM, library: Library, dense: DenseRetriever) -> None:
+    library.chunk_vectors.delete(library.chunk_vectors.ids())
+    prediction = TraditionalRAG(dense)(question=QUESTION)
+    assert prediction.hits == []
+    assert prediction.answer == "the hall"
+
+
+def test_sixteen_threads_may_share_a_program(library: Library, dense: DenseRetriever) -> None:
+    program = TraditionalRAG(dense, k=3)
+    program.set_lm(DummyLM([{"answer": "the hall"}] * 200))
+    with ThreadPoolExecutor(16) as pool:
+        predictions = list(pool.map(lambda _: program(question=QUESTION), range(64)))
+    assert all(prediction.hits == dense(QUESTION, 3) for prediction in predictions)
+
+
+def test_a_copy_has_predictors_of_its_own_and_the_same_stores(dense: DenseRetriever) -> None:
+    program = TraditionalRAG(dense)
+    copied = program.deepcopy()
+    assert copied.retrieve is dense
+    assert copied.answer is not program.answer
+
+
+def test_saved_state_holds_the_predictor_alone_and_loads_into_another_program(
+    tmp_path: Path, dense: DenseRetriever
+) -> None:
+    program = TraditionalRAG(dense)
+    program.answer.signature = program.answer.signature.with_instructions("Answer in one word.")
+    program.save(tmp_path / "program.json")
+    assert set(json.loads((tmp_path / "program.json").read_text("utf-8"))["predictors"]) == {"answer"}
+    other = TraditionalRAG(dense)
+    other.load(tmp_path / "program.json")
+    assert other.answer.signature.instructions == "Answer in one word."
+
+
+def test_k_below_one_is_refused(dense: DenseRetriever) -> None:
+    with pytest.raises(ValueError, match="k is 0"):
+        TraditionalRAG(dense, k=0)
+
+
+def test_an_empty_question_is_refused(lm: DummyLM, dense: DenseRetriever) -> None:
+    with pytest.raises(ValueError, match="expected some text"):
+        TraditionalRAG(dense)(question=" ")
