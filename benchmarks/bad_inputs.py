@@ -1,6 +1,6 @@
 """Shows what `kraq` makes of bad input, as a Markdown table of outcomes. Exits with 1 after a traceback.
 
-    python benchmarks/bad_inputs.py [--json]
+    python benchmarks/bad_inputs.py [--json] [--write docs/guide/reliability.md]
 
 Each case is a command line over files made for it. An outcome is the exit code, whether a message says what to do, and
 how many problems were listed while the rest went on.
@@ -14,19 +14,21 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
+from kraq_dspy.apps.cli.program import make_app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.records import Document
 
 GOOD = "Ada Lovelace met Charles Babbage in London. Charles Babbage lived in London."
+BEGIN, END = "<!-- bad inputs: made by benchmarks/bad_inputs.py -->", "<!-- end of bad inputs -->"
+MOST_SHOWN = 150  # characters of a message
 INDEX = ("index", "corpus", "--out", "x.kraq", "--json")
 
 
@@ -173,7 +175,7 @@ def in_folder(path: str) -> Iterator[None]:
 def outcome(case: str, words: tuple[str, ...], make: Callable[[], None]) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, in_folder(folder):
         make()
-        result = CliRunner().invoke(app, list(words))
+        result = CliRunner().invoke(make_app(), list(words))
         says, listed, error = "", 0, result.exception
         if isinstance(error, KraqError):  # which `kraq` itself prints
             says = str(error)
@@ -187,19 +189,31 @@ def outcome(case: str, words: tuple[str, ...], make: Callable[[], None]) -> Outc
         return Outcome(case, code, listed, " ".join(says.replace(folder, "").split()), unforeseen)
 
 
+def table(outcomes: Sequence[Outcome]) -> str:
+    failed = sum(one.traceback for one in outcomes)
+    lines = [f"{len(outcomes)} tried, {failed} ended in a traceback.", ""]
+    lines += ["| bad input | exit | listed | message |", "|---|---|---|---|"]
+    for one in outcomes:
+        says = one.says.replace("|", "\\|")
+        says = says[:MOST_SHOWN] + "..." * (len(says) > MOST_SHOWN)
+        lines.append(f"| {one.case} | {one.code} | {one.listed or ''} | {says} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", type=Path, help="a page with the markers between which the table stands")
     options = parser.parse_args()
     outcomes = [outcome(*case) for case in cases()]
     if options.json:
         print(json.dumps([asdict(one) for one in outcomes], indent=2, ensure_ascii=False))
     else:
-        print("| bad input | exit | listed | message |\n|---|---|---|---|")
-        for one in outcomes:
-            says = one.says.replace("|", "\\|")
-            print(f"| {one.case} | {one.code} | {one.listed or ''} | {says[:110]}{'...' if len(says) > 110 else ''} |")
-        print(f"\n{len(outcomes)} tried, {sum(one.traceback for one in outcomes)} ended in a traceback")
+        print(table(outcomes))
+    if options.write:
+        before, _, rest = options.write.read_text("utf-8").partition(BEGIN)
+        after = rest.partition(END)[2]
+        options.write.write_text(f"{before}{BEGIN}\n{table(outcomes)}\n{END}{after}", "utf-8")
     sys.exit(any(one.traceback for one in outcomes))
 
 

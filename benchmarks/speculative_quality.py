@@ -31,16 +31,15 @@ from rich.table import Table
 from stand_in import machine
 
 from kraq_dspy.build.prepare.calibrate import CalibrationPlan, SeenFrom, agreement, calibrate
-from kraq_dspy.build.prepare.speculative import make_speculative
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.metrics.answers import exact_match
+from kraq_dspy.eval.metrics.answers import contains
 from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.ports import Embedder, InstructedEmbedder, Vectors
+from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever, Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
@@ -137,7 +136,7 @@ def compared(plain: dspy.Prediction, other: dspy.Prediction, example: Example) -
     return Outcome(
         question=example.question,
         answer=other.answer,
-        exact=exact_match(example.answers, other.answer) if example.answers else float("nan"),
+        exact=contains(example.answers, other.answer) if example.answers else float("nan"),
         support=max(recall_at_k(gold, read, None) for read in documents) if gold else float("nan"),
         clusters=agreement(plain.clusters, other.clusters),
         subsets=jaccard(plain.subsets, other.subsets),
@@ -171,6 +170,10 @@ def shares(space: Workspace, answer: dspy.Prediction) -> tuple[float, ...]:
     return tuple(sum(one in set(nearest[:top]) for one in ids) / len(ids) for top in TOP_N)
 
 
+def speculative(retrieve: Retriever, embedder: InstructedEmbedder, options: SpeculativeOptions) -> SpeculativeRAG:
+    return SpeculativeRAG(retrieve, embedder, **dataclasses.asdict(options.sizes), seed=options.seed)
+
+
 def measure(
     name: str, options: argparse.Namespace, settings: Settings, embedder: Embedder
 ) -> tuple[dict[str, list[Outcome]], dict[str, float]]:
@@ -184,9 +187,9 @@ def measure(
         sizes = chosen.sizes
         seen_from = Remembering(load_instructed_embedder(settings.instructed))
         dense = space.retriever("dense")
-        plain = make_speculative(settings, dense, chosen, embedder=seen_from)
-        again = make_speculative(settings, dense, dataclasses.replace(chosen, seed=1), embedder=seen_from)
-        unasked = make_speculative(settings, dense, chosen, embedder=Unasked(embedder))
+        plain = speculative(dense, seen_from, chosen)
+        again = speculative(dense, seen_from, dataclasses.replace(chosen, seed=1))
+        unasked = speculative(dense, Unasked(embedder), chosen)
         for program in (plain, again, unasked):
             program.set_models(drafter=space.models["drafter"], verifier=space.models["verifier"])
         proxied = {source: efficient(space, plain, source) for source in SOURCES}

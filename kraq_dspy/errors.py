@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,6 +47,18 @@ class UnknownRecordError(IndexStateError, KeyError):
 
 class ModelError(KraqError):
     """A language model or an encoder that cannot be reached, or that cannot do what was asked of it."""
+
+
+class UnembeddableError(ModelError):
+    """Texts that an encoder made no vectors of, beside others that it did.
+
+    `vectors` has a row for each text, zeros for those; `reasons` says by place why.
+    """
+
+    def __init__(self, message: str, vectors: Any, reasons: Mapping[int, str]) -> None:
+        super().__init__(message)
+        self.vectors = vectors
+        self.reasons = reasons
 
 
 class MissingLogprobsError(ModelError):
@@ -107,17 +119,26 @@ CPU_FIRST = (
 
 @contextmanager
 def needs(package: str, extra: str, purpose: str) -> Iterator[None]:
-    """An import that fails in the block says which extra brings the package."""
+    """An import that fails in the block says which extra brings the package, or why one that is there cannot be loaded:
+    too little memory, a library that lacks."""
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError(package, extra, purpose) from error
+    except ImportError as error:
+        raise KraqError(f"{purpose} needs the package {package!r}, which cannot be loaded: {error}") from error
 
 
 def import_extra(package: str, extra: str, purpose: str) -> Any:
     """A module of an optional package. Raises MissingExtraError."""
     with needs(package, extra, purpose):
         return importlib.import_module(package)
+
+
+def counted(number: int, what: str) -> str:
+    """1 and "passage" as "1 passage", 2000 as "2,000 passages"; "entry" becomes "entries"."""
+    many = f"{what[:-1]}ies" if what.endswith(("ty", "ry")) else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

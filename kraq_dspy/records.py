@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kraq_dspy._internal.display import Shown
-
 Metadata = Mapping[str, str | int | float | bool]
 
 
@@ -25,22 +23,45 @@ def content_id(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def _brief(text: str, length: int = 60) -> str:
+    """The text as a literal on one line, cut to about `length` characters."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= length else f"{line[: length - 1]}…")
+
+
 @dataclass(frozen=True, slots=True)
-class Document(Shown):
-    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded."""
+class Heading:
+    """A heading of a document. Its section begins at `start`, in characters of the text; `level` 1 is the broadest."""
+
+    start: int
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
+
+    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order.
+    """
 
     id: str
     title: str
     text: str
     source: str = ""
     metadata: Metadata = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Document({self.id!r}, {_brief(self.title or self.text)}, {len(self.text):,} characters)"
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk(Shown):
+class Chunk:
     """A span of a document: `text == document.text[start:end]`, in characters.
 
-    `position` counts the chunks of a document from 0. `title` is the document's title.
+    `position` counts the chunks of a document from 0. `title` is the document's title. `headings` are those under which
+    the text stands: the path of sections that are open where it begins, then the headings that begin inside it.
     """
 
     id: str
@@ -52,11 +73,15 @@ class Chunk(Shown):
     n_tokens: int
     title: str = ""
     metadata: Metadata = field(default_factory=dict)
+    headings: tuple[str, ...] = ()
 
     @property
     def passage(self) -> str:
         """What a model or a reader sees of the chunk: its document's title, then its text."""
         return f"{self.title}\n{self.text}" if self.title else self.text
+
+    def __repr__(self) -> str:
+        return f"Chunk({self.document_id!r}, {self.position}, {_brief(self.text)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +135,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Entity(Shown):
+class Entity:
     """A node of the graph: one thing, however many ways the corpus writes it.
 
     `names` holds every spelling that was merged into it, `name` first; `chunk_ids` are in reading order.
@@ -124,9 +149,12 @@ class Entity(Shown):
     chunk_ids: tuple[str, ...]
     degree: int = 0
 
+    def __repr__(self) -> str:
+        return f"Entity({self.name!r}, {self.type!r}, {len(self.chunk_ids)} chunks)"
+
 
 @dataclass(frozen=True, slots=True)
-class Relationship(Shown):
+class Relationship:
     """A directed edge between two entities. `weight` is the number of times that the corpus states it."""
 
     id: str
@@ -139,7 +167,7 @@ class Relationship(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Shown):
+class Claim:
     """A fact that the corpus asserts of an entity, or of what links it to another one, that of `object_id`."""
 
     id: str
@@ -170,7 +198,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Community(Shown):
+class Community:
     """Entities linked more to each other than to the rest of the graph.
 
     `level` 0 is the broadest. `chunk_ids` name the chunks that state its relationships or entities, in reading order.
@@ -189,6 +217,11 @@ class Community(Shown):
     def is_leaf(self) -> bool:
         return not self.child_ids
 
+    def __repr__(self) -> str:
+        return (
+            f"Community(level {self.level}, {len(self.entity_ids)} entities, {len(self.chunk_ids)} chunks, {self.id!r})"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -199,7 +232,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary(Shown):
+class Summary:
     """What a community is about. `model` names the model that wrote it, or the import it came from."""
 
     community_id: str
@@ -208,9 +241,12 @@ class Summary(Shown):
     findings: tuple[Finding, ...] = ()
     model: str = ""
 
+    def __repr__(self) -> str:
+        return f"Summary({_brief(self.title)}, {_brief(self.text)})"
+
 
 @dataclass(frozen=True, slots=True)
-class Question(Shown):
+class Question:
     """A representative question: of a community (`source` "kraq") or of random chunks (`source` "random").
 
     `duplicate_of` is the id of an earlier question that asks the same, or None. `level` is -1 for random questions.
@@ -233,9 +269,12 @@ class Question(Shown):
         """What is embedded and searched with: the text, and the names that it leaves out."""
         return " ".join([self.text, ", ".join(name for name in self.names if name not in self.text)]).strip()
 
+    def __repr__(self) -> str:
+        return f"Question({self.text!r}, level {self.level}, {len(self.chunk_ids)} chunks)"
+
 
 @dataclass(frozen=True, slots=True)
-class Hit(Shown):
+class Hit:
     """A chunk that a retriever found. `score` grows with relevance; its scale is the retriever's own.
 
     `query` is the text that found it: the user's question or an auxiliary one. `why` names the path in one word
@@ -247,13 +286,19 @@ class Hit(Shown):
     query: str
     why: str = "dense"
 
+    def __repr__(self) -> str:
+        return f"Hit({self.score:.3f}, {self.chunk.document_id!r}, {_brief(self.chunk.text)}, {self.why!r})"
+
 
 @dataclass(frozen=True, slots=True)
-class QuestionHit(Shown):
+class QuestionHit:
     """A stored question near to another. `similarity` is the cosine of their embeddings, in [-1, 1]."""
 
     question: Question
     similarity: float
+
+    def __repr__(self) -> str:
+        return f"QuestionHit({self.similarity:.3f}, {_brief(self.question.text)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,12 +365,16 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id."""
+    """An item that a stage could not do. `item_id` is a file name in the stage "load", else the record's id.
+
+    `where` names the item for people, the file and passage or what a community is about, where a report was asked.
+    """
 
     stage: str
     item_id: str
     reason: str
     attempts: int = 1
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ describes it in docs/reference/settings.md. Example:
     api_base = "http://localhost:8000/v1"
 """
 
+import codecs
 import dataclasses
 import re
 import tomllib
@@ -23,19 +24,18 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
-
-from kraq_dspy._internal.validation import (
+from kraq_dspy._internal.options import (
     AboveZero,
+    Count,
     Joined,
     NotNegative,
     OneOf,
     Positive,
     Share,
     checked,
-    fields_of,
-    suggestion,
+    options_of,
 )
+from kraq_dspy._internal.validation import suggestion
 from kraq_dspy.errors import ConfigError
 
 ROLES = (
@@ -55,6 +55,22 @@ class CorpusSettings:
     """Its title."""
     id_column: str = "id"
     """What it is called."""
+    encoding: str = ""
+    """That of files which are not UTF-8 and have no byte-order mark, as "cp1252" or "cp932". Without it such files are
+    refused, but for web pages, which say it themselves."""
+    max_bytes: Positive = 50_000_000
+    """Most bytes of a file that is one document, of a line of jsonl, and of a text."""
+    max_unpacked: Positive = 200
+    """Most times its size that a compressed file may hold."""
+
+    def __post_init__(self) -> None:
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise ConfigError(
+                f"corpus.encoding is {self.encoding!r}; Python knows no such encoding. Names are cp1252, latin-1, "
+                "cp932, gb18030, big5, ..."
+            ) from None
 
 
 @checked("chunks")
@@ -91,7 +107,7 @@ class ExtractSettings:
     """What a model is asked for: names, links, claims and their descriptions ("full"), or names and links alone, which
     the passage's own sentences then describe ("small"). "auto" takes "small" where the extractor's name says that it
     has less than two billion parameters."""
-    gleanings: Annotated[int, Field(ge=0)] = 1
+    gleanings: Count = 1
     """Self-reflection rounds after the first extraction; 0 switches them off."""
     grounded_names: bool = True
     """Drop what is about names that the passage does not have: small models invent some."""
@@ -162,7 +178,7 @@ class QuestionSettings:
     else 1."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
-    names: Annotated[int, Field(ge=0)] = 8
+    names: Count = 8
     """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
     random_least: Positive = 2
     """Fewest chunks that a question of the Random baseline is asked about (the thesis draws 3 to 7)."""
@@ -193,6 +209,10 @@ class EncoderSettings:
     """Put before a passage."""
     batch_size: Positive = 64
     """Texts that are encoded at once."""
+    reply_s: AboveZero = 300.0
+    """Seconds before a reply of an endpoint is given up as a whole, however it comes."""
+    reply_mb: Positive = 256
+    """Most megabytes of an endpoint's reply, unpacked."""
     threads: Positive | None = None
     """Processor threads; unset, as many as there are."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "auto"
@@ -211,7 +231,7 @@ class InstructedSettings:
     text), "decoder" (a language model's hidden state), "inbedder", "qwen3", "e5-mistral", "nomic" or "instructor"."""
     name: str = "minilm"
     """The packaged "minilm" (for "sentences" and "pair"), a folder or a hub name; a GGUF file for "decoder"."""
-    sharpness: Annotated[float, Field(ge=0)] = 10.0
+    sharpness: NotNegative = 10.0
     """Of "sentences": 0 weighs all alike, a large number takes the sentence nearest to the question alone."""
     layers: Positive | None = None
     """Of "decoder": how many layers are run; unset, a third of the model's."""
@@ -268,6 +288,10 @@ class RoleSettings:
     """Most tokens of a reply."""
     timeout_s: float = 120.0
     """Seconds before a call of a server is given up; a model in this process is waited for."""
+    reply_s: AboveZero = 600.0
+    """Seconds before a reply of a server is given up as a whole, however it comes."""
+    reply_mb: Positive = 16
+    """Most megabytes of a server's reply, unpacked."""
     retries: int = 3
     """Times that a call is tried again."""
     second_calls: bool = True
@@ -378,7 +402,9 @@ def read_settings(path: Path | None = None) -> Settings:
     if path is None:
         return Settings()
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
+        data = path.read_bytes()
+        encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+        tables = tomllib.loads(data.decode(encoding))
     except FileNotFoundError:
         raise ConfigError(f"There is no settings file {str(path)!r}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -394,7 +420,7 @@ def read_settings(path: Path | None = None) -> Settings:
 
 def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Settings:
     """The inverse of `Settings.to_dict`; keys that are left out keep their defaults. Raises ConfigError."""
-    sections = fields_of(Settings)
+    sections = options_of(Settings)
     try:
         for name in tables.keys() - sections.keys():
             raise ConfigError(f"[{name}] is no section; {suggestion(name, sections)}")
@@ -405,7 +431,7 @@ def settings_from_dict(tables: dict[str, Any], where: str = "settings") -> Setti
 
 def _section(name: str, table: Any) -> Any:
     if name != "roles":
-        kind: Any = fields_of(Settings)[name].annotation
+        [kind] = options_of(Settings)[name].kinds
         return kind(**_table(name, table))
     roles = {"default": RoleSettings()}
     for role, entry in _table(name, table).items():

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.specs import ProgramSpec
+from kraq_dspy.programs.shared.spec import ProgramSpec
+from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "kraq_dspy"
@@ -35,7 +35,9 @@ PREDICTIONS = """
 ## Predictions
 
 Every program returns a `dspy.Prediction` with `answer` (text), `hits` (a sequence of `Hit`) and `timings` (seconds by
-stage, "wall" all together). Its own keys:
+stage, "wall" all together). `Workspace.ask` adds `next_questions`, up to three
+`SuggestedQuestion`: a stored question near the one that was asked (`question`), the passage of its community that a
+search for it finds first (`passage`), and their cosine (`similarity`). The program's own keys:
 """
 
 

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.specs import ProgramSpec
+from kraq_dspy.build.prepare.preparations import required_commands
+from kraq_dspy.programs.shared.spec import ProgramSpec
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "guide" / "programs.md",)
@@ -38,9 +38,7 @@ def with_tables(text: str) -> str:
 
 def _prepared(spec: ProgramSpec) -> str:
     """What must be made before it answers."""
-    return ", ".join(
-        f"`kraq precompute DIR {each.command}`".replace(" `", "`") for each in spec.prepared if each.required
-    )
+    return ", ".join(f"`{command}`" for command in required_commands(spec.prepared))
 
 
 if __name__ == "__main__":

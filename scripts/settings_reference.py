@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy import settings as config
-from kraq_dspy._internal.validation import bounds_in_words, fields_of, type_in_words
+from kraq_dspy._internal.options import options_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 BEGINNING = """# Settings
@@ -24,7 +24,7 @@ tokens in prompts instead of nine and a half ([what it costs](../results/indexin
 
 
 def page() -> str:
-    sections: dict[str, Any] = {name: field.annotation for name, field in fields_of(config.Settings).items()}
+    sections: dict[str, Any] = {name: option.kinds[0] for name, option in options_of(config.Settings).items()}
     roles = ", ".join(f"`{role}`" for role in config.ROLES)
     sections["roles"] = config.RoleSettings
     parts = [BEGINNING]
@@ -41,9 +41,9 @@ def table(kind: type) -> str:
     """One row a key: its default, what it takes, its description."""
     described = descriptions(kind)
     rows = ["| key | default | takes | |", "|---|---|---|---|"]
-    for key, field in fields_of(kind).items():
-        takes = ", ".join(part for part in (type_in_words(field), bounds_in_words(field)) if part)
-        rows.append(f"| `{key}` | {default_in_toml(field.default)} | {takes} | {described[key]} |")
+    for key, option in options_of(kind).items():
+        takes = ", ".join(part for part in (option.takes, str(option.bounds)) if part)
+        rows.append(f"| `{key}` | {default_in_toml(option.default)} | {takes} | {described[key]} |")
     return "\n".join(rows) + "\n"
 
 

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 DISTRIBUTION = {  # where a package is imported by another name than it is installed by
-    "bs4": "beautifulsoup4",
     "sklearn": "scikit-learn",
     "opentelemetry": "opentelemetry-api",
     "llama_index": "llama-index-core",

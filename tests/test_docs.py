@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.eval.tables.table import DEFINITIONS, KINDS, table_from_dict
+from kraq_dspy.workspace.registry import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -97,11 +98,35 @@ def test_the_docstring_of_a_program_names_every_key_of_its_prediction() -> None:
     assert missing == []
 
 
+def test_the_reference_of_tables_names_every_key_and_its_example_is_a_table() -> None:
+    page = (DOCS / "reference" / "tables.md").read_text("utf-8")
+    for kind, key in KINDS.items():
+        assert f"| `{kind}` | `{key}`" in page
+    for definition in DEFINITIONS.glob("*.toml"):
+        content = tomllib.loads(definition.read_text("utf-8"))
+        assert [key for key in content if f"`{key}`" not in page] == []
+    [example] = blocks("reference/tables.md", "toml")
+    table = table_from_dict("mine", tomllib.loads(example))
+    assert [system.name for system in table.systems] == [
+        "traditional", "combined", "combined, alpha=0.25", "combined, alpha=0.75",
+    ]  # fmt: skip
+
+
 def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["extend/retriever.md", "extend/program.md", "guide/programs.md", "guide/mcp.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "extend/retriever.md",
+        "extend/program.md",
+        "guide/programs.md",
+        "guide/mcp.md",
+        "guide/cookbook/swap-a-step.md",
+        "guide/cookbook/own-program.md",
+    ],
+)
 def test_the_python_blocks_of_a_page_run_one_after_the_other(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy._internal.validation import fields_of
+from kraq_dspy._internal.options import options_of
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.settings import (
     ROLES,
@@ -120,7 +120,7 @@ def test_settings_survive_the_way_through_a_dictionary() -> None:
     assert settings_from_dict(settings.to_dict()) == settings
 
 
-@pytest.mark.parametrize("section", [name for name in fields_of(Settings) if name != "roles"])
+@pytest.mark.parametrize("section", [name for name in options_of(Settings) if name != "roles"])
 def test_every_section_names_itself_in_its_errors(section: str) -> None:
     with pytest.raises(ConfigError, match=rf"settings: {section}\.nonsense is not known"):
         settings_from_dict({section: {"nonsense": 1}})

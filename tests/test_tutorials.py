@@ -15,10 +15,10 @@ def cells(notebook: Path) -> list[dict[str, Any]]:
     return cells
 
 
-def test_there_are_five_and_the_page_about_dspy_names_each() -> None:
-    page = (ROOT / "docs" / "dspy.md").read_text("utf-8")
+def test_there_are_five_and_their_page_names_each() -> None:
+    page = (ROOT / "docs" / "tutorials" / "index.md").read_text("utf-8")
     assert len(NOTEBOOKS) == 5
-    assert [notebook.name for notebook in NOTEBOOKS if f"tutorials/{notebook.name}" not in page] == []
+    assert [notebook.name for notebook in NOTEBOOKS if f"({notebook.name})" not in page] == []
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

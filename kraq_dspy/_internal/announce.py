@@ -9,6 +9,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 from dspy.streaming import StatusMessage, StreamListener
 
 from kraq_dspy._internal.both_ways import is_blocking
+from kraq_dspy._internal.nearest_demos import NearestDemos
 
 _audience: ContextVar[tuple[Any, EventLoopToken | None] | None] = ContextVar("kraq_dspy_audience", default=None)
 """The stream of the program at work, and the loop that it belongs to where the program runs in threads."""
@@ -42,6 +43,8 @@ def answer_listeners(program: dspy.Module) -> list[StreamListener]:
     while isinstance(inner := getattr(program, "program", None), dspy.Module):
         program = inner
     step = getattr(program, "answer", None)
+    if isinstance(step, NearestDemos):  # the predictor that it holds is what is asked
+        step = step.predictor
     if not isinstance(step, dspy.Predict) or "answer" not in step.signature.output_fields:
         return []
     return [StreamListener("answer", predict=step, predict_name="answer", allow_reuse=True)]

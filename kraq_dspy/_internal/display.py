@@ -1,31 +1,26 @@
-"""Shows a prediction or a record as a small table: in a notebook as HTML, in a terminal with rich."""
+"""Shows predictions, records and lists of them as small tables: in a notebook as HTML, in a terminal with rich."""
 
 import dataclasses
 import html
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Set
+from pathlib import PurePath
 from typing import Any
 
 ITEMS = 5  # of a long list
 CHARACTERS = 300  # of a long text
+RECORDS = (
+    "Document", "Chunk", "Entity", "Relationship", "Claim", "Community", "Summary", "Question", "Hit", "QuestionHit",
+)  # fmt: skip
 _TEXTS = ("text", "chunk", "question", "name", "title", "point", "id")  # what stands for a record within another
 
 
-class Shown:
-    """Gives a dataclass its table in notebooks (`_repr_html_`) and for rich (`rich.print`)."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-    def __rich__(self) -> Any:
-        return as_table(self)
-
-
 def show(thing: Any) -> None:
-    """Show a prediction of any program, or a record: as HTML in a notebook, else in the terminal."""
+    """Show a prediction of any program, a record, or a list of records: as HTML in a notebook, else in the terminal.
+
+    >>> kraq.show(space.ask("Who signed Executive Order 10925?"))  # doctest: +SKIP
+    """
     if in_notebook():
         picture = {"text/html": as_html(thing), "text/plain": repr(thing)}
         importlib.import_module("IPython.display").display(picture, raw=True)
@@ -42,11 +37,14 @@ def in_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-def show_predictions_in_notebooks() -> None:
-    """Let a `dspy.Prediction` at the end of a cell be shown as its table. Does nothing outside of a notebook."""
+def show_tables_in_notebooks() -> None:
+    """Let a `dspy.Prediction` or a record at the end of a cell be shown as its table. Does nothing elsewhere."""
     if in_notebook():
         formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/html"]
         formatter.for_type_by_name("dspy.primitives.prediction", "Prediction", as_html)
+        for name in RECORDS:
+            formatter.for_type_by_name("kraq_dspy.records", name, as_html)
+        formatter.for_type_by_name("kraq_dspy.build.index.report", "BuildReport", as_html)
 
 
 def as_html(thing: Any) -> str:
@@ -70,7 +68,14 @@ def as_table(thing: Any) -> Any:
 
 
 def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
-    """Names and lines of what is not empty, in their order. Raises TypeError for what has no named parts."""
+    """Names and lines of what is not empty, in their order; of a list, its places and items.
+
+    Raises TypeError for what has no named parts.
+    """
+    if isinstance(thing, list | tuple):
+        for place, item in enumerate(thing, 1):
+            yield str(place), [brief(item)]
+        return
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         values = [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
     elif callable(getattr(thing, "items", None)):
@@ -84,18 +89,42 @@ def rows(thing: Any) -> Iterator[tuple[str, list[str]]]:
 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        value = [f"{name}: {_brief(each)}" for name, each in value.items()]
+        value = [f"{name}: {brief(each)}" for name, each in value.items()]
     if not isinstance(value, tuple | list | Set):
-        return [_brief(value)]
+        return [brief(value)]
     items = sorted(value) if isinstance(value, Set) else list(value)
     more = [f"and {len(items) - ITEMS} more"] if len(items) > ITEMS else []
-    return [_brief(item) for item in items[:ITEMS]] + more
+    return [brief(item) for item in items[:ITEMS]] + more
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
+    """The value on one line of at most `CHARACTERS` characters; of a record, what stands for it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         inner = next((getattr(value, name) for name in _TEXTS if getattr(value, name, None)), repr(value))
         score = getattr(value, "score", None)
-        return _brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
+        return brief(inner) + (f" ({score:.3f})" if isinstance(score, float) else "")
     text = f"{value:.3f}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1] + "…"
+
+
+def shown_model(name: str) -> str:
+    """A model's name without the folder of a local file: "gguf//home/ada/m.gguf" as "gguf/m.gguf"."""
+    provider, slash, rest = name.partition("/")
+    if slash and (rest.startswith(("/", ".", "~")) or provider in ("gguf", "transformers")):
+        return f"{provider}/{PurePath(rest).name}"
+    return PurePath(name).name if name.startswith(("/", ".", "~")) else name
+
+
+def whole_text(text: str) -> str:
+    """The text with the halves of a character joined, and U+FFFD for each that has no other half.
+
+    >>> whole_text("half \\ud83d")
+    'half \\ufffd'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

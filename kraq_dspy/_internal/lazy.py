@@ -1,30 +1,30 @@
-"""Imports the public names of a package when they are first used, as its stub (`__init__.pyi`) declares them.
+"""Imports the public names of a package when they are first used, so that importing the package itself is quick."""
 
-The stub is the one place where a public name is written, each as `from kraq_dspy.records import Chunk as Chunk`: type
-checkers and editors read it as it is, and `__getattr__`, `__dir__` and `__all__` are made of it.
-"""
-
-import ast
 import importlib
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of the package whose `__name__` and `__file__` these are."""
-    home: dict[str, tuple[str, str]] = {}
-    for node in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            home |= {each.asname: (node.module, each.name) for each in node.names if each.asname}
+def lazy_names(
+    package: str, places: Mapping[str, Sequence[str]], modules: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of the package that is called `package`.
 
-    def getattr_(name: str) -> Any:
-        if name not in home:
+    `places` has the names by the module that defines them; `modules` are offered under a name as they are.
+
+    >>> get, names, _ = lazy_names("kraq_dspy", {"kraq_dspy.records": ["Chunk"]}, {"metrics": "kraq_dspy.eval.metrics"})
+    >>> names(), get("Chunk").__module__
+    (['Chunk', 'metrics'], 'kraq_dspy.records')
+    """
+    module_of = {name: module for module, names in places.items() for name in names}
+    modules = modules or {}
+    public = sorted({*module_of, *modules})
+
+    def get(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(modules[name])
+        if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, attribute = home[name]
-        holder = importlib.import_module(module)
-        if module != package and hasattr(holder, attribute):
-            return getattr(holder, attribute)
-        return importlib.import_module(f"{module}.{attribute}")
+        return getattr(importlib.import_module(module_of[name]), name)
 
-    return getattr_, lambda: sorted(home), sorted(home)
+    return get, lambda: public, public

@@ -1,69 +1,78 @@
 """Shows a predictor those of many demonstrations that are nearest to its input."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import dspy
+from dspy.primitives.module import set_attribute_by_name
 
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Embedder, Vectors
 
 
 class NearestDemos(dspy.Predict):
-    """A `dspy.Predict` whose `demos` are a pool: each call shows the `nearest` ones to its input, the nearest last.
+    """Holds a predictor and takes its place in a program; `demos` is a pool, of which each call shows the `nearest`.
 
-    `near(predictor, ...)` makes one of a predictor that is there. Unlike `dspy.KNNFewShot`, which asks the model again
-    for demonstrations at every call and cannot be saved, the pool is made once. Safe for threads.
+    The nearest demonstration to the input is shown last. Unlike `dspy.KNNFewShot`, which asks the model again for
+    demonstrations at every call and cannot be saved, the pool is made once. Safe for threads.
+
+        program.answer = NearestDemos(program.answer, examples, 3, embedder)
     """
 
-    nearest: int
-    embedder: Embedder
-    vectors: Vectors  # of the demos' inputs, rows L2-normalised
+    def __init__(self, predictor: dspy.Predict, demos: Sequence[Any], nearest: int, embedder: Embedder) -> None:
+        if nearest < 1:
+            raise ValueError(f"nearest is {nearest}; it must be 1 or more.")
+        predictor = held(predictor)
+        super().__init__(predictor.signature)
+        self.lm, predictor.lm = predictor.lm, None
+        self.predictor = predictor
+        self.demos = list(demos)
+        self.nearest = nearest
+        self.embedder = embedder
+        fields = list(predictor.signature.input_fields)
+        self.vectors: Vectors = embedder.encode_queries([_text(demo, fields) for demo in demos])
 
-    def forward(self, **kwargs: Any) -> dspy.Prediction:
-        return super().forward(demos=self.chosen(kwargs), **kwargs)
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        return self.predictor(**self._shown(inputs), **inputs)
 
-    async def aforward(self, **kwargs: Any) -> dspy.Prediction:
-        return await super().aforward(demos=self.chosen(kwargs), **kwargs)
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        return await self.predictor.acall(**self._shown(inputs), **inputs)
 
     def chosen(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The demonstrations for these inputs; never one with the same inputs, which would be its answer."""
         if not len(self.vectors):
             return []
-        text = _text(inputs, list(self.signature.input_fields))
+        fields = list(self.signature.input_fields)
+        text = _text(inputs, fields)
         [query] = self.embedder.encode_queries([text])
         order = (self.vectors @ query).argsort(kind="stable")[::-1]
-        fields = list(self.signature.input_fields)
         others = [int(place) for place in order if _text(self.demos[place], fields) != text]
         return [self.demos[place] for place in reversed(others[: self.nearest])]
 
+    def _shown(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """What the held predictor takes from this one at a call."""
+        own_model = {} if self.lm is None else {"lm": self.lm}
+        return {"demos": self.chosen(inputs), "signature": self.signature, **own_model}
 
-def near(predictor: dspy.Predict, demos: Sequence[Any], nearest: int, embedder: Embedder) -> None:
-    """Turn the predictor into a NearestDemos over these demonstrations, where it is."""
-    if nearest < 1:
-        raise ValueError(f"nearest is {nearest}; it must be 1 or more.")
-    fields = list(predictor.signature.input_fields)
+
+def held(predictor: dspy.Predict) -> dspy.Predict:
+    """The predictor that a NearestDemos holds, with its model and signature; another predictor as it is."""
     if not isinstance(predictor, NearestDemos):
-        kind: Any = type(predictor)
-        predictor.__class__ = mixed(NearestDemos, kind)
-    predictor.demos = list(demos)
-    predictor.nearest = nearest
-    predictor.embedder = embedder
-    predictor.vectors = embedder.encode_queries([_text(demo, fields) for demo in demos])
+        return predictor
+    predictor.predictor.lm, predictor.predictor.signature = predictor.lm, predictor.signature
+    return predictor.predictor
 
 
-def unlearned(predictor: dspy.Predict) -> None:
-    """The predictor without demonstrations, and without choosing among them."""
-    if isinstance(predictor, NearestDemos):
-        predictor.__class__ = type(predictor).__mro__[2]
-        del predictor.nearest, predictor.embedder, predictor.vectors
-    predictor.demos = []
+def put(program: dspy.Module, name: str, predictor: dspy.Predict) -> None:
+    """Let `predictor` take the place in the program that `named_predictors` calls `name`.
 
-
-@cache
-def mixed(first: Any, kind: Any) -> Any:
-    """The class `kind` with what `first` does before it; `kind` may be a predictor of any sort."""
-    return type(kind)(f"{first.__name__}{kind.__name__}", (first, kind), {"__module__": kind.__module__})
+    Raises ConfigError for a program that is a predictor itself, and so has no such place.
+    """
+    if isinstance(program, dspy.Predict):
+        raise ConfigError(
+            "Demonstrations chosen by nearness need a module that holds the predictor; this is one itself."
+        )
+    set_attribute_by_name(program, name, predictor)
 
 
 def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:

@@ -1,6 +1,89 @@
 """Measures how good answers, questions and retrieval are, and whether a difference is more than chance.
 
-`metrics` are pure functions of gold and predicted values, one kind a file; `metrics.for_dspy` has them in the form that
-DSPy takes. `rows` keeps every question's result, `statistics` compares them, `datasets` supplies the questions,
-`judging` asks a language model and says how far to believe it.
+    from kraq_dspy.eval import evaluate, exact_match, token_f1
+
+    print(evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@10"]))
+    exact_match(example, prediction)  # DSPy's form: dspy.Evaluate(devset=devset, metric=exact_match)
+
+`metrics` holds pure functions of gold and predicted values, one kind a file; `metrics.for_dspy` has them by name, in
+the form that DSPy takes. `evaluation` asks programs and retrievers about questions; `tables` does the papers'
+comparisons. `rows` keeps every question's result, `statistics` compares them, `datasets` supplies questions, `judging`
+asks a language model and says how far to believe it. Names are imported when they are first used.
 """
+
+from typing import TYPE_CHECKING
+
+from kraq_dspy._internal.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.datasets import Dataset as Dataset
+    from kraq_dspy.eval.datasets import Example as Example
+    from kraq_dspy.eval.datasets import fetch_dataset as fetch_dataset
+    from kraq_dspy.eval.datasets import load_dataset as load_dataset
+    from kraq_dspy.eval.evaluation import Evaluation as Evaluation
+    from kraq_dspy.eval.evaluation import evaluate as evaluate
+    from kraq_dspy.eval.judging.agreement import judge_agreement as judge_agreement
+    from kraq_dspy.eval.judging.judges import BinaryJudge as BinaryJudge
+    from kraq_dspy.eval.judging.judges import RubricJudge as RubricJudge
+    from kraq_dspy.eval.judging.without_references import AnswerRelevance as AnswerRelevance
+    from kraq_dspy.eval.judging.without_references import ContextPrecision as ContextPrecision
+    from kraq_dspy.eval.judging.without_references import ContextRecall as ContextRecall
+    from kraq_dspy.eval.judging.without_references import Groundedness as Groundedness
+    from kraq_dspy.eval.metrics.for_dspy import Metric as Metric
+    from kraq_dspy.eval.metrics.for_dspy import answer_found as answer_found
+    from kraq_dspy.eval.metrics.for_dspy import bleu_1 as bleu_1
+    from kraq_dspy.eval.metrics.for_dspy import bleu_4 as bleu_4
+    from kraq_dspy.eval.metrics.for_dspy import contains as contains
+    from kraq_dspy.eval.metrics.for_dspy import contains_items as contains_items
+    from kraq_dspy.eval.metrics.for_dspy import exact_match as exact_match
+    from kraq_dspy.eval.metrics.for_dspy import grounded as grounded
+    from kraq_dspy.eval.metrics.for_dspy import label_accuracy as label_accuracy
+    from kraq_dspy.eval.metrics.for_dspy import meteor as meteor
+    from kraq_dspy.eval.metrics.for_dspy import named_metric as named_metric
+    from kraq_dspy.eval.metrics.for_dspy import own_metric as own_metric
+    from kraq_dspy.eval.metrics.for_dspy import paper_match as paper_match
+    from kraq_dspy.eval.metrics.for_dspy import recall_of_support as recall_of_support
+    from kraq_dspy.eval.metrics.for_dspy import rouge_l as rouge_l
+    from kraq_dspy.eval.metrics.for_dspy import similarity_metric as similarity_metric
+    from kraq_dspy.eval.metrics.for_dspy import token_f1 as token_f1
+    from kraq_dspy.eval.metrics.for_dspy import token_precision as token_precision
+    from kraq_dspy.eval.metrics.for_dspy import token_recall as token_recall
+    from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k as all_supporting_at_k
+    from kraq_dspy.eval.metrics.retrieval import average_precision as average_precision
+    from kraq_dspy.eval.metrics.retrieval import hits_at_k as hits_at_k
+    from kraq_dspy.eval.metrics.retrieval import mrr as mrr
+    from kraq_dspy.eval.metrics.retrieval import ndcg_at_k as ndcg_at_k
+    from kraq_dspy.eval.metrics.retrieval import precision_at_k as precision_at_k
+    from kraq_dspy.eval.metrics.retrieval import recall_at_k as recall_at_k
+    from kraq_dspy.eval.questions import QuestionColumns as QuestionColumns
+    from kraq_dspy.eval.questions import read_questions as read_questions
+    from kraq_dspy.eval.statistics import bootstrap_difference as bootstrap_difference
+    from kraq_dspy.eval.statistics import bootstrap_mean as bootstrap_mean
+    from kraq_dspy.eval.statistics import compare as compare
+    from kraq_dspy.eval.statistics import permutation_test as permutation_test
+    from kraq_dspy.eval.tables.summary import RunSummary as RunSummary
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.eval.datasets": ("Dataset", "Example", "fetch_dataset", "load_dataset"),
+        "kraq_dspy.eval.evaluation": ("Evaluation", "evaluate"),
+        "kraq_dspy.eval.judging.agreement": ("judge_agreement",),
+        "kraq_dspy.eval.judging.judges": ("BinaryJudge", "RubricJudge"),
+        "kraq_dspy.eval.judging.without_references": (
+            "AnswerRelevance", "ContextPrecision", "ContextRecall", "Groundedness",
+        ),
+        "kraq_dspy.eval.metrics.for_dspy": (
+            "Metric", "answer_found", "bleu_1", "bleu_4", "contains", "contains_items", "exact_match", "grounded",
+            "label_accuracy", "meteor", "named_metric", "own_metric", "paper_match", "recall_of_support", "rouge_l",
+            "similarity_metric", "token_f1", "token_precision", "token_recall",
+        ),
+        "kraq_dspy.eval.metrics.retrieval": (
+            "all_supporting_at_k", "average_precision", "hits_at_k", "mrr", "ndcg_at_k", "precision_at_k",
+            "recall_at_k",
+        ),
+        "kraq_dspy.eval.questions": ("QuestionColumns", "read_questions"),
+        "kraq_dspy.eval.statistics": ("bootstrap_difference", "bootstrap_mean", "compare", "permutation_test"),
+        "kraq_dspy.eval.tables.summary": ("RunSummary",),
+    },
+)  # fmt: skip

@@ -7,14 +7,18 @@ RUN/rows.jsonl    the rows, written as they come; a killed run loses at most the
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy._internal.files import append_line, drop_torn_line, replaced
 from kraq_dspy.errors import EvaluationError
+from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import Timings
+from kraq_dspy.ports import Progress
+from kraq_dspy.steps.kept import StageFailures
 
 HEADER_FILE = "run.json"
 ROWS_FILE = "rows.jsonl"
@@ -109,6 +113,54 @@ class RowWriter:
         append_line(self._path, json.dumps(dataclasses.asdict(row), ensure_ascii=False, allow_nan=False))
         self.done.add(key)
 
+    def rows(self) -> list[ResultRow]:
+        """All that are on disk, in order."""
+        return read_rows(self._path)
+
+
+class RowList:
+    """Keeps rows in memory, as `RowWriter` does on disk."""
+
+    def __init__(self) -> None:
+        self._rows: list[ResultRow] = []
+        self.done: set[tuple[str, str]] = set()
+
+    def write(self, row: ResultRow) -> None:
+        self._rows.append(row)
+        self.done.add((row.system, row.question_id))
+
+    def rows(self) -> list[ResultRow]:
+        return list(self._rows)
+
+
+def write_rows(
+    name: str,
+    work: Callable[[Example], ResultRow],
+    examples: Sequence[Example],
+    writer: RowWriter | RowList,
+    *,
+    at_once: int,
+    progress: Progress,
+) -> None:
+    """A row for each question that has none yet, made by `work`. Raises ModelError where nothing but failures come."""
+    todo = [example for example in examples if (name, example.id) not in writer.done]
+    stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
+    progress.start(stage, len(examples))
+    progress.advance(stage, len(examples) - len(todo))
+    failures = StageFailures(
+        name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
+    )
+    if len(todo) < len(examples):
+        failures.succeed()
+    for row in as_done(work, todo, limit=at_once):
+        writer.write(row)
+        progress.advance(stage)
+        if row.failure is None:
+            failures.succeed()
+        else:
+            failures.add(row.question_id, row.failure)
+    progress.finish(stage)
+
 
 def read_rows(path: Path) -> list[ResultRow]:
     """The rows of a `rows.jsonl`, in order. Raises EvaluationError naming a line that is not a row."""
@@ -182,7 +234,7 @@ def _fields(header: RunHeader) -> dict[str, Any]:
 
 def _differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """The innermost names whose values differ, with both values where they are numbers or short texts."""
-    for key in sorted({*stored, *now} - {"created_at", "made_with"}):
+    for key in sorted({*stored, *now} - {"about", "created_at", "made_with"}):
         before, after = stored.get(key), now.get(key)
         if isinstance(before, dict) and isinstance(after, dict):
             yield from _differences(before, after)

@@ -162,7 +162,5 @@ def _checked(scores: Scores, name: str = "") -> NDArray[np.float64]:
         raise EvaluationError(f"There are no {whose}scores.")
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise EvaluationError(
-            f"ResultRow {row}: the {whose}score is {values[row]}; leave failed rows out, or score them."
-        )
+        raise EvaluationError(f"Row {row}: the {whose}score is {values[row]}; leave failed rows out, or score them.")
     return values

@@ -5,6 +5,32 @@ them, `train_adapter` trains on those with `TrainSettings`; `finetunable_lm` is 
 can train.
 """
 
-from kraq_dspy._internal.lazy import attach
+from typing import TYPE_CHECKING
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+from kraq_dspy._internal.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
+    from kraq_dspy.finetune.pairs import Pair as Pair
+    from kraq_dspy.finetune.pairs import chats_of as chats_of
+    from kraq_dspy.finetune.pairs import read_pairs as read_pairs
+    from kraq_dspy.finetune.provider import LocalLoRA as LocalLoRA
+    from kraq_dspy.finetune.provider import finetunable_lm as finetunable_lm
+    from kraq_dspy.finetune.settings import TrainSettings as TrainSettings
+    from kraq_dspy.finetune.teacher import pairs_from_dataset as pairs_from_dataset
+    from kraq_dspy.finetune.teacher import pairs_from_index as pairs_from_index
+    from kraq_dspy.finetune.training import LossPoint as LossPoint
+    from kraq_dspy.finetune.training import Trained as Trained
+    from kraq_dspy.finetune.training import train_adapter as train_adapter
+
+# fmt: off
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.finetune.pairs": ("Pair", "chats_of", "read_pairs",),
+        "kraq_dspy.finetune.provider": ("LocalLoRA", "finetunable_lm",),
+        "kraq_dspy.finetune.settings": ("TrainSettings",),
+        "kraq_dspy.finetune.teacher": ("pairs_from_dataset", "pairs_from_index",),
+        "kraq_dspy.finetune.training": ("LossPoint", "Trained", "train_adapter",),
+    },
+)
+# fmt: on

@@ -8,15 +8,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.errors import MissingExtraError, counted
+from kraq_dspy.eval.learned import write_learned
 from kraq_dspy.eval.tables.report.plots import loss_plot
+from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.training import LossPoint, Trained
 
 PACKAGES = ("kraq-dspy", "torch", "transformers", "peft", "dspy")
 
 
 def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
-    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON."""
+    """Writes README.md, training.json and, with matplotlib, loss.svg into the adapter's folder; returns the JSON.
+
+    Beside them stands learned.json, the fingerprints of the questions in `data`: `kraq eval` leaves these out.
+    """
     facts = {
         "step": kind,
         "base": trained.base,
@@ -41,6 +46,8 @@ def write_card(trained: Trained, kind: str, data: Path) -> dict[str, Any]:
     }
     (trained.folder / "training.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", "utf-8")
     (trained.folder / "README.md").write_text(_card(trained, kind, facts), "utf-8")
+    pairs = read_pairs(data, kind)
+    write_learned(trained.folder, [str({**pair.inputs, **pair.outputs}["question"]) for pair in pairs])
     try:
         plot = loss_plot(curves_of(trained))
     except MissingExtraError:
@@ -91,7 +98,7 @@ Trained by `kraq finetune {kind}` on the prompts that the step is asked with; th
 | adapter | r {settings.r}, alpha {settings.alpha}, dropout {settings.dropout}, \
 {trained.trained_parameters:,} parameters |
 | 4 bits | {facts["quantized"]} |
-| training | {settings.epochs} epochs, {settings.batch_size} x {settings.accumulate} rows a step, \
+| training | {counted(settings.epochs, "epoch")}, {settings.batch_size} x {settings.accumulate} rows a step, \
 learning rate {settings.learning_rate:g}, {settings.max_tokens} tokens, seed {settings.seed} |
 | made with | {versions} |
 

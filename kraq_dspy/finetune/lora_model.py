@@ -1,4 +1,4 @@
-"""Loads a base model and gives it a LoRA adapter: in four bits on a GPU, in full elsewhere."""
+"""Loads a base model and gives it a LoRA adapter, where that fits into memory: in four bits on a GPU, else in full."""
 
 import importlib
 import importlib.util
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.errors import MissingExtraError, ModelError, needs
+from kraq_dspy.errors import MissingExtraError, ModelError, TrainingError, needs
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.engines.transformers_files import checked_weights
+
+GB = 1e9
 
 
 class TrainPackages:
@@ -31,13 +33,15 @@ class TrainPackages:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Without transformers' own bars and warnings: this library's progress tells how it goes."""
+        """Keeps transformers' own bars and warnings away: this library's progress tells how it goes."""
         with quiet_transformers(), warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # between these packages, not for who trains
             yield
 
 
 def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
+    """Whether the settings mean 4-bit weights on this machine. Raises MissingExtraError where bitsandbytes is
+    missing."""
     if settings.quantize == "nf4" and not packages.has("bitsandbytes"):
         raise MissingExtraError("bitsandbytes", "train", "Training on 4-bit weights (--quantize nf4)")
     if settings.quantize == "auto":
@@ -46,6 +50,7 @@ def in_four_bits(packages: TrainPackages, settings: TrainSettings) -> bool:
 
 
 def read_base(packages: TrainPackages, name: str) -> tuple[Any, Any]:
+    """The tokenizer and the configuration of a base model, without its weights."""
     place, options = checked_weights(name)
     try:
         tokenizer = packages.transformers.AutoTokenizer.from_pretrained(place, **options)
@@ -78,6 +83,7 @@ def _lora_config(packages: TrainPackages, settings: TrainSettings) -> Any:
 
 
 def make_lora_model(packages: TrainPackages, name: str, start: str, settings: TrainSettings, *, four_bits: bool) -> Any:
+    """The base model with a new adapter, or with the one in the folder `start`, to be trained on."""
     torch, peft = packages.torch, packages.peft
     cuda = torch.cuda.is_available()
     place, options = checked_weights(name)
@@ -103,3 +109,38 @@ def make_lora_model(packages: TrainPackages, name: str, start: str, settings: Tr
         return peft.get_peft_model(model, _lora_config(packages, settings))
     except (OSError, ValueError) as error:
         raise ModelError(f"The model {name!r} cannot be trained: {error}") from error
+
+
+def check_memory(
+    settings: TrainSettings, *, config: Any, parameters: int, trained: int, longest: int, four_bits: bool, free: int
+) -> float:
+    """The bytes that training takes, about. Raises TrainingError when that is more than `free`, saying what helps.
+
+    `config` is transformers' of the model; `longest` are the tokens of the longest row. Counted: weights, the
+    adapter with gradients and the optimizer's moments, logits with their gradients, and activations (34 bytes for each
+    hidden value of each layer at 16 bits, Korthikanti et al., 2022; 2 with checkpoints of them, which nf4 uses).
+    """
+    text = config.get_text_config()
+    embedded = text.vocab_size * text.hidden_size * (1 if text.tie_word_embeddings else 2)
+    weights = (parameters - embedded) * 0.55 + embedded * 2 if four_bits else parameters * 4
+    adapter = trained * (4 + 4 + (2 if four_bits else 8))
+    tokens = settings.batch_size * longest
+    logits = tokens * text.vocab_size * 4 * 3
+    hidden = tokens * text.hidden_size * text.num_hidden_layers * (4 if four_bits else 68)
+    needed = weights + adapter + logits + hidden
+    if needed > free:
+        ways = ["--batch-size 1 (and --accumulate 8, for the same steps)"] if settings.batch_size > 1 else []
+        ways += [] if four_bits else ["--quantize nf4"]
+        raise TrainingError(
+            f"Training takes about {needed / GB:.1f} GB ({weights / GB:.1f} of them weights), and {free / GB:.1f} GB "
+            f"are free. What helps: {', '.join([*ways, 'shorter rows', 'a smaller base model'])}."
+        )
+    return float(needed)
+
+
+def free_memory(torch: Any) -> int:
+    """Bytes: of the GPU where there is one, else of the machine."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.mem_get_info()[0])
+    psutil = importlib.import_module("psutil")  # comes with accelerate
+    return int(psutil.virtual_memory().available)

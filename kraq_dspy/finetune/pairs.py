@@ -83,7 +83,12 @@ def read_pairs(path: Path, kind: str = "generator") -> list[Pair]:
 
 
 def chats_of(pairs: Sequence[Pair], kind: str) -> list[Chat]:
-    """Each pair as the messages that the step's model gets, and the reply that it should give."""
+    """Each pair as the messages that the step's model gets, and the reply that it should give.
+
+    >>> pair = Pair.generator("Ada wrote notes.", "What did Ada write?", source="notes", example_id="1")
+    >>> [message["role"] for message in chats_of([pair], "generator")[0]]
+    ['system', 'user', 'assistant']
+    """
     signature, adapter = SIGNATURES[kind], KraqAdapter()
     return [
         adapter.format_finetune_data(signature, [], dict(pair.inputs), dict(pair.outputs))["messages"] for pair in pairs

@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
-from kraq_dspy._internal.validation import AboveZero, OneOf, Positive, checked
+from kraq_dspy._internal.options import AboveZero, Bounds, OneOf, Positive, checked
 
 
 @checked()
 class TrainSettings:
     """QLoRA: r, alpha and dropout of the adapter, then how it is trained.
+
+    >>> TrainSettings(r=16, epochs=1).learning_rate
+    0.0002
 
     `target_modules` are the layers that get an adapter: "" is peft's choice for the architecture (the query and value
     projections of most), "all-linear" every linear layer, else names with commas. `quantize` is "nf4" (4 bits, double
@@ -23,7 +24,7 @@ class TrainSettings:
 
     r: Positive = 64
     alpha: Positive = 16
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    dropout: Annotated[float, Bounds(least=0, below=1)] = 0.05
     target_modules: str = ""
     quantize: Annotated[str, OneOf(("auto", "nf4", "none"))] = "auto"
     learning_rate: AboveZero = 2e-4
@@ -31,7 +32,7 @@ class TrainSettings:
     accumulate: Positive = 4
     epochs: Positive = 3
     max_tokens: Positive = 2048
-    held_out: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    held_out: Annotated[float, Bounds(above=0, below=1)] = 0.1
     loss_on: Annotated[str, OneOf(("reply", "values"))] = "reply"
     evaluations: Positive = 4
     seed: int = 0

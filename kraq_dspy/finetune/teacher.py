@@ -113,6 +113,8 @@ def pairs_from_dataset(
 ) -> TeachingReport:
     """Asks the role "teacher" about every question that has evidence. What is in `out` already is not asked again.
 
+    >>> pairs_from_dataset(load_dataset("musique", Path("data")), Path("pairs.jsonl"), models)  # doctest: +SKIP
+
     `step` asks the teacher, `teaching_step(kind)` by default: with demos of its own it is shown how. A summary that
     gives its question away is asked for once more, then left out. Raises TrainingError when no question
     names evidence.
@@ -164,6 +166,8 @@ def pairs_from_index(
     least_similarity: float = 0.5,
 ) -> TeachingReport:
     """Each community's summary with the reference question nearest to it, where that is near enough; asks no model.
+
+    >>> pairs_from_index(space.index, questions, space.embedder, Path("pairs.jsonl"), source="faq")  # doctest: +SKIP
 
     A question goes with the community that is nearest to it alone, and a community with one question. Raises
     TrainingError without summaries or references.

@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import TrainingError
-from kraq_dspy.finetune.lora_model import TrainPackages, count_parameters, in_four_bits, make_lora_model, read_base
-from kraq_dspy.finetune.memory import check_memory, free_memory
+from kraq_dspy.finetune.lora_model import (
+    TrainPackages,
+    check_memory,
+    count_parameters,
+    free_memory,
+    in_four_bits,
+    make_lora_model,
+    read_base,
+)
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import Chat, digest_of, fitting_rows, hold_out, token_row
 from kraq_dspy.finetune.trainer import STAGE, make_trainer

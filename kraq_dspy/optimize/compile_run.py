@@ -1,22 +1,32 @@
 """Runs one compile: measures a program, lets an optimizer learn, and measures again on rows that it never saw."""
 
-import dspy
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
 
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
+from kraq_dspy._internal.nearest_demos import held
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
-from kraq_dspy.optimize.learned import keeping_models, take_over
+from kraq_dspy.optimize.learned import keeping_models, optimizer_scores, take_over
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, find_optimizer
-from kraq_dspy.optimize.proposals import ProposingAdapter
-from kraq_dspy.optimize.quiet import quiet, same_chance
 from kraq_dspy.optimize.request import Method
 from kraq_dspy.optimize.rows import Split
 from kraq_dspy.optimize.targets import Target
 from kraq_dspy.ports import Embedder
+
+PROPOSED = "proposed_instruction"
+"""The field in which DSPy's MIPROv2 and COPRO ask for an instruction."""
 
 
 class CompileRun:
@@ -42,6 +52,7 @@ class CompileRun:
         self.progress = spending.progress
         optimizer = self.optimizer = find_optimizer(method.optimizer)
         self.problems: list[str] = []
+        self.candidates: tuple[float, ...] = ()  # the scores of what was tried, as far as the optimizer tells
         self.lm = kept_model(models[target.role], answers, spending)
         self.teacher = self.lm
         if optimizer.writes_instructions:
@@ -54,7 +65,7 @@ class CompileRun:
         if self.lm.model == "embedded":
             self.problems.append("The embedded model reads no demonstrations and no instructions: it cannot improve.")
         self.student = target.program.deepcopy()
-        lms = {name: lm_in_program(predictor) for name, predictor in self.student.named_predictors()}
+        lms = {name: lm_in_program(held(predictor)) for name, predictor in self.student.named_predictors()}
         own = {name: lm for name, lm in lms.items() if lm is not None}
         self.models = {name: kept_model(lm, answers, spending) for name, lm in own.items()}
         if optimizer.one_model and len({lm.model for lm in self.models.values()}) > 1:
@@ -76,8 +87,7 @@ class CompileRun:
             student = self._with_models(self.student)
             before = self._measured("measure before", student)
             self._begin("optimize", estimate - 2 * len(self.split.dev) * self.target.calls)
-            with quiet():
-                best = self._optimized()
+            best = self._optimized()
             self.progress.finish("optimize")
             best = self._with_models(best)
             after = self._measured("measure after", best)
@@ -108,12 +118,13 @@ class CompileRun:
             self.spending.check()  # the reason, where an optimizer said only that there were errors
             raise
         self.spending.check()
+        self.candidates = optimizer_scores(compiled, percent=self.optimizer.percent)
         best = self.student.deepcopy()
         with thawed(compiled):
             learned = dict(compiled.named_predictors())
         changed = False
-        for name, predictor in best.named_predictors():
-            changed = take_over(predictor, learned[name]) or changed
+        for name, _ in best.named_predictors():
+            changed = take_over(best, name, learned[name]) or changed
         if not changed:
             self.problems.append(
                 "Nothing changed: no candidate was better than the program as it is. Where demonstrations were wanted, "
@@ -167,3 +178,38 @@ class CompileRun:
     def _begin(self, stage: str, calls: int) -> None:
         self.spending.stage = stage
         self.progress.start(stage, calls)
+
+
+class ProposingAdapter(KraqAdapter):
+    """A KraqAdapter that tries a proposed instruction which cannot be read twice as it stands.
+
+    Small models forget the markers or chatter, and MIPROv2 ends its whole run over one such reply. An empty one stands
+    for the instruction that there was.
+    """
+
+    async def acall(
+        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        try:
+            return await super().acall(lm, lm_kwargs, signature, demos, inputs)
+        except AdapterParseError as error:
+            if PROPOSED not in signature.output_fields:
+                raise
+            proposed = error.lm_response.strip() or str(inputs.get("basic_instruction", "")).strip()
+            if not proposed:
+                raise
+            others = dict.fromkeys(signature.output_fields, "")
+            return [{**others, PROPOSED: proposed}]
+
+    __call__ = blocking(acall)
+
+
+@contextlib.contextmanager
+def same_chance(seed: int) -> Iterator[None]:
+    """DSPy draws from the process's generator in places: from the same seed, an interrupted compile asks the same."""
+    before = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before)

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,15 +13,16 @@ import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
-from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.statistics import Comparison, compare
+from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.models.lms.structured.enforcement import known_enforcement
 from kraq_dspy.optimize.compile_run import CompileRun
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
+from kraq_dspy.optimize.learned import Learned, learned_by
 from kraq_dspy.optimize.optimizers import Optimizer, Sizes, find_optimizer
 from kraq_dspy.optimize.request import DevSet, Method, Resources, Rows
 from kraq_dspy.optimize.rows import Split
-from kraq_dspy.optimize.step_metrics import own_metric
 from kraq_dspy.optimize.targets import Target
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.shared.state import ProgramState, load_state, save_state, state_of
@@ -33,9 +34,11 @@ class Compiled:
     """What a compile gave.
 
     `comparison` has the means after ("system") and before ("baseline") on the rows measured on, and their paired
-    difference with interval and test; `before` and `after` are the scores of the rows. `usage` was paid in this run,
-    `replayed` answers came from an earlier one, `estimated` is the most that it was expected to ask. `path` is the
-    state's file, None where none was wanted.
+    difference with interval and test; `before` and `after` are the scores of the rows. `learned` has the instructions
+    and demonstrations of the predictors that changed, `candidates` the scores of what the optimizer tried, the best
+    first. `usage` was paid in this run, `cost` is its money where the models have prices, `replayed` answers came from
+    an earlier run, `estimated` is the most that it was expected to ask. `path` is the state's file, None where none was
+    wanted.
     """
 
     program: dspy.Module
@@ -53,6 +56,9 @@ class Compiled:
     seconds: float
     problems: tuple[str, ...] = ()
     path: Path | None = None
+    learned: tuple[Learned, ...] = ()
+    candidates: tuple[float, ...] = ()
+    cost: float | None = None
 
 
 def compile_program(
@@ -67,6 +73,9 @@ def compile_program(
     progress: Progress | None = None,
 ) -> Compiled:
     """Optimize a step ("extraction", ...), a program ("combined", ...) or a Target of your own on a dev set.
+
+    >>> compiled = compile_program("answering", "dev.jsonl", method="mipro", out="answering.json")  # doctest: +SKIP
+    >>> compiled.learned[0].diff, compiled.comparison.difference  # doctest: +SKIP
 
     The rows of `dev` are split by the method's seed: the optimizer learns from one half, and before and after are
     measured on the other; a `DevSet` says it otherwise. `method` is the name of an optimizer, or a `Method` with its
@@ -102,7 +111,9 @@ def compile_program(
         calls_file = None if path is None else path.with_suffix(".calls.jsonl")
         about = {"target": chosen.name, "library_version": version("kraq-dspy")}
         answers = stack.enter_context(KeptAnswers(calls_file, about))
-        run = CompileRun(chosen, scored, split, method, resources.by_role(space, encoder), answers, spending, encoder)
+        models = resources.by_role(space, encoder)
+        prices = prices_of(models.settings)
+        run = CompileRun(chosen, scored, split, method, models, answers, spending, encoder)
         estimate = estimate_calls(optimizer, chosen, split, method.sizes)
         estimate += known_enforcement(run.lm) is None  # it may be asked first whether it keeps to schemas
         if spending.budget is not None and estimate > spending.budget + len(answers):
@@ -141,6 +152,9 @@ def compile_program(
         seconds=monotonic() - started,
         problems=(*split.problems, *run.problems),
         path=path,
+        learned=learned_by(chosen.program, state),
+        candidates=run.candidates,
+        cost=_cost(spending.paid_by_model, prices),
     )
 
 
@@ -151,10 +165,16 @@ def estimate_calls(optimizer: Optimizer, target: Target, split: Split, sizes: Si
     return learning + 2 * len(split.dev) * target.calls
 
 
+def _cost(paid: Mapping[str, Usage], prices: Mapping[str, Price]) -> float | None:
+    """None where a model that was asked has no price; the embedded one costs nothing."""
+    asked = {model: usage for model, usage in paid.items() if model != "embedded"}
+    return sum(prices[model].of(usage) for model, usage in asked.items()) if asked.keys() <= prices.keys() else None
+
+
 def _metric(target: Target, metric: str | Metric | Callable[..., Any] | None) -> Metric:
     if metric is None or isinstance(metric, str):
         return target.metric(metric)
-    return metric if isinstance(metric, Metric) else own_metric(metric, 1.0)
+    return own_metric(metric)
 
 
 def _check(optimizer: Optimizer, target: Target) -> None:

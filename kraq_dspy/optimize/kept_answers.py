@@ -109,6 +109,7 @@ class Spending(SharedByCopies):
     def __init__(self, budget: int | None, progress: Progress) -> None:
         self.budget = budget
         self.paid = Usage()
+        self.paid_by_model: dict[str, Usage] = {}
         self.replayed = 0
         self.fault: KraqError | None = None
         self.stage = STAGE
@@ -126,7 +127,7 @@ class Spending(SharedByCopies):
         self.progress.advance(self.stage)
 
     @contextmanager
-    def call(self) -> Iterator[Call]:
+    def call(self, model: str) -> Iterator[Call]:
         """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
         with self._lock:
             self.check()
@@ -146,9 +147,10 @@ class Spending(SharedByCopies):
         finally:
             with self._lock:
                 self._in_flight -= 1
-                self.paid += call.usage or Usage()
+                used = call.usage or Usage()
+                self.paid += used
+                self.paid_by_model[model] = self.paid_by_model.get(model, Usage()) + used
         if call.usage is not None:
-            used = call.usage
             self.progress.advance(
                 self.stage, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
             )
@@ -179,7 +181,8 @@ class KeptEngine(SharedByCopies):
     supports_reasoning = False
     supports_response_schema = False
 
-    def __init__(self, engine: Engine, answers: KeptAnswers, spending: Spending) -> None:
+    def __init__(self, model: str, engine: Engine, answers: KeptAnswers, spending: Spending) -> None:
+        self._model = model
         self.engine = engine
         self.ledger = engine.ledger
         self.inner = engine.inner
@@ -196,7 +199,7 @@ class KeptEngine(SharedByCopies):
         if kept is not None:
             self._spending.replay()
             return response_from_dict(kept)
-        with self._spending.call() as call:
+        with self._spending.call(self._model) as call:
             response: Response = self.engine.complete(request)
             call.usage = Usage(1, response.usage.input_tokens or 0, response.usage.output_tokens or 0)
             self._answers.keep(key, response_to_dict(response))
@@ -217,4 +220,4 @@ def kept_model(lm: dspy.BaseLM, answers: KeptAnswers, spending: Spending) -> dsp
     lm = adopted(lm, Meter())
     if isinstance(lm.engine, KeptEngine):
         return lm
-    return lm.copy(engine=KeptEngine(lm.engine, answers, spending), cache=False, num_retries=0)
+    return lm.copy(engine=KeptEngine(lm.model, lm.engine, answers, spending), cache=False, num_retries=0)

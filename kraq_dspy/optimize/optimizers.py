@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import dspy
-from pydantic import Field
 
 from kraq_dspy._internal.dspy_internals import thaw
-from kraq_dspy._internal.nearest_demos import near
-from kraq_dspy._internal.validation import Positive, checked
+from kraq_dspy._internal.nearest_demos import NearestDemos, put
+from kraq_dspy._internal.options import Bounds, Positive, checked
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending
@@ -30,7 +29,7 @@ class Sizes:
     often an optimizer that goes by rounds does so. `threads`: rows at work at once."""
 
     demos: Positive = 4
-    candidates: Annotated[int, Field(ge=2)] = 6
+    candidates: Annotated[int, Bounds(least=2)] = 6
     rounds: Positive = 3
     threads: Positive = 8
 
@@ -62,7 +61,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """`calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models."""
+    """One of DSPy's optimizers.
+
+    `calls(n_train, calls_per_row, n_predictors, sizes, labelled)` is the most that it asks of models; `percent` says
+    that it scores candidates from 0 to 100.
+    """
 
     name: str
     calls: Callable[[int, int, int, Sizes, bool], int]
@@ -71,6 +74,7 @@ class Optimizer:
     writes_instructions: bool = False
     needs_labels: bool = False
     one_model: bool = False
+    percent: bool = False
 
 
 def find_optimizer(name: str) -> Optimizer:
@@ -109,8 +113,8 @@ def _knn(job: Job) -> dspy.Module:
     else:
         pooled = _bootstrap(job, len(job.train))
     thaw(pooled)
-    for predictor in pooled.predictors():
-        near(predictor, predictor.demos, job.sizes.demos, job.embedder)
+    for name, predictor in pooled.named_predictors():
+        put(pooled, name, NearestDemos(predictor, predictor.demos, job.sizes.demos, job.embedder))
     return pooled
 
 
@@ -141,7 +145,6 @@ def _mipro(job: Job) -> dspy.Module:
         num_threads=job.sizes.threads,
         max_errors=NO_LIMIT,
         seed=job.seed + 1,  # 0 is taken for none
-        track_stats=False,
     )
     return optimizer.compile(
         job.student, trainset=make_from, valset=choose_by, num_trials=_trials(job.sizes), minibatch=False
@@ -157,6 +160,7 @@ def _gepa(job: Job) -> dspy.Module:
         num_threads=job.sizes.threads,
         seed=job.seed,
         warn_on_score_mismatch=False,
+        track_stats=True,
     )
     return optimizer.compile(job.student, trainset=make_from, valset=choose_by)
 
@@ -229,11 +233,11 @@ OPTIMIZERS: Mapping[str, Optimizer] = {
     optimizer.name: optimizer
     for optimizer in (
         Optimizer("bootstrap", lambda n, calls, *_: n * calls, _bootstrap),
-        Optimizer("random-search", _random_search_calls, _random_search),
-        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True),
+        Optimizer("random-search", _random_search_calls, _random_search, percent=True),
+        Optimizer("mipro", _mipro_calls, _mipro, package="optuna", writes_instructions=True, percent=True),
         Optimizer("gepa", _gepa_calls, _gepa, package="gepa", writes_instructions=True),
         Optimizer("simba", _simba_calls, _simba, writes_instructions=True, one_model=True),
-        Optimizer("copro", _copro_calls, _copro, writes_instructions=True),
+        Optimizer("copro", _copro_calls, _copro, writes_instructions=True, percent=True),
         Optimizer("knn", lambda n, calls, _, __, labelled: 0 if labelled else n * calls, _knn),
         Optimizer("labeled", lambda *_: 0, _labeled, needs_labels=True),
     )

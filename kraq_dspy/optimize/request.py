@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.eval.metrics.bertscore import BertScorer
+from kraq_dspy.models.embedders import load_embedder, resolve_encoder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.optimizers import Sizes
@@ -21,7 +22,11 @@ Rows = str | Path | Sequence[Row]
 
 @dataclass(frozen=True)
 class DevSet:
-    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`."""
+    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`.
+
+    >>> DevSet("dev.jsonl", train_share=0.3).train_share
+    0.3
+    """
 
     rows: Rows
     train: Rows | None = None
@@ -42,7 +47,11 @@ class Budget:
 
 @dataclass(frozen=True)
 class Method:
-    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with."""
+    """How to optimize: one of DSPy's optimizers by name, its sizes, and the state to begin with.
+
+    >>> Method("mipro", Sizes(demos=2, candidates=4), budget=Budget(calls=500)).sizes.candidates
+    4
+    """
 
     optimizer: str = "bootstrap"
     sizes: Sizes = field(default_factory=Sizes)
@@ -94,8 +103,6 @@ class Resources:
             return as_embedder(self.embedder)
         embedder = space.embedder if space else None
         if embedder is None and needed:
-            from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-
             return load_embedder(resolve_encoder((self.settings or Settings()).encoder))
         return embedder
 

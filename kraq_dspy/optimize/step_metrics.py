@@ -1,6 +1,5 @@
 """Scores single steps, for DSPy's optimizers: each by a core scorer in [0, 1] inside a `Metric`."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -94,46 +93,6 @@ def label_metric(field: str, expected: Callable[[Any], Any]) -> Metric:
         return f"{value} is right." if score else f"{value} is wrong; people said {expected(example)}."
 
     return Metric("agreement", score, explain)
-
-
-def response_metric(metric: Metric) -> Metric:
-    """A metric of answers for a step whose answer is called `response`."""
-
-    class _AsAnswer:
-        def __init__(self, prediction: Any) -> None:
-            self.answer = prediction.response
-
-    return Metric(
-        metric.name,
-        lambda example, prediction: metric.score(example, _AsAnswer(prediction)),
-        lambda example, prediction, score: metric.explain(example, _AsAnswer(prediction), score),
-        metric.threshold,
-    )
-
-
-def own_metric(function: Callable[..., Any], threshold: float) -> Metric:
-    """A caller's `metric(example, prediction, trace=None)` of any kind as a Metric.
-
-    It may return a number, a bool, or a Prediction with a `score` (and `feedback`), whose truth value DSPy would take
-    for yes whatever the score. It is never given a trace. Raises EvaluationError for a value that is no finite number.
-    """
-    name = getattr(function, "__name__", type(function).__name__)
-
-    def score(example: Any, prediction: Any) -> float:
-        return _as_number(function(example, prediction), name)
-
-    def explain(example: Any, prediction: Any, score: float) -> str:
-        feedback = getattr(function(example, prediction), "feedback", None)
-        return str(feedback) if feedback else f"This scores {score:.2f}."
-
-    return Metric(name, score, explain, threshold)
-
-
-def _as_number(value: Any, name: str) -> float:
-    score = getattr(value, "score", value)
-    if isinstance(score, bool | int | float) and math.isfinite(score):
-        return float(score)
-    raise EvaluationError(f"the metric {name!r} returned {value!r}; expected a finite number, or one as `score`")
 
 
 def _triples(prediction: Any) -> list[Triple]:

@@ -11,7 +11,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.metrics.for_dspy import ANSWER_METRICS, Metric
+from kraq_dspy.eval.metrics.for_dspy import METRICS, Metric, named_metric
 from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
@@ -33,7 +33,7 @@ from kraq_dspy.signatures import (
 )
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.registry import PROGRAMS
 
 QUESTION_FIELDS = frozenset(
     {"id", "question", "answers", "answer", "answer_items", "supporting_ids", "context_ids", "type", "level", "split"}
@@ -62,6 +62,8 @@ class Target:
         """Raises ConfigError for a name that it does not have."""
         if name is None:
             return next(iter(self.metrics.values()))
+        if name not in self.metrics and (":" in name or self.metrics is METRICS):
+            return named_metric(name)
         if name not in self.metrics:
             raise ConfigError(f"There is no metric {name!r} for {self.name}; there are: {', '.join(self.metrics)}.")
         return self.metrics[name]
@@ -107,13 +109,12 @@ def make_target(
     )
 
 
-_DRAFT_METRICS = {name: step_metrics.response_metric(metric) for name, metric in ANSWER_METRICS.items()}
 STEPS: Mapping[str, Callable[["_Source", Settings, BertScorer | None], Target]] = {
     "extraction": lambda source, settings, _: _extraction(source, extractor(settings)),
     "summary": lambda source, *_: _summary(source),
     "question-generation": lambda source, _, scorer: _generation(source, scorer or BertScorer.packaged()),
-    "answering": lambda source, *_: _reading(source, "answering", AnswerQuestion, "answerer", ANSWER_METRICS),
-    "drafting": lambda source, *_: _reading(source, "drafting", DraftAnswer, "drafter", _DRAFT_METRICS),
+    "answering": lambda source, *_: _reading(source, "answering", AnswerQuestion, "answerer"),
+    "drafting": lambda source, *_: _reading(source, "drafting", DraftAnswer, "drafter"),
     "verification": lambda *_: _verification(),
     "judging": lambda *_: _judging(),
     "matching": lambda *_: _matching(),
@@ -211,9 +212,7 @@ def _generation(source: _Source, scorer: BertScorer) -> Target:
     return Target("question-generation", AskQuestion(), rows, {"relevance": relevance}, "generator", labelled=True)
 
 
-def _reading(
-    source: _Source, name: str, signature: type[dspy.Signature], role: str, metrics: Mapping[str, Metric]
-) -> Target:
+def _reading(source: _Source, name: str, signature: type[dspy.Signature], role: str) -> Target:
     def example(row: Row) -> dspy.Example:
         question = _text(row, "question")
         gold = _answers(row)  # looked at first: retrieval takes time
@@ -223,7 +222,7 @@ def _reading(
 
     fields = {*QUESTION_FIELDS, "passages"}
     return Target(
-        name, SingleStep(signature), RowKind(fields, example), metrics, role, labelled=signature is AnswerQuestion
+        name, SingleStep(signature), RowKind(fields, example), METRICS, role, labelled=signature is AnswerQuestion
     )
 
 
@@ -296,7 +295,7 @@ def _program(name: str, space: Workspace, retriever: str | None, arguments: Mapp
         name,
         program,
         RowKind(QUESTION_FIELDS, example),
-        ANSWER_METRICS,
+        METRICS,
         choice.role,
         calls=choice.most_calls(program),
     )
@@ -333,5 +332,5 @@ def _answers(row: Row) -> dict[str, Any]:
         gold = [row["answer"]]
     if gold is None:
         raise EvaluationError("there are no `answers`; leave questions without a known answer out")
-    extra = {"answer_items": row["answer_items"]} if row.get("answer_items") else {}
+    extra = {field: row[field] for field in ("answer_items", "supporting_ids") if row.get(field)}
     return {"answers": [str(answer) for answer in check_references(gold)], "type": str(row.get("type", "")), **extra}

@@ -1,17 +1,36 @@
 """Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.validation import require_counts
-from kraq_dspy.ports import QuestionFinder, RetrieverLike
+from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
-from kraq_dspy.programs.shared.reading import make_reader, read_reply
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader, read_reply
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.records import Question
+
+
+@dataclass(frozen=True)
+class CombinedOptions:
+    """How many passages are retrieved, and how they are shared between the question and its nearest stored ones."""
+
+    k: int = option(15, "Passages in all (the papers' M).", least=1, counts="passages")
+    n: int = option(2, "Auxiliary questions.", least=1, counts="questions")
+    alpha: float | Literal["auto"] = option(
+        0.5, "Share of the passages found by your question; auto: by the shape of its scores.", least=0, most=1
+    )
+    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    explain: bool = option(False, EXPLAIN)
+    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 
 class CombinedRetrieveRAG(SavableModule):
@@ -30,9 +49,9 @@ class CombinedRetrieveRAG(SavableModule):
         self,
         retrieve: RetrieverLike,
         questions: QuestionFinder | Sequence[str],
-        k: int = 15,
-        n: int = 2,
-        alpha: Alpha = 0.5,
+        k: int = CombinedOptions.k,
+        n: int = CombinedOptions.n,
+        alpha: Alpha = CombinedOptions.alpha,
         strict: bool = False,
         explain: bool = False,
     ) -> None:
@@ -56,3 +75,21 @@ class CombinedRetrieveRAG(SavableModule):
         )
 
     forward = blocking(aforward)
+
+
+def make_combined(space: Space, retrieve: Retriever, options: CombinedOptions) -> CombinedRetrieveRAG:
+    sizes = {name: value for name, value in asdict(options).items() if name != "questions"}
+    if not space.index.count(Question):
+        sizes["alpha"] = 1.0  # retrieval alone: no names were found to ask about
+    return CombinedRetrieveRAG(retrieve, space.questions(options.questions), **sizes)
+
+
+COMBINED = ProgramSpec(
+    "combined",
+    "Retrieves with your question and its nearest KRAQ questions.",
+    make_combined,
+    "CombinedRetrieveRAG",
+    CombinedOptions,
+    keys=("auxiliary_questions",),
+    source="KRAQ paper, Algorithm 1",
+)

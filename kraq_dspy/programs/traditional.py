@@ -1,14 +1,24 @@
 """Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
+from dataclasses import asdict, dataclass
+
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.validation import require_counts
-from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.reading import make_reader, read_reply
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader, read_reply
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+
+
+@dataclass(frozen=True)
+class TraditionalOptions:
+    k: int = option(15, "Passages.", least=1, counts="passages")
+    explain: bool = option(False, EXPLAIN)
 
 
 class TraditionalRAG(SavableModule):
@@ -19,7 +29,7 @@ class TraditionalRAG(SavableModule):
     is then asked without passages, and is told to say so when it does not know.
     """
 
-    def __init__(self, retrieve: RetrieverLike, k: int = 15, explain: bool = False) -> None:
+    def __init__(self, retrieve: RetrieverLike, k: int = TraditionalOptions.k, explain: bool = False) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
@@ -35,3 +45,17 @@ class TraditionalRAG(SavableModule):
         return dspy.Prediction(**read_reply(reply), hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)
+
+
+def make_traditional(space: Space, retrieve: Retriever, options: TraditionalOptions) -> TraditionalRAG:
+    return TraditionalRAG(retrieve, **asdict(options))
+
+
+TRADITIONAL = ProgramSpec(
+    "traditional",
+    "Retrieves once, with your question; the baseline.",
+    make_traditional,
+    "TraditionalRAG",
+    TraditionalOptions,
+    source="KRAQ paper, section 3",
+)

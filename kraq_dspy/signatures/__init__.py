@@ -1,4 +1,4 @@
-"""Holds the language-model steps: one step, one signature, one file."""
+"""Holds the language-model steps: one step, one signature; a family of steps, one file."""
 
 from kraq_dspy.signatures.answering import AnswerAndExplain as AnswerAndExplain
 from kraq_dspy.signatures.answering import AnswerQuestion as AnswerQuestion

@@ -20,11 +20,11 @@ async def bounded_map(
     *,
     ended: Callable[[T], None] = lambda item: None,
 ) -> AsyncIterator[R]:
-    """`await work(item)` for every item, at most `concurrency` at once, results as they come.
+    """The results of `await work(item)` for every item, as they come, with at most `concurrency` items under way.
 
-    Items are drawn as places become free, so a long iterable costs no memory; an iterator that has none is asked again
-    after `ended`, which is told an item once its result was taken. The first exception cancels the rest; a spent budget
-    lets what is under way come to its end first, for that is paid already.
+    Items are drawn as places become free, so a long iterable costs no memory. Once a result was taken, `ended(item)` is
+    called, and an iterator that had no item before is asked again (`direct.OrderedItems`). The first exception cancels
+    the rest; a spent budget lets what is under way come to its end first, for that is paid already.
     """
     later = aiter(items) if isinstance(items, AsyncIterable) else None
     at_once = iter(()) if isinstance(items, AsyncIterable) else iter(items)
@@ -63,17 +63,17 @@ async def bounded_map(
         await asyncio.gather(*left, return_exceptions=True)
 
 
-class Turns:
-    """Tasks go on one by one, in the order in which they came, with whatever else the loop has to do between them.
+class OneByOne:
+    """Lets tasks go on one by one, in the order in which they came, with whatever else the loop has to do in between.
 
     Replies come in waves, and what is made of one takes some milliseconds: without turns the next request would wait
-    for all of the wave, and the server with it.
+    for all of the wave, and the server with it. A task that is to go on says `await one_by_one.wait()`.
     """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         async with self._lock:
             await asyncio.sleep(0)
 
@@ -83,11 +83,11 @@ class CallSlots:
 
     A call holds a slot from the request to the reply. What comes before and after, and the wait before a server is
     asked again, needs none, so that a server always has as many calls to answer as it may have; what comes after is
-    done by `turns`.
+    done `one_by_one`.
     """
 
     def __init__(self, count: int) -> None:
-        self.turns = Turns()
+        self.one_by_one = OneByOne()
         self._free = count
         self._arrivals = itertools.count()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -100,7 +100,7 @@ class CallSlots:
             yield
         finally:
             self._leave()
-        await self.turns.turn()
+        await self.one_by_one.wait()
 
     async def _enter(self, rank: int) -> None:
         if self._free:
@@ -125,7 +125,7 @@ class CallSlots:
 
 
 class ItemStream(Generic[T]):
-    """Items that one stage makes for the next while both run: those put in come out in order, until `close`."""
+    """Hands items of one stage to the next while both run: those put in come out in order, until `close`."""
 
     def __init__(self) -> None:
         self._items: asyncio.Queue[list[T]] = asyncio.Queue()
@@ -142,7 +142,7 @@ class ItemStream(Generic[T]):
 
 
 async def abatches(items: AsyncIterator[T], size: int) -> AsyncIterator[list[T]]:
-    """Items as they come, `size` at a time."""
+    """The items as they come, in lists of `size`; the last may be shorter."""
     batch: list[T] = []
     async for item in items:
         batch.append(item)

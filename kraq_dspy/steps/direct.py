@@ -1,6 +1,13 @@
-"""Says what a step is, a program mapped over items, and runs one in memory."""
+"""Says what a step is, a program mapped over items, and runs one in memory.
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+items = [Item("a", {"passage": "Ada met Charles."})]
+async for done in DirectSteps().map("extract", "extractor", ExtractGraph(), items, total=1):
+    print(done.id, done.prediction.entities)
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +22,10 @@ from kraq_dspy.steps.bounded import bounded_map
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One call of a program: its id within the stage, and the program's inputs by name.
+    """One call of a program: its id within the stage, the program's inputs by name, and a `name` for people.
+
+    Of the items of one `document`, all that fail count as one failure, so that no document is taken for a model that
+    fails.
 
     Where inputs take long to make, they are `LateInputs` with a `recipe`: a short text that changes with whatever they
     are made from, by which a stored result is found without making them.
@@ -24,6 +34,8 @@ class Item:
     id: str
     inputs: Mapping[str, Any]
     recipe: str = ""
+    name: str = ""
+    document: str = ""
 
 
 class LateInputs(Mapping[str, Any]):
@@ -47,6 +59,46 @@ class LateInputs(Mapping[str, Any]):
 
 
 Items = Iterable[Item] | AsyncIterable[Item]
+
+
+class OrderedItems(Iterator[Item]):
+    """Items of a stage of which some are made from the outcomes of others, as the summary of a community from its
+    parts'.
+
+    `after` names, for each id, the ids that go before it; `make(id)` makes an item when its turn comes. An iterator
+    that has no item now may have one later, so the stage's map calls `ended(item)` for each item that is done or has
+    failed, and then asks for the next again. Of the items that may go, the first in `after` goes first.
+
+    >>> items = OrderedItems({"whole": ["part"], "part": []}, lambda id: Item(id, {}))
+    >>> first = next(items)
+    >>> first.id, next(items, None)  # "whole" waits for "part"
+    ('part', None)
+    >>> items.ended(first)
+    >>> next(items).id
+    'whole'
+    """
+
+    def __init__(self, after: Mapping[str, Collection[str]], make: Callable[[str], Item]) -> None:
+        self._make = make
+        self._order = list(after)
+        self._place = place = {id: number for number, id in enumerate(self._order)}
+        self._left = {id: len(place.keys() & before) for id, before in after.items()}
+        self._next: defaultdict[str, list[str]] = defaultdict(list)
+        for id, before in after.items():
+            for one in place.keys() & before:
+                self._next[one].append(id)
+        self._ready = [place[id] for id, left in self._left.items() if not left]  # a heap, since it is sorted
+
+    def __next__(self) -> Item:
+        if not self._ready:
+            raise StopIteration
+        return self._make(self._order[heapq.heappop(self._ready)])
+
+    def ended(self, item: Item) -> None:
+        for id in self._next.pop(item.id, ()):
+            self._left[id] -= 1
+            if not self._left[id]:
+                heapq.heappush(self._ready, self._place[id])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +153,8 @@ class DirectSteps:
 
 
 def when_ended(items: Items) -> Callable[[Item], None]:
-    """What is to be told of an item whose outcome was handed on: the `ended` of `OrderedItems`."""
+    """The function to call with an item whose outcome was handed on: the `ended` of `OrderedItems`, or one that does
+    nothing."""
     return getattr(items, "ended", lambda item: None)
 
 

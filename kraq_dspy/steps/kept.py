@@ -20,17 +20,20 @@ from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import lm_in_program
+from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
 from kraq_dspy.models.lms.journal import Answer, Journal, TappedJournal, working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress, place_for_call
-from kraq_dspy.steps.bounded import CallSlots, Turns, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, OneByOne, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 
 logger = logging.getLogger(__name__)
 
-GIVE_UP_AFTER = 25  # failures without one success
+GIVE_UP_AFTER = 25  # documents, or items of none, that failed without one success
+OF_ONE_DOCUMENT = 200  # failures of any items without one success: a long document may be all that there is
+LONGEST_REASON = 600  # characters; what other libraries raise may quote a whole reply
 
 Outcome = TypeVar("Outcome")
 
@@ -65,19 +68,22 @@ class StageFailures:
         self._model = f" with the model {model!r}" if model else ""
         self._again = again
         self._count = 0
+        self._failed: set[str] = set()  # ids of documents, or of items that belong to none
         self._succeeded = False
         self._reason = ""
 
     def succeed(self) -> None:
         self._succeeded = True
 
-    def add(self, item_id: str, reason: str) -> None:
-        """Raises ModelError when it is one too many."""
+    def add(self, item_id: str, reason: str, document: str = "") -> None:
+        """Raises ModelError when it is one too many; failures of one document count once."""
         fields = {"stage": self._stage, "item": item_id, "reason": reason}
         logger.warning("%s of %s failed: %s", self._stage, item_id, reason, extra=fields)
         self._count += 1
         self._reason = reason
-        if self._count >= GIVE_UP_AFTER and not self._succeeded:
+        self._failed.add(document or item_id)
+        too_many = len(self._failed) >= GIVE_UP_AFTER or self._count >= OF_ONE_DOCUMENT
+        if too_many and not self._succeeded:
             raise self._error(f"The first {self._count}")
 
     def check_end(self) -> None:
@@ -99,17 +105,18 @@ async def map_kept(
     *,
     concurrency: int,
     ended: Callable[[Item], None] = lambda item: None,
-    turns: Turns | None = None,
+    one_by_one: OneByOne | None = None,
 ) -> AsyncIterator[Outcome | None]:
-    """For every item, in any order, its outcome, found or made by `await work(item)` and kept; None where it failed.
+    """The outcome of every item, in any order; None for one that failed.
 
-    At most `concurrency` items are under way, and each begins in its turn; `ended` is told of each whose outcome was
-    taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
+    An outcome that the keeper has is used again; another is made by `await work(item)`, and kept before it is handed
+    on. At most `concurrency` items are under way, and they begin `one_by_one`; `ended(item)` is called once an outcome
+    was taken. Raises ModelError where nothing but failures happens, and what KraqError `work` or `keeper` raises.
     """
-    turns = turns or Turns()
+    one_by_one = one_by_one or OneByOne()
 
     async def outcome_of(item: Item) -> Outcome | None:
-        await turns.turn()
+        await one_by_one.wait()
         outcome = keeper.find(item)
         if outcome is None:
             try:
@@ -117,9 +124,9 @@ async def map_kept(
             except KraqError:
                 raise
             except Exception as error:  # noqa: BLE001 (what breaks an item costs it alone; the reason is kept)
-                reason = f"{type(error).__name__}: {error}"
+                reason = reason_of(error)
                 keeper.fail(item.id, reason)
-                failures.add(item.id, reason)
+                failures.add(item.name or item.id, reason, item.document)
                 return None
             await keeper.keep(item, outcome)
         failures.succeed()
@@ -128,6 +135,13 @@ async def map_kept(
     async for outcome in bounded_map(outcome_of, items, concurrency, ended=ended):
         yield outcome
     failures.check_end()
+
+
+def reason_of(error: Exception) -> str:
+    """The error's class and message as the reason of a failure; of a long message, its beginning and its end."""
+    reason = f"{type(error).__name__}: {error}".strip()
+    half = LONGEST_REASON // 2
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:half]} […] {reason[-half:]}"
 
 
 class ProgramRunner:
@@ -174,7 +188,7 @@ class ProgramRunner:
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
         try:
             async for done in map_kept(
-                work, items, keeper, failures, concurrency=at_once, ended=ended, turns=self._slots.turns
+                work, items, keeper, failures, concurrency=at_once, ended=ended, one_by_one=self._slots.one_by_one
             ):
                 self.progress.advance(stage)
                 if done is not None:
@@ -203,13 +217,15 @@ class ProgramRunner:
 async def run_program(
     program: Any, lm: dspy.BaseLM | None, stage: str, item_id: str, inputs: Mapping[str, Any], journal: Journal
 ) -> dspy.Prediction:
-    """What the program makes of an item. Raises ValueError where an output that it declares is missing or of another
-    type."""
+    """What the program makes of an item, with `flaws` where a reply behind it was cut off or could be read in part.
+
+    Raises ValueError where an output that it declares is missing or of another type.
+    """
     its_model = {} if lm is None else {"lm": lm}
     alone = dspy.context(adapter=dspy.settings.adapter or ADAPTER, disable_history=True, trace=None, **its_model)
-    with working_on(stage, item_id, journal), alone:
+    with working_on(stage, item_id, journal), alone, flaws_heard() as heard:
         prediction: dspy.Prediction = await program.acall(**inputs)
     declared = getattr(program, "outputs", {})
     for name, kind in declared.items():
         prediction[name] = type_adapter(kind).validate_python(prediction.get(name))
-    return prediction
+    return with_flaws(prediction, heard)

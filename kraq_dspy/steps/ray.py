@@ -7,7 +7,7 @@ import logging
 import math
 import os
 import socket
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 import dspy
@@ -25,8 +25,8 @@ from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Done, Items, model_of, when_ended
-from kraq_dspy.steps.kept import StageFailures, run_program
+from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
+from kraq_dspy.steps.kept import StageFailures, reason_of, run_program
 from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class RaySteps(StoredSteps):
                 break
             try:
                 async for rows in self._outcomes(missing, Actor.arguments(stage, settings, program)):
-                    for done in self._keep(keeper, failures, stage, rows):
+                    for done in self._keep(keeper, failures, stage, rows, sent):
                         yield done
                     for row in rows:
                         ended(sent.pop(row["id"]))
@@ -146,7 +146,12 @@ class RaySteps(StoredSteps):
             self._running = None
 
     def _keep(
-        self, keeper: StageResults, failures: StageFailures, stage: str, rows: Iterable[dict[str, Any]]
+        self,
+        keeper: StageResults,
+        failures: StageFailures,
+        stage: str,
+        rows: Iterable[dict[str, Any]],
+        sent: Mapping[str, Item],
     ) -> Iterator[Done]:
         """Commits every outcome of a block, then raises what ends the run, if anything does."""
         journal = TappedJournal(self.tell, self.results)
@@ -163,9 +168,10 @@ class RaySteps(StoredSteps):
             self.progress.advance(stage)
             if row["output"] is None:
                 keeper.fail(row["id"], row["reason"])
-                failures.add(row["id"], row["reason"])
+                item = sent[row["id"]]
+                failures.add(item.name or item.id, row["reason"], item.document)
                 continue
-            keeper.save(row["id"], row["fingerprint"], row["output"])
+            keeper.save(row["id"], row["fingerprint"], row["output"], row["flaws"])
             failures.succeed()
             yield keeper.done(row["id"], row["output"])
         if end is not None:
@@ -237,11 +243,12 @@ class Actor:
                     self.program, self._ready(), self.stage, item_id, inputs, TappedJournal(answers.append)
                 )
                 row["output"] = encoded(self.program, prediction)
+                row["flaws"] = prediction.get("flaws", ())
                 row["fingerprint"] = fingerprints[possible_forms(self.program, self._lm)[0]]
             except KraqError as error:  # ends the run, but not before the driver has what is done
                 row["end"] = [type(error).__name__, str(error)]
             except Exception as error:  # noqa: BLE001 (costs its item; the driver keeps the reason)
-                row["reason"] = f"{type(error).__name__}: {error}"
+                row["reason"] = reason_of(error)
         return row | {"answers": [dataclasses.asdict(answer) for answer in answers]}
 
     def _ready(self) -> KraqLM:

@@ -83,6 +83,7 @@ class StageResults:
         self._lm = lm
         self._key = stage, program_key(program), model
         self._form: tuple[str, ...] = ()  # once it is known
+        self._flawed = {failure.item_id for failure in results.failures(stage)}
 
     def fingerprints(self, item: Item) -> dict[str, str]:
         """By the form in which the model may be asked: one, where that is known, as it is once it was asked. They
@@ -94,7 +95,9 @@ class StageResults:
         return content_id(*self._key), list(self._forms())
 
     def find(self, item: Item) -> Done | None:
-        """Where only a call would tell the form, a result of either will do."""
+        """Where only a call would tell the form, a result of either will do. What has a flaw is tried again."""
+        if item.id in self._flawed:
+            return None
         if item.recipe:
             for recipe in self._recipes(item).values():
                 output = self._results.find_by_recipe(self._stage, item.id, recipe)
@@ -109,7 +112,7 @@ class StageResults:
 
     async def keep(self, item: Item, outcome: Done) -> None:
         [(form, fingerprint), *_] = self.fingerprints(item).items()
-        self.save(item.id, fingerprint, encoded(self._program, outcome.prediction))
+        self.save(item.id, fingerprint, encoded(self._program, outcome.prediction), outcome.prediction.get("flaws", ()))
         self._note_recipe(item, form, fingerprint)
 
     def _forms(self) -> tuple[str, ...]:
@@ -128,9 +131,12 @@ class StageResults:
     def fail(self, item_id: str, reason: str) -> None:
         self._results.fail(self._stage, item_id, reason)
 
-    def save(self, item_id: str, fingerprint: str, output: dict[str, Any]) -> None:
-        """`output` as `encoded` gives it."""
+    def save(self, item_id: str, fingerprint: str, output: dict[str, Any], flaws: Sequence[str] = ()) -> None:
+        """`output` as `encoded` gives it. With `flaws` the item counts as failed too: what is there is kept, and the
+        next run tries again."""
         self._results.save(self._stage, item_id, fingerprint, output, model=self._model)
+        if flaws:
+            self.fail(item_id, f"Kept as far as it goes: {'; '.join(flaws)}")
 
     def done(self, item_id: str, output: dict[str, Any]) -> Done:
         """The inverse of `encoded`."""

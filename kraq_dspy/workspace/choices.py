@@ -4,17 +4,86 @@ Nothing is opened, loaded or asked here, so the command line checks a whole requ
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import dspy
+
+from kraq_dspy.build.prepare.preparations import PREPARATIONS, Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.options import Word, options_of, read_options
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.specs import ProgramChoice, ProgramSpec, RetrieverChoice
+from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 DEFAULT_PROGRAM = "combined"
 INNER = "over"
 """The option that names the program inside another one."""
+
+
+@dataclass(frozen=True)
+class RetrieverChoice:
+    """A retriever with its options, checked; nothing is opened or loaded yet."""
+
+    spec: RetrieverSpec
+    options: Any
+
+    @property
+    def prepared(self) -> list[tuple[Preparation, Any]]:
+        """What is to be made offline, with the options that it is for."""
+        return [(PREPARATIONS[name], self.options) for name in self.spec.prepared]
+
+
+@dataclass(frozen=True)
+class ProgramChoice:
+    """A program with its options, its retriever and the program inside it, checked; nothing is opened or loaded yet.
+
+    `retriever` is None for a program without one, and where the index is to choose: see `Workspace.default_retriever`.
+    """
+
+    spec: ProgramSpec
+    options: Any
+    retriever: RetrieverChoice | None = None
+    inner: "ProgramChoice | None" = None
+
+    @property
+    def takes_retriever(self) -> bool:
+        return self.inner.takes_retriever if self.inner else self.spec.takes == "retriever"
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The sections of kraq.toml that it reads besides its roles."""
+        return (*self.spec.settings, *(self.inner.settings if self.inner else ()))
+
+    @property
+    def role(self) -> str:
+        """Whose model answers."""
+        return self.inner.role if self.inner else self.spec.role
+
+    @property
+    def budget(self) -> int:
+        """How many passages it retrieves for a question."""
+        return self.inner.budget if self.inner else self.spec.budget(self.options)
+
+    @property
+    def calls_at_once(self) -> int:
+        return self.inner.calls_at_once if self.inner else self.spec.calls_at_once(self.options)
+
+    @property
+    def prepared(self) -> list[tuple[Preparation, Any]]:
+        """What is to be made offline for all of its parts, with the options of the part that it is for."""
+        own = self.spec.prepared if self.spec.needs_prepared(self.options) else ()
+        part = self.inner or self.retriever
+        return [(PREPARATIONS[name], self.options) for name in own] + (part.prepared if part else [])
+
+    def most_calls(self, program: dspy.Module) -> int:
+        """The most model calls that it makes for one question."""
+        return self.spec.calls(self.options) if self.spec.calls else len(program.predictors())
+
+    def seconds(self, prediction: dspy.Prediction) -> Mapping[str, float]:
+        """Seconds by stage, and "wall" on the clock."""
+        if self.inner is not None and prediction.get("source") == "program":
+            return self.inner.seconds(prediction)
+        return self.spec.seconds(prediction)
 
 
 def choose_retriever(name: str, options: Mapping[str, Any] | None = None) -> RetrieverChoice:

@@ -1,41 +1,62 @@
 """Opens an index for work: with its encoder and its models, and with retrievers and programs by name."""
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
 from kraq_dspy._internal.announce import answer_listeners
 from kraq_dspy._internal.both_ways import call
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
-from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
-from kraq_dspy.build.prepare.sentences import sentence_vectors
-from kraq_dspy.errors import ConfigError
+from kraq_dspy.build.prepare.calibrate import proxy_threshold
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
+from kraq_dspy.build.prepare.instructed import open_precomputed
+from kraq_dspy.build.prepare.k2rag import SummarisedCorpus, open_summarised, shortener
+from kraq_dspy.build.prepare.qa_pairs import StoredPairs
+from kraq_dspy.build.prepare.raptor import open_tree
+from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import fill_in, own_adapter
+from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.ports import Embedder, Retriever
+from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
+from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
+from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Community, Entity, Question
 from kraq_dspy.settings import Settings
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program, choose_retriever
-from kraq_dspy.workspace.specs import ProgramChoice, RetrieverChoice
+from kraq_dspy.workspace.choices import (
+    DEFAULT_PROGRAM,
+    ProgramChoice,
+    RetrieverChoice,
+    choose_program,
+    choose_retriever,
+)
+from kraq_dspy.workspace.suggested import SuggestedQuestion, next_questions, starters
 
-if TYPE_CHECKING:
-    from kraq_dspy.build.prepare.k2rag import SummarisedCorpus
+logger = logging.getLogger(__name__)
+
+NEXT = 3
+"""Questions that are suggested after an answer."""
 
 PARTS = (StatusMessage, StreamResponse, dspy.Prediction)
 """What a streamed answer consists of."""
@@ -151,15 +172,11 @@ class Workspace:
     @cached_property
     def summary_tree(self) -> tuple[SummaryTree, TextVectors]:
         """What `kraq precompute DIR --raptor` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.build.prepare.raptor import open_tree
-
         return open_tree(self.index, self.embedder)
 
     @cached_property
-    def summarised(self) -> "SummarisedCorpus":
+    def summarised(self) -> SummarisedCorpus:
         """What `kraq precompute DIR --k2rag` stored. Raises IndexStateError where it was not run."""
-        from kraq_dspy.build.prepare.k2rag import open_summarised  # brings all that makes an index
-
         return open_summarised(self.index, self.embedder)
 
     @cached_property
@@ -169,14 +186,44 @@ class Workspace:
         store = self.index.vectors_named("catalogue")
         return ServedAnswers(catalogue, store, self.embedder, lambda ids: present_sources(self.index, ids))
 
+    @cached_property
+    def stored_pairs(self) -> StoredPairs:
+        """What `kraq precompute DIR --qa-pairs` stored; pairs of other passages are written when they are asked for."""
+        return StoredPairs(self.index.results)
+
+    @cached_property
+    def instructed_embedder(self) -> InstructedEmbedder:
+        """The encoder of the section [instructed]: passages as seen from a question."""
+        return load_instructed_embedder(self.models.settings.instructed)
+
+    def precomputed(self) -> InstructedStore:
+        """What `kraq precompute DIR` stored. Raises IndexStateError where it was not run."""
+        return open_precomputed(self.index, self.instructed_embedder)
+
+    def proxy_threshold(self) -> float:
+        """From which cosine a stored question stands in, by `kraq calibrate`; -1.0 where it was not run."""
+        return proxy_threshold(self.index, self.instructed_embedder)
+
+    def prompt_scorer(self) -> PromptScorer:
+        """The verifier, as what gives a prompt's log-probabilities. Raises ModelError for a model that cannot."""
+        return make_prompt_scorer(self.models.settings.role("verifier"))
+
+    def shortener(self, share: float) -> Shorten:
+        """What puts a text in fewer words, as the section [k2rag] says."""
+        return shortener(self.models.settings.k2rag, share=share)
+
+    def cross_encoder(self, model: str) -> CrossEncoderReranker:
+        """A cross-encoder by a hub name or a folder. Raises ModelError for one that is not there."""
+        return CrossEncoderReranker(model)
+
     def questions(self, source: str = "kraq") -> NearestQuestions:
         """Finds the index's questions nearest to a text; `source` "random" means those of the papers' baseline."""
         return NearestQuestions(self.index, self.index.question_vectors, self.embedder, filters={"source": source})
 
     @property
     def default_retriever(self) -> str:
-        """ "adaptive", which needs a graph, or "dense" where there is none."""
-        return "adaptive" if self.index.count(Entity) else "dense"
+        """See `default_of`."""
+        return default_of(self.index)
 
     def retriever(self, name: str | None = None, **options: Any) -> Retriever:
         """By its name in RETRIEVERS, or "cross-encoder:MODEL", a hub name or a folder; `default_retriever` without one.
@@ -233,41 +280,74 @@ class Workspace:
         """Put a file of `kraq optimize` into the program. Raises StateError for one that does not fit."""
         load_state(program, Path(state), embedder=self.embedder)
 
-    def ask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
-        """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one."""
-        program, question = self._asked(program, question)
-        with _asking(program):
-            return program(question=question)
+    def ask(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
+        """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one.
 
-    async def aask(self, program: dspy.Module | str, question: str | None = None) -> dspy.Prediction:
+        The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
+        `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
+        """
+        program, question = self._asked(program, question)
+        with _asking(program) as heard:
+            prediction = with_flaws(program(question=question), heard)
+        return self._followed(prediction, question, next_questions)
+
+    async def aask(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
         program, question = self._asked(program, question)
-        with _asking(program):
+        with _asking(program) as heard:
             prediction: dspy.Prediction = await call(program, question=question)
-            return prediction
+            prediction = with_flaws(prediction, heard)
+        return await asyncio.to_thread(self._followed, prediction, question, next_questions)
 
-    def stream(self, program: dspy.Module | str, question: str | None = None) -> Iterator[Any]:
+    def stream(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
         writes it, in `StreamResponse`s, and at last the prediction.
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
         program, question = self._asked(program, question)
-        with _asking(program):
+        with _asking(program) as heard:
             for value in _streamed(program, async_streaming=False)(question=question):
-                if isinstance(value, PARTS):
+                if isinstance(value, dspy.Prediction):
+                    yield self._followed(with_flaws(value, heard), question, next_questions)
+                elif isinstance(value, PARTS):
                     yield value
 
-    async def astream(self, program: dspy.Module | str, question: str | None = None) -> AsyncGenerator[Any, None]:
+    async def astream(
+        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+    ) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
         program, question = self._asked(program, question)
         streamed = _streamed(program, is_async_program=hasattr(program, "aforward"))
-        with _asking(program):
+        with _asking(program) as heard:
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
-                    if isinstance(value, PARTS):
+                    if isinstance(value, dspy.Prediction):
+                        prediction = with_flaws(value, heard)
+                        yield await asyncio.to_thread(self._followed, prediction, question, next_questions)
+                    elif isinstance(value, PARTS):
                         yield value
+
+    def starters(self, count: int = 12) -> list[SuggestedQuestion]:
+        """Questions to begin with: each answerable here, no two alike, together covering most of the corpus."""
+        return starters(self.index, count)
+
+    def _followed(self, prediction: dspy.Prediction, question: str, count: int) -> dspy.Prediction:
+        """The prediction with its `next_questions`; without them where the index cannot tell, since it has answered."""
+        if count:
+            try:
+                prediction.next_questions = tuple(next_questions(self.index, self.questions(), question, count))
+            except KraqError as error:
+                logger.info("There are no next questions: %s", error)
+                prediction.next_questions = ()
+        return prediction
 
     def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
         if question is None:
@@ -280,13 +360,19 @@ class Workspace:
             if program not in self._programs:
                 self._programs[program] = self.program(program)
             program = self._programs[program]
-        return program, question
+        return program, normalised(question)
+
+
+def default_of(index: Index) -> str:
+    """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
+    return "adaptive" if index.count(Entity) else "dense"
 
 
 @contextmanager
-def _asking(program: dspy.Module) -> Iterator[None]:
-    with spans.within("ask", kraq__program=type(program).__name__), own_adapter():
-        yield
+def _asking(program: dspy.Module) -> Iterator[list[Flaw]]:
+    """Gives the flaws of the replies behind the answer."""
+    with spans.within("ask", kraq__program=type(program).__name__), own_adapter(), flaws_heard() as heard:
+        yield heard
 
 
 def _streamed(program: dspy.Module, **how: bool) -> Callable[..., Any]:

@@ -23,16 +23,25 @@ def test_a_prediction_shows_its_answer_and_the_first_of_its_evidence() -> None:
 
 
 def test_html_of_a_document_is_shown_and_not_run() -> None:
-    shown = CHUNK._repr_html_()
+    shown = as_html(CHUNK)
     assert "<b>" not in shown
     assert "&lt;b&gt;flows" in shown
     assert "<caption>Chunk</caption>" in shown
 
 
+def test_a_list_of_records_shows_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    show([Hit(CHUNK, 0.5, "q", "dense")] * 2)
+    assert capsys.readouterr().out.count("The Rhine <b>flows</b>. (0.500)") == 2
+
+
+def test_a_record_prints_as_one_line() -> None:
+    assert repr(Hit(CHUNK, 0.5, "q", "dense")) == "Hit(0.500, 'd', 'The Rhine <b>flows</b>.', 'dense')"
+
+
 def test_rich_prints_a_record_as_a_table_with_what_is_not_empty() -> None:
     community = Community("id", 1, None, (), ("a", "b"), (), ("c1",))
     file = io.StringIO()
-    Console(file=file, width=80).print(community)
+    Console(file=file, width=80).print(as_table(community))
     assert "Community" in file.getvalue()
     assert "chunk_ids" in file.getvalue()
     assert "relationship_ids" not in file.getvalue()

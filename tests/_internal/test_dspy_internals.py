@@ -25,7 +25,12 @@ def imports_of_dspy() -> list[tuple[str, str, list[str]]]:
 
 
 PRIVATE = sorted(
-    {(module, name) for module, where, names in imports_of_dspy() if where == "dspy_internals.py" for name in names}
+    {
+        (module, name)
+        for module, where, names in imports_of_dspy()
+        if where == "_internal/dspy_internals.py"
+        for name in names
+    }
 )
 
 
@@ -64,6 +69,7 @@ def test_no_other_file_imports_what_dspy_keeps_private() -> None:
     elsewhere = [
         (where, module)
         for module, where, names in imports_of_dspy()
-        if where != "dspy_internals.py" and (module not in PUBLIC or any(name.startswith("_") for name in names))
+        if where != "_internal/dspy_internals.py"
+        and (module not in PUBLIC or any(name.startswith("_") for name in names))
     ]
     assert elsewhere == []

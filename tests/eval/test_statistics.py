@@ -140,13 +140,13 @@ def test_a_comparison_holds_both_means_their_difference_and_the_test() -> None:
 
 def test_bad_input_is_refused_by_row() -> None:
     nan = float("nan")
-    with pytest.raises(EvaluationError, match="ResultRow 1: the score is nan"):
+    with pytest.raises(EvaluationError, match="Row 1: the score is nan"):
         bootstrap_mean([0.5, nan])
     with pytest.raises(EvaluationError, match="There are no scores"):
         bootstrap_mean([])
     with pytest.raises(EvaluationError, match="system has 3 scores and the baseline 2; row 2 has no partner"):
         permutation_test([1, 0, 1], [1, 0])
-    with pytest.raises(EvaluationError, match="ResultRow 0: the baseline score is inf"):
+    with pytest.raises(EvaluationError, match="Row 0: the baseline score is inf"):
         bootstrap_difference([1.0], [math.inf])
     with pytest.raises(EvaluationError, match="p-value of 'a' is nan"):
         holm({"a": nan})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.cli import main
+from kraq_dspy.eval.learned import fingerprint_of, learned_by
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.lms.adapter_name import weights_hash
 
@@ -36,6 +37,8 @@ def test_a_training_leaves_adapter_card_and_losses(
     assert f"{facts['losses'][-1]['held_out']:.4f}" in card
     assert "held out, field values alone" in (out / "loss.svg").read_text()
     assert not (out / "checkpoints").exists()
+    learned = learned_by([f"transformers/{base}#{out}"])
+    assert {fingerprint_of(pair.outputs["question"]) for pair in pairs} == learned  # which `kraq eval` leaves out
 
 
 def test_wrong_files_and_settings_end_with_a_sentence(
@@ -48,4 +51,4 @@ def test_wrong_files_and_settings_end_with_a_sentence(
     code, _, message = kraq(monkeypatch, capsys, *words, str(tmp_path / "empty.jsonl"), "--quantize", "8bit")
     assert (code, 'it must be "auto", "nf4" or "none"' in message) == (2, True)
     code, _, message = kraq(monkeypatch, capsys, "pairs", "--out", str(tmp_path / "p.jsonl"))
-    assert (code, "Name the questions: --dataset" in message) == (2, True)
+    assert (code, "Missing: --dataset" in message) == (2, True)

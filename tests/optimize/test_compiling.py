@@ -1,5 +1,4 @@
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from learner import Learner
 from kraq_dspy import build_index
 from kraq_dspy.errors import ConfigError, WorseProgramError
 from kraq_dspy.optimize import Budget, Method, Resources, RowKind, Sizes, Target, compile_program, own_metric
+from kraq_dspy.optimize.learned import Learned
 from kraq_dspy.optimize.rows import Row
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.programs.shared.state import read_state
@@ -271,20 +271,27 @@ def test_the_embedded_model_is_said_not_to_improve(answering: Callable[[int], li
     assert any("cannot improve" in problem for problem in compiled.problems)
 
 
-def test_nothing_is_printed_and_loggers_are_as_before(
-    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("optimizer", "tried"), [("random-search", 4), ("mipro", 2), ("gepa", 1), ("simba", 2)])
+def test_the_result_says_what_was_learned_and_what_was_tried(
+    models: dict[str, dspy.LM], answering: Callable[[int], list[Row]], optimizer: str, tried: int
 ) -> None:
-    levels = [logging.getLogger(name).level for name in ("dspy", "optuna")]
-    for optimizer in ("random-search", "mipro", "gepa", "simba"):
-        compile_program(
-            "answering",
-            answering(8),
-            method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
-            resources=Resources(models=models),
-            force=True,
-        )
-    assert capfd.readouterr() == ("", "")
-    assert [logging.getLogger(name).level for name in ("dspy", "optuna")] == levels
+    compiled = compile_program(
+        "answering",
+        answering(8),
+        method=Method(optimizer, sizes=Sizes(demos=1, candidates=2, rounds=1, threads=2)),
+        resources=Resources(models=models),
+        force=True,
+    )
+    assert len(compiled.candidates) >= tried
+    assert list(compiled.candidates) == sorted(compiled.candidates, reverse=True)
+    assert all(0 <= score <= 1 for score in compiled.candidates)
+    for learned in compiled.learned:
+        assert learned.demos or learned.diff
+
+
+def test_instructions_are_compared_by_sentences() -> None:
+    learned = Learned("answer", "Answer briefly. Be exact.", "Answer in a word. Be exact.")
+    assert learned.diff == ("- Answer briefly.", "+ Answer in a word.")
 
 
 def test_a_target_of_ones_own_is_optimized_like_the_others(models: dict[str, dspy.LM]) -> None:

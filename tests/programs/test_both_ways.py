@@ -272,7 +272,7 @@ class Knowledge:
 def modules() -> Iterator[type[dspy.Module]]:
     """The package's own, but for the command line's."""
     for info in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
-        if info.name.split(".")[1] in ("__main__", "cli"):
+        if info.name.endswith("__main__") or info.name.startswith("kraq_dspy.apps.cli"):
             continue
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == info.name:

@@ -2,7 +2,7 @@ import dspy
 import pytest
 
 from kraq_dspy._internal.fit import FittingPredict
-from kraq_dspy._internal.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy._internal.nearest_demos import NearestDemos, held
 from kraq_dspy.signatures import GenerateQuestion
 from tests.conftest import KeywordEmbedder
 
@@ -12,36 +12,32 @@ def demo(thing: str) -> dspy.Example:
 
 
 @pytest.fixture
-def predictor(keyword_embedder: type[KeywordEmbedder]) -> dspy.Predict:
+def predictor(keyword_embedder: type[KeywordEmbedder]) -> NearestDemos:
     predict = FittingPredict(GenerateQuestion, shorten="summary")
-    near(predict, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
-    return predict
+    return NearestDemos(predict, [demo("cat"), demo("dog"), demo("cat and dog")], 2, keyword_embedder("cat", "dog"))
 
 
-def asked(predictor: dspy.Predict, summary: str) -> list[str]:
+def asked(predictor: NearestDemos, summary: str) -> list[str]:
     return [chosen.question for chosen in predictor.chosen({"summary": summary})]
 
 
-def test_the_nearest_demonstrations_are_shown_the_nearest_last(predictor: dspy.Predict) -> None:
+def test_the_nearest_demonstrations_are_shown_the_nearest_last(predictor: NearestDemos) -> None:
     assert asked(predictor, "A cat sat.") == ["What is the cat and dog?", "What is the cat?"]
 
 
-def test_a_demonstration_with_the_same_input_is_never_shown(predictor: dspy.Predict) -> None:
+def test_a_demonstration_with_the_same_input_is_never_shown(predictor: NearestDemos) -> None:
     assert "What is the cat?" not in asked(predictor, "About a cat.")
 
 
-def test_it_stays_what_it_was_besides(predictor: dspy.Predict) -> None:
-    assert isinstance(predictor, NearestDemos)
-    assert isinstance(predictor, FittingPredict)
-    assert predictor.shorten == ("summary",)
+def test_a_copy_chooses_alike_and_gives_back_the_predictor_that_it_holds(predictor: NearestDemos) -> None:
     copy = predictor.deepcopy()
     assert asked(copy, "A dog sat.") == asked(predictor, "A dog sat.")
-    unlearned(copy)
-    assert type(copy) is FittingPredict
-    assert copy.demos == []
+    copy.lm = lm = dspy.utils.DummyLM([])
+    assert isinstance(held(copy), FittingPredict)
+    assert (held(copy).lm, held(copy).demos) == (lm, [])
 
 
-def test_the_model_sees_the_chosen_ones_alone(predictor: dspy.Predict) -> None:
+def test_the_model_sees_the_chosen_ones_alone(predictor: NearestDemos) -> None:
     lm = dspy.utils.DummyLM([{"question": "Why?"}])
     with dspy.context(lm=lm):
         predictor(summary="A cat sat.")
@@ -51,6 +47,5 @@ def test_the_model_sees_the_chosen_ones_alone(predictor: dspy.Predict) -> None:
 
 
 def test_no_demonstration_is_no_error(keyword_embedder: type[KeywordEmbedder]) -> None:
-    predict = dspy.Predict(GenerateQuestion)
-    near(predict, [], 2, keyword_embedder("cat"))
+    predict = NearestDemos(dspy.Predict(GenerateQuestion), [], 2, keyword_embedder("cat"))
     assert predict.chosen({"summary": "A cat."}) == []

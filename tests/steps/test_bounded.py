@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.steps.bounded import CallSlots, ItemStream, Turns, bounded_map
+from kraq_dspy.steps.bounded import CallSlots, ItemStream, OneByOne, bounded_map
 
 
 async def collect(work: Callable[[int], Awaitable[int]], items: Iterable[int], concurrency: int) -> list[int]:
@@ -162,10 +162,10 @@ def test_a_slot_that_is_given_to_one_who_leaves_goes_to_the_next() -> None:
 
 def test_what_others_have_to_do_goes_between_two_turns() -> None:
     async def order() -> list[str]:
-        turns, done = Turns(), list[str]()
+        turns, done = OneByOne(), list[str]()
 
         async def after_a_reply(name: str) -> None:
-            await turns.turn()
+            await turns.wait()
             done.append(name)
             asyncio.get_running_loop().call_soon(done.append, f"request for {name}")
 

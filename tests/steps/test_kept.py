@@ -78,6 +78,18 @@ def test_nothing_but_failures_ends_the_run_early() -> None:
     assert len(worked_on) == GIVE_UP_AFTER
 
 
+def test_failures_of_one_document_are_no_sign_of_a_model_that_fails() -> None:
+    shelf = Shelf()
+    of_one = [Item(f"bad{number}", {}, document="a") for number in range(60)]
+    assert mapped(shelf, [*of_one, *items("good")], [])[-1] == "GOOD"
+    assert len(shelf.failed) == 60
+
+
+def test_a_long_document_of_nothing_but_failures_ends_the_run_all_the_same() -> None:
+    with pytest.raises(ModelError, match=r"The first 200 words failed"):
+        mapped(Shelf(), [Item(f"bad{number}", {}, document="a") for number in range(300)], [])
+
+
 def test_one_success_before_them_keeps_the_run_going() -> None:
     shelf = Shelf(good="GOOD")
     names = ["good", *(f"bad{number}" for number in range(30))]

@@ -3,8 +3,7 @@
 import asyncio
 
 from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.ordered import OrderedItems
+from kraq_dspy.steps.direct import Item, OrderedItems
 
 TREE = {"left leaf": (), "right leaf": (), "left": ("left leaf",), "right": ("right leaf",), "top": ("left", "right")}
 

@@ -76,3 +76,17 @@ def test_inputs_are_made_once_and_when_they_are_read() -> None:
     assert made == []
     assert (dict(inputs), len(inputs), inputs["summary"]) == ({"summary": "Ada"}, 1, "Ada")
     assert made == ["Ada"]
+
+
+def test_what_has_a_flaw_is_kept_listed_as_failed_and_tried_again(results: ResultStore) -> None:
+    item = Item("c1", {"summary": "Ada met Charles."})
+    flawed = dspy.Prediction(question="Who met", flaws=("the reply was cut off",))
+    keeper = stage(results)
+    asyncio.run(keeper.keep(item, Done(item.id, flawed, "m")))
+    assert question_of(keeper.find(item)) == "Who met"  # in this run
+    [failure] = results.failures("ask")
+    assert failure.reason == "Kept as far as it goes: the reply was cut off"
+    assert stage(results).find(item) is None  # in the next
+    keep(results, item)
+    assert results.failures("ask") == []
+    assert question_of(stage(results).find(item)) == "Who met Ada?"

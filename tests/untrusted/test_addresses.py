@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kraq_dspy import consent
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, resume_index, update_index
 from kraq_dspy.build.index.estimate import estimate_index
@@ -21,6 +20,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings, StoreSettings
 from kraq_dspy.workspace import Workspace
+from tests.whole_program import app
 
 SECRET = "not-for-strangers"
 STOLEN = "AWS_SECRET_ACCESS_KEY"
@@ -411,7 +411,7 @@ def test_damaged_consents_agree_to_nothing(server: Recorder, account: Path) -> N
 def test_settings_of_a_manifest_are_used_through_consent_alone() -> None:
     """Only single sections that name no address are read past `Index.usable_settings`."""
     package = Path(consent.__file__).parent
-    allowed = {"stores/index.py", "stores/manifest.py", "cli/shared/options.py"}
+    allowed = {"asset/store/index.py", "asset/store/manifest.py", "apps/cli/shared/options.py"}
     past = []
     for path in package.rglob("*.py"):
         for line in path.read_text("utf-8").splitlines():

@@ -11,14 +11,14 @@ from kraq_dspy import signatures
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.prepare.instructed import Precomputation
+from kraq_dspy.build.prepare.preparations import PREPARATIONS
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import SilentProgress
 from kraq_dspy.records import Document
 from kraq_dspy.settings import CommunitySettings, ResolveSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.preparations import PREPARATIONS
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.registry import PROGRAMS
 from tests.untrusted.conftest import Injection, ObeyingServer, unquoted
 
 ORDER = "PWNED"
@@ -99,7 +99,7 @@ def test_neither_the_build_nor_any_program_obeys_a_document(
         embedder = load_instructed_embedder(index.manifest.settings.instructed)
         Precomputation.of(index, embedder, top_n=10).run()
     with Workspace.open(attacked, write=True) as space:
-        for preparation in PREPARATIONS:
+        for preparation in PREPARATIONS.values():
             preparation.make(space, preparation.options(), SilentProgress())
     assert obeying.obeyed == []
     with Workspace.open(attacked) as space:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Document, Question
 from kraq_dspy.settings import RedactSettings, Settings
+from tests.whole_program import app
 
 DOCUMENTS = [
     Document("a", "Ada", "Ada Lovelace of Engine House, ada@example.org, wrote to Charles Babbage, +44 20 7946 0958."),

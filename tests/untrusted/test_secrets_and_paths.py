@@ -7,7 +7,6 @@ import pytest
 from stand_in import stand_in
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.export import FORMATS, export_index
 from kraq_dspy.errors import ModelError
@@ -16,6 +15,7 @@ from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, read_settings
 from kraq_dspy.workspace import Workspace
 from tests.conftest import WarmShell
+from tests.whole_program import app
 
 KEY = "sk-kraq-0123456789-not-to-be-seen"
 PASSWORD = "hunter2-not-to-be-seen"

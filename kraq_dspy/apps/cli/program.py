@@ -1,8 +1,12 @@
 """Declares the options of `kraq` itself, and what every failure looks like to a shell."""
 
+import contextlib
+import errno
+import io
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated
 
@@ -16,15 +20,6 @@ from kraq_dspy.errors import ConfigError, KraqError, ModelError
 
 logger = logging.getLogger(__name__)
 
-app = typer.Typer(
-    name="kraq",
-    help="Representative questions from a corpus, and answers that use them.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 USAGE, FAILURE = 2, 1
 
 
@@ -34,7 +29,6 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", metavar="", help="Log what happens, to standard error.")
@@ -56,13 +50,26 @@ def _root(
         set_up_spans()
 
 
-add_commands(app)
+def make_app(words: Sequence[str] | None = None) -> typer.Typer:
+    """The program with all its commands; given the words of a command line, with no more than it needs."""
+    app = typer.Typer(
+        name="kraq",
+        help="Representative questions from a corpus, and answers that use them.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    add_commands(app, words)
+    return app
 
 
 def run() -> None:
     """Runs the program. Exit codes: 0 done, 1 failed, 2 wrong use or settings, 130 interrupted (typer's)."""
+    take_any_bytes()
     try:
-        app()
+        make_app(sys.argv[1:])()
     except ConfigError as error:
         _show(error)
         sys.exit(USAGE)
@@ -73,10 +80,20 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except OSError as error:
-        if error.filename is None:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+        if error.filename is None and not is_full:
             raise
         logger.info("The error in full", exc_info=error)
-        _show(KraqError(f"{str(error.filename)!r} cannot be read or written: {error.strerror}."))
+        if is_full:
+            where = f" at {str(error.filename)!r}" if error.filename else ""
+            message = f"The disk is full{where}. Free some space, or write elsewhere, and run it again."
+        else:
+            message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
+        _show(KraqError(message))
+        sys.exit(FAILURE)
+    except MemoryError as error:
+        logger.info("The error in full", exc_info=error)
+        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
         sys.exit(FAILURE)
     except Exception as error:
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
@@ -85,6 +102,14 @@ def run() -> None:
             raise
         _show(_of_a_model(error))
         sys.exit(FAILURE)
+
+
+def take_any_bytes() -> None:
+    """A character that standard output cannot write, and a byte that standard input cannot read, costs itself alone."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that was read from already
+                stream.reconfigure(errors="replace")
 
 
 def _show(error: KraqError) -> None:
@@ -97,14 +122,17 @@ def _show(error: KraqError) -> None:
 def _of_a_model(error: Exception) -> ModelError:
     """What DSPy raises about a call, with the way out for who asked by command; its own advice is for programmers."""
     from dspy import ContextWindowExceededError
+    from dspy.utils.exceptions import AdapterParseError, LMTimeoutError, LMTransportError
 
     reason = str(error).strip().partition("\n")[0].rstrip(".")
+    if isinstance(error, AdapterParseError):
+        return ModelError(f"The model gave no answer that can be read: {reason}.")
     if isinstance(error, ContextWindowExceededError):
         return ModelError(
             f"The prompt does not fit into the model's context, even with everything cut that can be: {reason}. Take a "
             "model with a larger context, or start its server with one (vLLM: --max-model-len)."
         )
+    running = "that its server runs, and " if isinstance(error, LMTimeoutError | LMTransportError) else ""
     return ModelError(
-        f"A call to the model failed: {reason}. Check that its server runs, and --lm, --api-base and the key "
-        "(roles in kraq.toml)."
+        f"A call to the model failed: {reason}. Check {running}--lm, --api-base and the key (roles in kraq.toml)."
     )

@@ -37,13 +37,15 @@ class Passage:
 
 @dataclass(frozen=True)
 class AskResult:
-    """`n_passages` were found for the answer; `evidence` has the first of them."""
+    """`n_passages` were found for the answer; `evidence` has the first of them. The documents answer
+    `next_questions`, too."""
 
     answer: str
     program: str
     model: str
     evidence: list[Passage]
     n_passages: int
+    next_questions: list[str]
     seconds: float
 
 

@@ -13,6 +13,7 @@ from dspy.streaming import StatusMessage
 from pydantic import Field
 from rapidfuzz import process
 
+from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.mcp.results import (
     SNIPPET,
     AskResult,
@@ -33,12 +34,9 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import ConfigError, IndexStateError, UnknownRecordError
 from kraq_dspy.programs.retrievers import NearestQuestions
 from kraq_dspy.records import Chunk, Community, Document, Entity, Question, Relationship, Summary
-from kraq_dspy.workspace.choices import choose_program
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program
 from kraq_dspy.workspace.newest_state import NewestState
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.shown import shown_model
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 from kraq_dspy.workspace.workspace import Workspace
 
 DEPTH = 50
@@ -109,6 +107,7 @@ class IndexTools:
             model=shown_model(self.space.models.name(choice.role)),
             evidence=[Passage.of(hit) for hit in hits[:evidence]],
             n_passages=len(hits),
+            next_questions=[each.text for each in prediction.get("next_questions") or ()],
             seconds=round(choice.seconds(prediction).get("wall", 0.0), 2),
         )
 
@@ -155,6 +154,14 @@ class IndexTools:
         nearest = NearestQuestions(self.index, self.index.question_vectors, self.space.embedder, filters=filters)
         hits, next_offset = page(nearest(topic, offset + limit + 1), offset, limit)
         return QuestionsResult([StoredQuestion.of(hit.question, hit.similarity) for hit in hits], next_offset)
+
+    def starters(
+        self, count: Annotated[int, Field(ge=1, le=50, description="Questions to return.")] = 12
+    ) -> QuestionsResult:
+        """Get to know the documents: a dozen questions that they answer, and that cover most of them. No language
+        model is asked."""
+        chosen = self.space.starters(count)
+        return QuestionsResult([StoredQuestion.of(each.question) for each in chosen], None)
 
     def community(
         self,

@@ -23,6 +23,7 @@ from kraq_dspy.apps.serve.asking import (
 )
 from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.coverage import coverage_picture
+from kraq_dspy.apps.serve.endpoints import declared, get, post
 from kraq_dspy.apps.serve.errors import RequestError, as_request_error
 from kraq_dspy.apps.serve.metrics import CONTENT_TYPE, Metrics
 from kraq_dspy.apps.serve.requests import (
@@ -38,6 +39,7 @@ from kraq_dspy.apps.serve.requests import (
     QuestionsQuery,
     ReviewRequest,
     SearchQuery,
+    StartersQuery,
 )
 from kraq_dspy.apps.serve.search import KINDS, search
 from kraq_dspy.apps.serve.served import Served, ServedIndex
@@ -59,9 +61,11 @@ class Api:
 
     # What an index holds
 
+    @get("/api/status", "Index", "What the index holds, and the programs and retrievers there are.")
     def status(self, query: Query) -> Json:
         return {**listing.status_json(self.served[query.index]), "indexes": list(self.served.by_name), "can_ask": True}
 
+    @get("/api/questions", "Index", "The representative questions, broadest first.")
     def questions(self, query: QuestionsQuery) -> Json:
         listed = self._atlas(query).questions
         if query.level is not None:
@@ -69,6 +73,13 @@ class Api:
         listed = listing.with_words(listed, query.q, lambda each: each.text.casefold())
         return listing.page_of(listed, query, listing.question_json)
 
+    @get("/api/starters", "Index", "Questions to begin with: answerable, and about most of it.")
+    def starters(self, query: StartersQuery) -> Json:
+        served = self.served[query.index]
+        chosen = served.kept(("starters", query.limit), lambda: served.space.starters(query.limit))
+        return {"items": [each.to_dict() for each in chosen]}
+
+    @get("/api/communities", "Index", "Communities, broadest and largest first.")
     def communities(self, query: CommunitiesQuery) -> Json:
         atlas = self._atlas(query)
         listed = list(atlas.communities.values()) if query.parent is None else atlas.children.get(query.parent, [])
@@ -78,15 +89,23 @@ class Api:
             listed = [each for each in listed if each.question or each.n_children]
         return listing.page_of(listed, query, asdict)
 
+    @get(
+        "/api/communities/{id}",
+        "Index",
+        "A community: what is above and below it, its summary, entities and first passages.",
+    )
     def community(self, query: Query, id: str) -> Json:
         return listing.community_json(self._atlas(query), id)
 
+    @get("/api/communities/{id}/passages", "Index", "Its passages, in reading order.")
     def community_passages(self, query: PageQuery, id: str) -> Json:
         return self._passages(query, "community", id)
 
+    @get("/api/communities/{id}/graph", "Index", "Its entities and their neighbourhood.")
     def community_graph(self, query: GraphQuery, id: str) -> Json:
         return listing.community_graph(self._atlas(query), id, limit=query.limit)
 
+    @get("/api/entities", "Index", "Entities, best connected first.")
     def entities(self, query: EntitiesQuery) -> Json:
         listed = list(self._atlas(query).entities.values())
         if query.type is not None:
@@ -94,23 +113,29 @@ class Api:
         listed = listing.with_words(listed, query.q, lambda each: each.folded)
         return listing.page_of(listed, query, listing.entity_brief)
 
+    @get("/api/entities/{id}", "Index", "An entity: its links, claims, communities and first passages.")
     def entity(self, query: Query, id: str) -> Json:
         return listing.entity_json(self._atlas(query), id)
 
+    @get("/api/entities/{id}/passages", "Index", "Passages that mention it.")
     def entity_passages(self, query: PageQuery, id: str) -> Json:
         return self._passages(query, "entity", id)
 
+    @get("/api/entities/{id}/graph", "Index", "It and what is next to it.")
     def entity_graph(self, query: GraphQuery, id: str) -> Json:
         return listing.entity_graph(self._atlas(query), id, limit=query.limit)
 
+    @get("/api/documents", "Index", "Ids and titles of documents.")
     def documents(self, query: DocumentsQuery) -> Json:
         titles = list(self._atlas(query).titles.items())
         listed = listing.with_words(titles, query.q, lambda each: f"{each[1]} {each[0]}".casefold())
         return listing.page_of(listed, query, lambda each: {"id": each[0], "title": each[1]})
 
+    @get("/api/documents/{id:path}", "Index", "A document's text with its passages, and the questions that lead to it.")
     def document(self, query: Query, id: str) -> Json:
         return listing.document_json(self._atlas(query), id)
 
+    @get("/api/search", "Search", "Questions, entities and passages, as one types.")
     def search(self, query: SearchQuery) -> Json:
         kinds = tuple(kind.strip() for kind in query.kinds.split(",") if kind.strip())
         if unknown := [kind for kind in kinds if kind not in KINDS]:
@@ -118,6 +143,7 @@ class Api:
         served = self.served[query.index]
         return search(served, query.q, limit=query.limit, kinds=kinds, retriever=query.retriever)
 
+    @get("/api/coverage", "Index", "How much of the corpus its questions cover.")
     def coverage(self, query: Query) -> Json:
         served = self.served[query.index]
         picture: Json = served.kept("coverage", lambda: coverage_picture(served))
@@ -133,17 +159,26 @@ class Api:
 
     # The catalogue
 
+    @get("/api/catalogue", "Catalogue", "Prepared answers, those that wait for review first.")
     def entries(self, query: CatalogueQuery) -> Json:
         return reviewing.entries(self.served[query.index], query)
 
+    @get("/api/catalogue/{number:int}", "Catalogue", "An entry with its evidence and its versions.")
     def entry(self, query: Query, number: int) -> Json:
         return reviewing.entry(self.served[query.index], number)
 
+    @post("/api/catalogue/{number:int}", "Catalogue", "Approve, edit or reject an entry (--edit).")
     def review(self, body: ReviewRequest, number: int) -> Json:
         return reviewing.review(self.served[body.index], number, body)
 
     # Asking
 
+    @post(
+        "/api/ask",
+        "Ask",
+        "An answer with its evidence; as server-sent events where stream is true.",
+        produces="text/event-stream",
+    )
     async def ask(self, request: Request, body: AskRequest) -> Any:
         """Raises RequestError before anything is answered; later, a stream says what went wrong as an event."""
         asking = await self._asked(self.served[body.index], body.program, body.question, body.retriever, body.options)
@@ -152,6 +187,7 @@ class Api:
             return self._streaming(asking, (server_sent(*each) async for each in stream(asking)))
         return await self._answered(request, asking)
 
+    @post("/v1/chat/completions", "OpenAI", "A program answers what the user said last.", produces="text/event-stream")
     async def chat(self, request: Request, body: ChatRequest) -> Any:
         served, program, question = openai.asked_of(self.served, body)
         asking = await self._asked(served, program, question)
@@ -161,9 +197,11 @@ class Api:
         answer = await self._answered(request, asking)
         return answer if isinstance(answer, Response) else openai.completion(body.model, answer)
 
+    @get("/v1/models", "OpenAI", "The programs, as models.")
     def models(self, query: Query) -> Json:
         return openai.models(self.served)
 
+    @get("/v1/models/{id:path}", "OpenAI", "One of them.")
     def model(self, query: Query, id: str) -> Json:
         return openai.model(self.served, id)
 
@@ -191,9 +229,11 @@ class Api:
 
     # How it is
 
+    @get("/health", "Server", "Whether the server runs. Needs no token.")
     def health(self, query: Query) -> Json:
         return {"status": "ok"}
 
+    @get("/ready", "Server", "Whether its indexes can be read and searched. Needs no token.")
     def ready(self, query: Query) -> Json:
         """Raises RequestError where an index cannot be read or searched."""
         for each in self.served:
@@ -204,5 +244,10 @@ class Api:
                 raise RequestError(503, "not_ready", as_request_error(error).message) from error
         return {"status": "ready"}
 
+    @get("/metrics", "Server", "Counts and times in Prometheus's format.", produces="text/plain")
     def metrics_text(self, query: Query) -> Response:
         return Response(self.metrics.text(), media_type=CONTENT_TYPE)
+
+
+ENDPOINTS = declared(Api)
+"""All addresses, in their order."""

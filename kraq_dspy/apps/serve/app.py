@@ -21,12 +21,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kraq_dspy.apps.serve.api import GONE, Api
-from kraq_dspy.apps.serve.endpoints import ENDPOINTS, Endpoint
+from kraq_dspy.apps.serve.api import ENDPOINTS, GONE, Api
+from kraq_dspy.apps.serve.endpoints import Endpoint, openapi
 from kraq_dspy.apps.serve.errors import RequestError
 from kraq_dspy.apps.serve.guard import Guard, response_of
 from kraq_dspy.apps.serve.metrics import Metrics
-from kraq_dspy.apps.serve.openapi import openapi
 from kraq_dspy.apps.serve.served import Served
 from kraq_dspy.apps.serve.settings import ServeSettings
 
@@ -55,7 +54,7 @@ def make_app(served: Served, settings: ServeSettings, *, ended: Callable[[], Non
             pool.shutdown(wait=False, cancel_futures=True)
             ended()
 
-    document = json.dumps(openapi(settings.token is not None)).encode()
+    document = json.dumps(openapi(ENDPOINTS, settings.token is not None)).encode()
     routes = [Route(each.path, _handler(api, each), methods=[each.method]) for each in ENDPOINTS]
     routes.append(Route("/api/openapi.json", _constant(document, "application/json"), methods=["GET"]))
     routes += _page_routes()

@@ -12,12 +12,13 @@ from uuid import uuid4
 from starlette.requests import Request
 from starlette.types import Receive
 
+from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.errors import as_request_error, body_of, busy
 from kraq_dspy.apps.serve.listing import passage_json
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.models.lms.journal import TappedJournal, working_on
 from kraq_dspy.records import Hit, Usage
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice
 
 if TYPE_CHECKING:
     import dspy
@@ -213,7 +214,8 @@ def _answer_json(call: ProgramCall, prediction: "dspy.Prediction", usage: Usage,
             for hit in prediction.get("hits") or ()
             if isinstance(hit, Hit)
         ],
-        "notes": [line.plain for line in choice.lines(prediction)],
+        "notes": [line.plain for line in prediction_lines(choice, prediction)],
+        "next_questions": [each.to_dict() for each in prediction.get("next_questions") or ()],
         "details": {key: plain(prediction.get(key)) for key in choice.spec.keys if key in prediction},
         "timings": {**timings, "wall": timings.get("wall", seconds)},
         "usage": plain(usage),

@@ -1,17 +1,22 @@
-"""Says under which address the API answers what; the routes and the OpenAPI document are made of this table."""
+"""Declares under which address a method of the API answers, and makes the OpenAPI document of what was declared."""
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
-from kraq_dspy.apps.serve import requests
+Answer = TypeVar("Answer", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`name` is the method of `Api` that answers. A part of the path in braces is its argument of that name.
+    """`name` is the method that answers. A part of the path in braces is its argument of that name.
 
-    A GET has a `query`, a POST a `body`. `produces` is what comes besides JSON.
+    `model` is what its parameter `query` (of a GET) or `body` (of a POST) is. `produces` is what comes besides JSON.
     """
 
     method: str
@@ -19,81 +24,105 @@ class Endpoint:
     name: str
     tag: str
     summary: str
-    model: type[BaseModel] = requests.Query
-    produces: str = ""
+    model: type[BaseModel]
+    produces: str
 
 
-EVENTS = "text/event-stream"
+def get(path: str, tag: str, summary: str, *, produces: str = "") -> Callable[[Answer], Answer]:
+    """Declares a method to answer GET requests for `path`."""
+    return _declares("GET", "query", path, tag, summary, produces)
 
-ENDPOINTS = (
-    Endpoint(
-        "POST", "/api/ask", "ask", "Ask", "An answer with its evidence; as server-sent events where stream is true.",
-        requests.AskRequest, EVENTS,
-    ),
-    Endpoint(
-        "GET", "/api/search", "search", "Search", "Questions, entities and passages, as one types.",
-        requests.SearchQuery,
-    ),
-    Endpoint(
-        "GET", "/api/status", "status", "Index", "What the index holds, and the programs and retrievers there are."
-    ),
-    Endpoint(
-        "GET", "/api/questions", "questions", "Index", "The representative questions, broadest first.",
-        requests.QuestionsQuery,
-    ),
-    Endpoint(
-        "GET", "/api/communities", "communities", "Index", "Communities, broadest and largest first.",
-        requests.CommunitiesQuery,
-    ),
-    Endpoint(
-        "GET", "/api/communities/{id}", "community", "Index",
-        "A community: what is above and below it, its summary, entities and first passages.",
-    ),
-    Endpoint(
-        "GET", "/api/communities/{id}/passages", "community_passages", "Index", "Its passages, in reading order.",
-        requests.PageQuery,
-    ),
-    Endpoint(
-        "GET", "/api/communities/{id}/graph", "community_graph", "Index", "Its entities and their neighbourhood.",
-        requests.GraphQuery,
-    ),
-    Endpoint("GET", "/api/entities", "entities", "Index", "Entities, best connected first.", requests.EntitiesQuery),
-    Endpoint(
-        "GET", "/api/entities/{id}", "entity", "Index", "An entity: its links, claims, communities and first passages."
-    ),
-    Endpoint(
-        "GET", "/api/entities/{id}/passages", "entity_passages", "Index", "Passages that mention it.",
-        requests.PageQuery,
-    ),
-    Endpoint(
-        "GET", "/api/entities/{id}/graph", "entity_graph", "Index", "It and what is next to it.", requests.GraphQuery
-    ),
-    Endpoint("GET", "/api/documents", "documents", "Index", "Ids and titles of documents.", requests.DocumentsQuery),
-    Endpoint(
-        "GET", "/api/documents/{id:path}", "document", "Index",
-        "A document's text with its passages, and the questions that lead to it.",
-    ),
-    Endpoint("GET", "/api/coverage", "coverage", "Index", "How much of the corpus its questions cover."),
-    Endpoint(
-        "GET", "/api/catalogue", "entries", "Catalogue", "Prepared answers, those that wait for review first.",
-        requests.CatalogueQuery,
-    ),
-    Endpoint(
-        "GET", "/api/catalogue/{number:int}", "entry", "Catalogue", "An entry with its evidence and its versions."
-    ),
-    Endpoint(
-        "POST", "/api/catalogue/{number:int}", "review", "Catalogue", "Approve, edit or reject an entry (--edit).",
-        requests.ReviewRequest,
-    ),
-    Endpoint("GET", "/v1/models", "models", "OpenAI", "The programs, as models."),
-    Endpoint("GET", "/v1/models/{id:path}", "model", "OpenAI", "One of them."),
-    Endpoint(
-        "POST", "/v1/chat/completions", "chat", "OpenAI", "A program answers what the user said last.",
-        requests.ChatRequest, EVENTS,
-    ),
-    Endpoint("GET", "/health", "health", "Server", "Whether the server runs. Needs no token."),
-    Endpoint("GET", "/ready", "ready", "Server", "Whether its indexes can be read and searched. Needs no token."),
-    Endpoint(
-        "GET", "/metrics", "metrics_text", "Server", "Counts and times in Prometheus's format.", produces="text/plain"
-    ),
-)  # fmt: skip
+
+def post(path: str, tag: str, summary: str, *, produces: str = "") -> Callable[[Answer], Answer]:
+    """Declares a method to answer POST requests to `path`."""
+    return _declares("POST", "body", path, tag, summary, produces)
+
+
+def _declares(method: str, given: str, path: str, tag: str, summary: str, produces: str) -> Callable[[Answer], Answer]:
+    def declare(answer: Answer) -> Answer:
+        model = get_type_hints(answer)[given]
+        described: Any = answer
+        described.endpoint = Endpoint(method, path, answer.__name__, tag, summary, model, produces)
+        return answer
+
+    return declare
+
+
+def declared(api: type) -> tuple[Endpoint, ...]:
+    """What the methods of a class were declared to answer, in their order."""
+    return tuple(method.endpoint for method in vars(api).values() if hasattr(method, "endpoint"))
+
+
+_REFUSED = {
+    "400": "The request is no JSON.",
+    "401": "The token lacks or is another one.",
+    "404": "There is no such record, index or program.",
+    "413": "The request is too large.",
+    "422": "A value is missing, unknown or out of range.",
+    "429": "Too many requests; Retry-After says when.",
+    "503": "Busy, or an index is just being changed; Retry-After says when.",
+}
+
+
+def openapi(endpoints: Sequence[Endpoint], token: bool) -> dict[str, Any]:
+    """The OpenAPI document of these; `token` says whether the server asks for one."""
+    bodies = {each.model for each in endpoints if each.method == "POST"}
+    _, schemas = models_json_schema(
+        [(model, "validation") for model in sorted(bodies, key=lambda model: model.__name__)],
+        ref_template="#/components/schemas/{model}",
+    )
+    paths: dict[str, Any] = {}
+    for each in endpoints:
+        path = re.sub(r"\{(\w+):\w+\}", r"{\1}", each.path)
+        paths.setdefault(path, {})[each.method.lower()] = _operation(each)
+    components: dict[str, Any] = {"schemas": schemas.get("$defs", {})}
+    if token:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kraq",
+            "version": version("kraq-dspy"),
+            "description": "Questions, communities, entities and documents of an index, and answers from it.",
+        },
+        "paths": paths,
+        "components": components,
+        "security": [{"token": []}] if token else [],
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    kinds: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
+    if endpoint.produces == "text/plain":
+        kinds = {}
+    if endpoint.produces:
+        kinds[endpoint.produces] = {"schema": {"type": "string"}}
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "tags": [endpoint.tag],
+        "parameters": [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": {"type": "integer" if kind == "int" else "string"},
+            }
+            for name, kind in re.findall(r"\{(\w+):?(\w*)\}", endpoint.path)
+        ],
+        "responses": {
+            "200": {"description": "Done.", "content": kinds},
+            **{status: {"description": text} for status, text in _REFUSED.items()},
+        },
+    }
+    if endpoint.method == "POST":
+        schema = {"$ref": f"#/components/schemas/{endpoint.model.__name__}"}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        return operation
+    described: dict[str, Any] = endpoint.model.model_json_schema()
+    for name, value in described.get("properties", {}).items():
+        description = value.pop("description", "")
+        operation["parameters"].append(
+            {"name": name, "in": "query", "required": False, "description": description, "schema": value}
+        )
+    return operation

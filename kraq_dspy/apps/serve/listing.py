@@ -5,17 +5,17 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas, EntityBrief
 from kraq_dspy.apps.serve.errors import not_found
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.graph import IndexGraph
+from kraq_dspy.build.prepare.preparations import required_commands
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.programs.shared.options import options_of
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.shown import shown_model
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 PAGE, MOST = 50, 200
 NODES = 1000
@@ -267,9 +267,7 @@ def status_json(served: "ServedIndex") -> Json:
                 "name": spec.name,
                 "help": spec.help,
                 "takes_retriever": spec.takes != "nothing",
-                "prepared_by": [
-                    f"kraq precompute DIR {each.command}".strip() for each in spec.prepared if each.required
-                ],
+                "prepared_by": required_commands(spec.prepared),
                 "options": {
                     option.name: {"default": _plain_default(option.default), "help": option.help}
                     for option in options_of(spec.options).values()

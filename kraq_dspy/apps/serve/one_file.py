@@ -11,7 +11,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.apps.serve.coverage import coverage_picture
 from kraq_dspy.apps.serve.listing import status_json
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Relationship, Summary
 
 MOST = 5000
@@ -23,7 +23,8 @@ def write_page(served: ServedIndex, path: Path) -> int:
     count = served.index.count(Community)
     if count > MOST:
         raise ConfigError(
-            f"The index has {count:,} communities; a page of one file holds {MOST:,}. Serve it: kraq explore DIR"
+            f"The index has {counted(count, 'community')}; a page of one file holds {MOST:,}. Serve it: "
+            "kraq explore DIR"
         )
     text = page_of(data_of(served))
     with replaced(path) as draft:
@@ -148,6 +149,7 @@ def data_of(served: ServedIndex) -> dict[str, Any]:
             ]
             for each in atlas.questions
         ],
+        "starters": [each.to_dict() for each in served.space.starters()],
         "coverage": coverage,
     }  # fmt: skip
 

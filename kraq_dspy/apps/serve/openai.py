@@ -11,7 +11,7 @@ from kraq_dspy.apps.serve.asking import ProgramCall, stream
 from kraq_dspy.apps.serve.errors import RequestError
 from kraq_dspy.apps.serve.requests import QUESTION, ChatRequest
 from kraq_dspy.apps.serve.served import Served, ServedIndex
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.workspace.registry import PROGRAMS
 
 
 def models(served: Served) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _usage(answer: dict[str, Any]) -> dict[str, int]:
 
 
 def _evidence(answer: dict[str, Any]) -> dict[str, Any]:
-    return {name: answer[name] for name in ("hits", "notes", "timings", "model")}
+    return {name: answer[name] for name in ("hits", "next_questions", "notes", "timings", "model")}
 
 
 def _data(value: dict[str, Any]) -> bytes:

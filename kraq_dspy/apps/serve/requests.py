@@ -29,6 +29,10 @@ class QuestionsQuery(PageQuery):
     q: Annotated[str, Field(max_length=QUESTION, description="Only those with these words.")] = ""
 
 
+class StartersQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=50, description="How many at most.")] = 12
+
+
 class CommunitiesQuery(PageQuery):
     level: Annotated[int | None, Field(ge=0, description="Only this level; 0 is the broadest.")] = None
     parent: Annotated[str | None, Field(description="Only those within this community.")] = None

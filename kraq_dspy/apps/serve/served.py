@@ -10,15 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
 from kraq_dspy.apps.serve.errors import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError
-from kraq_dspy.workspace.choices import choose_program, choose_retriever
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
 from kraq_dspy.workspace.newest_state import NewestState
-from kraq_dspy.workspace.shown import shown_model
-from kraq_dspy.workspace.specs import ProgramChoice
 
 if TYPE_CHECKING:
     import dspy

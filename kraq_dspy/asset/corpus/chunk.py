@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.records import Chunk, Document, Metadata, content_id
+from kraq_dspy.records import Chunk, Document, Heading, Metadata, content_id
 from kraq_dspy.settings import ChunkSettings
 
 if TYPE_CHECKING:
@@ -54,10 +54,23 @@ def chunks_at(document: Document, spans: Sequence[tuple[int, int]]) -> list[Chun
                 n_tokens=count_tokens(text),
                 title=document.title,
                 metadata={**document.metadata, **_pages(ends, start, end)},
+                headings=_headings(document.headings, start, end),
             )
         )
         texts[text] += 1
     return chunks
+
+
+def _headings(headings: Sequence[Heading], start: int, end: int) -> tuple[str, ...]:
+    """The path of sections that are open at `start`, then the headings that begin before `end`."""
+    here = bisect(headings, start, key=lambda heading: heading.start)
+    path: list[Heading] = []
+    for heading in headings[:here]:
+        while path and path[-1].level >= heading.level:
+            path.pop()
+        path.append(heading)
+    inside = headings[here : bisect(headings, end - 1, key=lambda heading: heading.start)]
+    return tuple(heading.text for heading in (*path, *inside))
 
 
 def _pages(ends: Sequence[int], start: int, end: int) -> Metadata:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kraq_dspy.asset.corpus.formats.rows import clean
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.records import Failure
 
 logger = logging.getLogger(__name__)
@@ -90,4 +90,4 @@ def _file(path: Path, source: str) -> CorpusFile | Failure:
 
 def _readable(name: str) -> str:
     """A file name whose bytes are not UTF-8 gets U+FFFD in their place, since ids are stored as UTF-8."""
-    return clean(os.fsencode(name).decode("utf-8", "replace"))
+    return normalised(os.fsencode(name).decode("utf-8", "replace"))

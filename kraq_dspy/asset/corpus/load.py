@@ -7,12 +7,15 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.files import CorpusFile, find_files, unreadable
 from kraq_dspy.asset.corpus.formats import READERS, find_reader
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import CorpusError, MissingExtraError
-from kraq_dspy.records import Document, Failure
+from kraq_dspy.records import Document, Failure, content_id
 
-MAX_BYTES = 50_000_000
+MAX_BYTES, MAX_UNPACKED = 50_000_000, 200
 FIRST_ROWS = 100  # of a file, by which it is known whether it has a column
+SAME_TEXT = "The text is the same as that of the earlier document"
+SAME_ID = "belongs to an earlier document"
 FAILURES_NAMED = 1000  # of one file; more are counted in one further failure
 
 logger = logging.getLogger(__name__)
@@ -24,19 +27,24 @@ def load_documents(
     id_column: str = "id",
     title_column: str = "title",
     text_column: str = "text",
+    encoding: str = "",
     max_bytes: int = MAX_BYTES,
+    max_unpacked: int = MAX_UNPACKED,
 ) -> Iterator[Document | Failure]:
     """The documents of a file, or of a folder and those in it, as they are read and in the same order every time.
 
     Files whose rows are documents (jsonl, jsonl.gz, ndjson, json, csv, tsv, parquet) have a text column and, if they
     like, an id and a title; every other column becomes metadata. Of the others (txt, md, html, pdf) each file is a
-    document. A document without an id column is called by its file's relative path, a row by path#row, where row is
-    the line number in jsonl and the row number elsewhere, from 1. A row without a title has none.
+    document. A document without an id column is called by its file's relative path, a row by path#content, where
+    content is the hash of its title and text: it keeps its name when others come before it. A row without a title has
+    none. Text, titles and names are `normalised`.
 
-    `max_bytes` limits a file that is one document, a line of jsonl, and a text. Of documents with the same
-    text, or with the same id, the first is kept.
+    `encoding` is that of files which are not UTF-8 and have no byte-order mark. `max_bytes` limits a file that is one
+    document, a line of jsonl, and a text; `max_unpacked` how many times its size a compressed file may hold. Of
+    documents with the same text, or with the same id, the first is kept.
 
-    Failures have the stage "load" and name the file, or file#row. Raises CorpusError at once when the path does not
+    Failures have the stage "load" and name the file, or file#row, where row is the line number in jsonl and the row
+    number elsewhere, from 1. Raises CorpusError at once when the path does not
     exist, and at the end when there was no usable document. Raises ValueError when `max_bytes` is below 1.
     """
     root = Path(path)
@@ -46,8 +54,13 @@ def load_documents(
         root.lstat()
     except (OSError, ValueError) as error:
         raise CorpusError(f"There is no corpus at {str(root)!r}. Name a file or a folder.") from error
-    settings = ReadSettings(id_column, title_column, text_column, max_bytes)
+    settings = ReadSettings(id_column, title_column, text_column, max_bytes, max_unpacked, encoding)
     return _load(root, settings)
+
+
+def is_repeated(failure: Failure) -> bool:
+    """Whether what failed was read, and left out since an earlier document has its text or its id."""
+    return failure.reason.startswith(SAME_TEXT) or SAME_ID in failure.reason
 
 
 def _load(root: Path, settings: ReadSettings) -> Iterator[Document | Failure]:
@@ -120,15 +133,17 @@ def _read(file: CorpusFile, settings: ReadSettings) -> Iterator[Row | BadRow]:
 
 
 def _document(row: Row, file: CorpusFile, earlier: "_DuplicateFilter") -> Document | BadRow:
-    if not row.text.strip():
+    if is_blank(row.text):
         return BadRow("The text is empty.", row.key)
-    unnamed = f"{file.source}#{row.key}" if row.key else file.source
+    title = normalised(row.title).strip()
+    unnamed = f"{file.source}#{content_id('row', title, row.text)[:12]}" if row.key else file.source
     document = Document(
         id=row.id if row.id is not None else unnamed,
-        title=clean(row.title).strip(),
+        title=title,
         text=row.text,
         source=file.source,
         metadata=row.metadata,
+        headings=row.headings,
     )
     problem = earlier.problem_with(document)
     return BadRow(problem, row.key) if problem else document
@@ -146,12 +161,9 @@ class _DuplicateFilter:
         digest = hashlib.blake2b(document.text.strip().encode("utf-8"), digest_size=16).digest()
         first = self.first_with.get(digest)
         if first is not None:
-            return f"The text is the same as that of the earlier document {first!r}. It is left out."
+            return f"{SAME_TEXT} {first!r}. It is left out."
         if document.id in self.ids:
-            return (
-                f"The id {document.id!r} belongs to an earlier document, whose text is another. "
-                "Give each document an id of its own."
-            )
+            return f"The id {document.id!r} {SAME_ID}, whose text is another. Give each document an id of its own."
         self.ids.add(document.id)
         self.first_with[digest] = document.id
         return ""

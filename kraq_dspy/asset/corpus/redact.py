@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kraq_dspy.asset.corpus.normalise import rewritten
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RedactSettings
 
@@ -58,10 +59,9 @@ def redacted_document(document: Document, settings: RedactSettings) -> Document:
     """In its title, text and metadata. The id stays: it is how the corpus knows the document."""
     if settings == RedactSettings():
         return document
+    document = rewritten(document, lambda text: redacted(text, settings))
     return dataclasses.replace(
         document,
-        title=redacted(document.title, settings),
-        text=redacted(document.text, settings),
         metadata={
             name: redacted(value, settings) if isinstance(value, str) else value
             for name, value in document.metadata.items()

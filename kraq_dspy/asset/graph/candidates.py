@@ -31,7 +31,8 @@ from kraq_dspy.asset.graph.names import (
     normalise_name,
     skeletons,
 )
-from kraq_dspy.ports import Embedder
+from kraq_dspy.errors import UnembeddableError
+from kraq_dspy.ports import Embedder, Vectors
 from kraq_dspy.settings import ResolveSettings
 
 logger = logging.getLogger(__name__)
@@ -325,6 +326,13 @@ def _parts(keys: Sequence[str], groups: Mapping[str, NameGroup]) -> Iterator[Mer
             yield _candidate(groups, key, whole, "part", fuzz.ratio(key, whole) / 100)
 
 
+def _encoded(names: Sequence[str], embedder: Embedder) -> Vectors:
+    try:
+        return embedder.encode_passages(names)
+    except UnembeddableError as error:  # a name without a vector is like no other
+        return error.vectors  # type: ignore[no-any-return]
+
+
 def _meant_alike(
     keys: Sequence[str], groups: Mapping[str, NameGroup], threshold: float, embedder: Embedder
 ) -> Iterator[MergeCandidate]:
@@ -333,7 +341,7 @@ def _meant_alike(
     if not names:
         return
     vectors = np.concatenate(
-        [embedder.encode_passages(names[start : start + _ENCODED]) for start in range(0, len(names), _ENCODED)]
+        [_encoded(names[start : start + _ENCODED], embedder) for start in range(0, len(names), _ENCODED)]
     )
     for top in range(0, len(keys), _TILE):
         for left in range(top, len(keys), _TILE):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.garbage import collector_paused
+from kraq_dspy.asset.graph.at_scale import collector_paused
 from kraq_dspy.records import Community, Entity, Relationship, content_id
 from kraq_dspy.settings import CommunitySettings
 

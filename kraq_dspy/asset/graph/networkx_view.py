@@ -1,14 +1,20 @@
-"""Shows the graph as networkx has it: for looking around and its algorithms, not for large graphs."""
+"""Shows the graph as networkx has it, for looking around and its algorithms, and writes it as GraphML for others."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.elements import statements_of
 from kraq_dspy.records import Claim, Community, Entity, Relationship
 
 if TYPE_CHECKING:
     import networkx as nx
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SEPARATOR = " | "  # between the values of a list
 
 
 def to_networkx(
@@ -17,10 +23,14 @@ def to_networkx(
     claims: Iterable[Claim] = (),
     communities: Iterable[Community] = (),
 ) -> "nx.MultiDiGraph":
-    """Entities as nodes by id, relationships as edges keyed by id, with the records' fields as attributes.
+    """The graph with entities as nodes by id, relationships as edges keyed by id, with the records' fields as
+    attributes.
 
     A node also has `claims`, the statements about it, and `communities`, the ids of its communities, broadest first;
     an edge `claims`, the statements about what links its two nodes.
+
+    >>> to_networkx([Entity("a", "Ada", "person", "", ("Ada",), (), 0)], []).nodes["a"]["name"]
+    'Ada'
     """
     import networkx as nx
 
@@ -54,3 +64,37 @@ def to_networkx(
             claims=tuple(statements.get(frozenset((link.source_id, link.target_id)), ())),
         )
     return graph
+
+
+def write_graphml(
+    path: Path,
+    entities: Iterable[Entity],
+    relationships: Iterable[Relationship],
+    communities: Iterable[Community] = (),
+    claims: Iterable[Claim] = (),
+) -> Path:
+    """The file `path`, which Gephi, yEd, Cytoscape and networkx read; it appears, or is replaced, when it is whole.
+
+    Nodes and edges have the ids and attributes of `to_networkx`, and a node the id of its deepest community as
+    `community`. Lists are joined by " | ", empty attributes left out, and characters that XML does not have dropped.
+    """
+    import networkx as nx
+
+    graph = to_networkx(entities, relationships, claims, communities)
+    for _, node in graph.nodes(data=True):
+        node["community"] = node["communities"][-1] if node["communities"] else ""
+    for attributes in (data for part in (graph.nodes, graph.edges) for *_, data in part(data=True)):
+        plain = {name: _plain(value) for name, value in attributes.items()}
+        attributes.clear()
+        attributes.update({name: value for name, value in plain.items() if value != ""})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as draft:
+        nx.write_graphml_xml(graph, draft)
+    return path
+
+
+def _plain(value: Any) -> str | int | float:
+    if isinstance(value, int | float):
+        return value
+    text = _SEPARATOR.join(value) if isinstance(value, tuple) else str(value)
+    return _NOT_XML.sub("", text)

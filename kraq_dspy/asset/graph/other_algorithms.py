@@ -18,7 +18,7 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.communities import Ints, NumberedGraph, Part, igraph_random, parts_by
+from kraq_dspy.asset.graph.communities import Ints, NumberedGraph, Part, igraph_random
 from kraq_dspy.errors import MissingExtraError, needs
 from kraq_dspy.records import Community, Entity, Relationship
 
@@ -55,22 +55,6 @@ def membership_by(algorithm: str, part: Part, weights: NDArray[np.float64], seed
     for number, nodes in enumerate(sorted(map(sorted, node_groups))):
         membership[nodes] = number
     return np.unique(membership, return_inverse=True)[1].astype(np.int64)
-
-
-def partition_with(
-    algorithm: str, entities: Iterable[Entity], relationships: Iterable[Relationship], *, seed: int = 0
-) -> list[Community]:
-    """The communities that one of `ALGORITHMS` finds, all on level 0, the largest first; chunk ids are sorted.
-
-    For a hierarchy of them: `find_communities` with `CommunitySettings(algorithm=...)`. Raises as `membership_by`.
-    """
-    numbered = NumberedGraph(entities, relationships)
-    whole = numbered.everything()
-    membership = membership_by(algorithm, whole, numbered.weights, str(seed))
-    if not numbered.entities:
-        return []
-    communities = [numbered.community(part, 0, None, {}) for part in parts_by(membership, whole)]
-    return sorted(communities, key=lambda community: (-len(community.entity_ids), community.id))
 
 
 def score_partition(

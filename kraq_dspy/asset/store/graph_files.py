@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import ResolvedMentions
-from kraq_dspy.asset.graph.distinct import distinct
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
 from kraq_dspy.asset.store.own_files import damage_text
 from kraq_dspy.asset.store.states import writing_to

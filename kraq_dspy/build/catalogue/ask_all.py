@@ -30,6 +30,9 @@ class AnswerKeeper:
         return None
 
     async def keep(self, item: Item, outcome: Done) -> None:
+        if flaws := outcome.prediction.get("flaws"):  # a part of an answer is none to prepare
+            self.fail(item.id, "; ".join(flaws))
+            return
         # In a thread: another process that reviews may hold the catalogue for a moment.
         self.counts[await asyncio.to_thread(self._store, item.id, outcome.prediction)] += 1
 

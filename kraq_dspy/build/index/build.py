@@ -7,37 +7,38 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Unpack
+
+import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.notebook import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.corpus.redact import redacted_document
 from kraq_dspy.asset.graph.communities import prepare
-from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
-from kraq_dspy.build.index.finishing import Finishing, forget_finished, take_finished
-from kraq_dspy.build.index.following import Following
+from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
+from kraq_dspy.build.index.following import Difference, Following
 from kraq_dspy.build.index.forgotten import forget
 from kraq_dspy.build.index.opening import (
+    as_before,
     documents_of,
     open_for_build,
     origin_of,
     read_to_the_first,
     require_documents,
     steps_for,
+    unread,
 )
-from kraq_dspy.build.index.options import BuildOptions, require_known, spelled_out, with_lm
-from kraq_dspy.build.index.report import BuildReport, DocumentChanges, usage_since
+from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
+from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import as_embedder
-from kraq_dspy.models.lms.meter import Meter, prices_of
-from kraq_dspy.models.lms.roles import LanguageModels, as_models
-from kraq_dspy.ports import Embedder, Progress, VectorStore
+from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
+from kraq_dspy.ports import Progress, VectorStore
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
@@ -46,67 +47,85 @@ from kraq_dspy.steps.bounded import abatches
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Ids of the chunks that a change brings and takes away, and of those that were extracted in its course: what
-    failed before is among these, too."""
-
-    new: Set[str]
-    gone: Set[str]
-    extracted: set[str] = field(default_factory=set)
-
-
-@spelled_out
 def build_index(
-    corpus: str | Path | Iterable[Document],
+    corpus: str | Path | Iterable[Document | str],
     out: str | Path,
     *,
+    settings: Settings | None = None,
+    lm: dspy.BaseLM | None = None,
+    models: ModelsLike | None = None,
+    embedder: EmbedderLike | None = None,
+    kraq: KRAQ | None = None,
+    progress: Progress | None = None,
+    program_states: Sequence[str | Path] = (),
+    limits: Limits | None = None,
+    random_questions: bool = False,
     stable: bool = False,
     replace: bool = False,
-    **options: Unpack[BuildOptions],
 ) -> BuildReport:
-    """`abuild_index` for code that is not asynchronous; takes the same arguments."""
-    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+    """Index a corpus into the folder `out`: a graph, its communities, a summary and a question of each.
 
+    >>> build_index(["Ada Lovelace met Charles Babbage in London."], "new.kraq").counts["documents"]
+    1
+    >>> report = build_index("articles.jsonl", "articles.kraq", lm=dspy.LM("openai/gpt-4o-mini"))  # doctest: +SKIP
 
-@spelled_out
-async def abuild_index(
-    corpus: str | Path | Iterable[Document],
-    out: str | Path,
-    *,
-    stable: bool = False,
-    replace: bool = False,
-    **options: Unpack[BuildOptions],
-) -> BuildReport:
-    """Index a corpus (a file, a folder, or documents) into the folder `out`; `options` are those of `BuildOptions`.
+    Args:
+        corpus: a file or folder (jsonl, csv, parquet, txt, md, html, pdf), or a list of `Document`s or of texts.
+        out: the folder of the index, by custom NAME.kraq.
+        settings: what kraq.toml would say; the defaults unless given.
+        lm: the model that does all the work. Without it and `models`, it is the one of `dspy.context` or
+            `dspy.configure`, then the one that the settings name, then the embedded one.
+        models: models by role, as `{"extractor": lm}`.
+        embedder: a `kraq_dspy.Embedder` or `dspy.Embedder` in place of the one that the settings name.
+        kraq: the pipeline to run, such as an optimized one.
+        progress: is told how the build goes; a notebook shows it unless another is given.
+        program_states: files of `kraq optimize` for the steps; what they change is asked anew.
+        limits: bound what this run may ask of models.
+        random_questions: also make as many questions from random chunks as there are communities with a question.
+        stable: keep communities that are there already as far as they can be, which spares most calls after a small
+            change; without it the index is what a new build would make.
+        replace: let the corpus take the place of documents that the index has and it lacks.
 
     Where `out` is an index already, made with the same settings, the build brings it up to date with the corpus: what
     was done before is not done again, and documents that its corpus no longer has are removed. Another corpus than the
-    one it was made from may add documents and change them, but takes the place of documents that it lacks only with
-    `replace`. With `stable`, communities that are there stay as they are as far as they can (`find_communities`), which
-    spares most calls after a small change; without it the index is what a new build would make.
+    one it was made from may add documents and change them, and removes others only with `replace`.
 
     Raises BudgetExceededError at a limit: what was paid for is kept, and the same call goes on. Raises CorpusError when
-    there is nothing to index, RemovedDocumentsError when documents would be lost, IndexStateError when `out` holds
-    something else or was made with other settings, EncoderMismatchError when it was made with another encoder,
-    ModelError when a model cannot be used.
+    there is nothing to index, TypeError for what is no corpus, RemovedDocumentsError when documents would be lost,
+    IndexStateError when `out` holds something else or was made with other settings, EncoderMismatchError when it was
+    made with another encoder, ModelError when a model cannot be used.
     """
+    options: BuildOptions = {
+        "settings": settings, "lm": lm, "models": models, "embedder": embedder, "kraq": kraq, "progress": progress,
+        "program_states": program_states, "limits": limits, "random_questions": random_questions,
+    }  # fmt: skip
+    return run_coroutine(abuild_index(corpus, out, stable=stable, replace=replace, **options))
+
+
+async def abuild_index(
+    corpus: str | Path | Iterable[Document | str],
+    out: str | Path,
+    *,
+    stable: bool = False,
+    replace: bool = False,
+    **options: Unpack[BuildOptions],
+) -> BuildReport:
+    """`build_index` for asynchronous code; takes the same arguments."""
     new = not Path(out).exists()
-    if not isinstance(corpus, str | Path) and not new:
+    if isinstance(corpus, Iterable) and not isinstance(corpus, str) and not new:
         corpus = list(corpus)  # to be read twice
     settings = options.get("settings")
     documents = read_to_the_first(documents_of(corpus, settings))
     async with Builder.at(Path(out), options) as builder:
         try:
-            builder.begin("corpus", corpus, documents_of(corpus, settings), replace=replace)
-            builder.load(documents)
+            again = documents_of(corpus, settings)
+            builder.begin("corpus", corpus, builder.as_before(again, corpus), replace=replace)
+            builder.load(builder.as_before(documents, corpus))
         except CorpusError:
             if new:  # nothing was indexed: leave nothing behind
                 builder.index.close()
@@ -119,34 +138,20 @@ async def abuild_index(
 class Builder:
     """One build: the index that it writes, and what it works with. Use `at`, in an `async with` block."""
 
-    def __init__(
-        self,
-        index: Index,
-        settings: Settings,
-        models: LanguageModels,
-        embedder: Embedder,
-        kraq: KRAQ,
-        progress: Progress,
-        *,
-        random_questions: bool = False,
-    ) -> None:
-        self.index = index
-        self.settings = settings
-        self.embedder = embedder
-        self.models = models
-        self.kraq = kraq
-        self.progress = progress
-        self.random_questions = random_questions
-        self.steps = steps_for(index, settings.run, models, progress)
+    def __init__(self, parts: BuildParts) -> None:
+        self.parts = parts
+        self.index, self.settings, self.kraq = parts.index, parts.settings, parts.kraq
+        self.models, self.embedder = parts.models, parts.embedder
+        self.steps, self.progress = parts.steps, parts.progress
         self.problems: list[str] = []
         self.stale_answers = 0
         self.stable = False  # whether communities that are there already are kept as far as they can be
         self.was_finished: bool | None = None  # whether all was there before documents were loaded, as made now
         self.difference: Difference | None = None  # of a change beside what is there
-        self._documents_before = index.count(Document)
+        self._documents_before = self.index.count(Document)
         self._changed = self._removed = 0
         self._started = time.monotonic()
-        self._usage_before = index.results.usage()
+        self._usage_before = self.index.results.usage()
 
     @classmethod
     def at(cls, out: Path, options: BuildOptions) -> "Builder":
@@ -182,10 +187,10 @@ class Builder:
             load_state(kraq, Path(state), embedder=embedder)
         index = open_for_build(out, settings, embedder)
         index.own_store = settings.store
-        return cls(
-            index, settings, models, embedder, kraq,
-            options.get("progress") or default_progress(), random_questions=options.get("random_questions", False),
-        )  # fmt: skip
+        progress = options.get("progress") or default_progress()
+        steps = steps_for(index, settings.run, models, progress)
+        random_questions = options.get("random_questions", False)
+        return cls(BuildParts(index, settings, models, embedder, kraq, steps, progress, random_questions))
 
     async def __aenter__(self) -> "Builder":
         return self
@@ -198,7 +203,7 @@ class Builder:
     def begin(
         self,
         kind: str,
-        corpus: str | Path | Iterable[Document],
+        corpus: object,
         documents: Iterable[Document | Failure],
         *,
         replace: bool,
@@ -208,7 +213,7 @@ class Builder:
         origin = origin_of(kind, corpus)
         same = "path" in origin and self.index.manifest.origin == origin
         if self._documents_before and not replace and not same:
-            require_documents(self.index, self._redacted(documents))
+            require_documents(self.index, (item for item in documents if isinstance(item, Document)))
         self.index.update_manifest(origin=origin, complete=False)
 
     async def build(self) -> BuildReport:
@@ -226,24 +231,28 @@ class Builder:
         return self.report()
 
     def load(self, documents: Iterable[Document | Failure], *, removed: Collection[str] | None = None) -> None:
-        """Documents and their chunks as the corpus has them now; what it no longer has goes.
+        """Documents and their chunks as the corpus has them now; what it no longer has goes, but for what could not be
+        read: that stays as it was.
 
         With `removed`, those documents alone go, and `documents` come beside the others, or in place of older forms.
         """
         self.progress.start("load", None)
-        self.was_finished = take_finished(self)
+        self.was_finished = take_finished(self.parts)
         if removed is None:
             self.index.results.prune("load", ())
+        failed: list[Failure] = []
         known_documents: set[str] = set()
         known_chunks: set[str] = set()
         new_chunks: set[str] = set()
         for batch in batches(documents, _BATCH):
-            kept = list(self._redacted(batch))
+            kept = [item for item in batch if isinstance(item, Document)]
+            failures = [item for item in batch if isinstance(item, Failure)]
+            failed += failures if removed is None else []
             chunks = [chunk for document in kept for chunk in chunk_document(document, self.settings.chunks)]
             if removed is not None:
                 ids = {chunk.id for chunk in chunks}
                 new_chunks |= ids - self.index.graph_rows.known(Chunk, ids)
-            self.index.add([item for item in batch if isinstance(item, Failure)])
+            self.index.add(failures)
             self._store(kept, chunks, known_documents)
             known_documents.update(document.id for document in kept)
             known_chunks.update(chunk.id for chunk in chunks)
@@ -252,6 +261,9 @@ class Builder:
         if removed is None:
             if not known_chunks:
                 raise CorpusError(_NO_TEXT)
+            if kept_back := unread(self.index, known_documents, failed):
+                known_documents |= kept_back
+                known_chunks |= self.index.graph_rows.reading_order(kept_back).keys()
             self._forget_others(known_documents, known_chunks)
             return
         gone = self.index.graph_rows.reading_order(known_documents | set(removed)).keys() - known_chunks
@@ -260,8 +272,9 @@ class Builder:
         self.difference = Difference(new_chunks, gone)
         self._forget(set(removed) - known_documents, gone)
 
-    def _redacted(self, items: Iterable[Document | Failure]) -> Iterator[Document]:
-        return (redacted_document(item, self.settings.redact) for item in items if isinstance(item, Document))
+    def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
+        """The items as they are stored, under the ids that they have in the index already."""
+        return as_before(items, self.index, corpus, self.settings.redact)
 
     def keep_documents(self, documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         """The documents and chunks of an import; others go."""
@@ -308,16 +321,24 @@ class Builder:
             await asyncio.wait([running])
 
     def _embed(self, is_stopped: Callable[[], bool]) -> None:
-        store, encode = self.index.chunk_vectors, self.embedder.encode_passages
+        store, encode, results = self.index.chunk_vectors, self.embedder.encode_passages, self.index.results
+        again = self.index.graph_rows.known(Chunk, {failure.item_id for failure in results.failures("embed")})
+        store.delete(again)
+        results.prune("embed", ())
+
+        def left_out(chunk_id: str, reason: str) -> None:
+            results.fail("embed", chunk_id, f"It has no vector and is found by its words alone: {reason}")
+
         if self.was_finished and self.difference is not None:  # all others have theirs
             store.delete(self.difference.gone)
-            self.progress.start("embed", len(self.difference.new))
-            points = map(chunk_point, self.index.get(Chunk, sorted(self.difference.new)))
-            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped)
+            ids = sorted({*self.difference.new, *again})
+            self.progress.start("embed", len(ids))
+            points = map(chunk_point, self.index.get(Chunk, ids))
+            embed_points(store, points, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
             return
         ids = self.index.ids(Chunk)
         absent = self._points_beside(store, ids)
-        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped)
+        sync_vectors(store, ids, absent, encode, "embed", self.progress, is_stopped=is_stopped, left_out=left_out)
 
     def _points_beside(self, store: VectorStore, ids: Sequence[str]) -> Iterator[Point]:
         """Of those chunks that the store does not have yet."""
@@ -344,19 +365,22 @@ class Builder:
 
     async def finish(self) -> None:
         """From extractions to questions."""
-        if not (self.stable and self.was_finished and await Following(self).follow()):
-            await Finishing(self).finish()
+        follows = self.stable and self.was_finished
+        if not (follows and await Following(self.parts, self.problems, self.difference).follow()):
+            await Finishing(self.parts, self.problems, stable=self.stable).finish()
+        if self.was_finished is not None:
+            settle_finished(self.parts)
 
     async def ask(self) -> None:
         """Questions of all summaries, with their vectors; then the index is complete."""
-        await Finishing(self).ask()
+        await Finishing(self.parts, self.problems).ask()
 
     def report(self) -> BuildReport:
         added = self.index.count(Document) - self._documents_before + self._removed
         return BuildReport(
             path=self.index.path,
             counts=self.index.counts(),
-            failures=tuple(self.index.results.failures()),
+            failures=located(self.index, self.index.results.failures()),
             usage=usage_since(self._usage_before, self.index.results.usage()),
             seconds=time.monotonic() - self._started,
             models=self.models.names(),

@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.build.index.build import Builder, abuild_index
 from kraq_dspy.build.index.import_graph import aimport_graphrag, aimport_triples
 from kraq_dspy.build.index.opening import documents_of, read_to_the_first
-from kraq_dspy.build.index.options import BuildOptions, spelled_out
+from kraq_dspy.build.index.options import BuildOptions
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -28,11 +28,13 @@ _IMPORTS: dict[str, Callable[..., Coroutine[Any, Any, BuildReport]]] = {
 }
 
 
-@spelled_out
 def add_documents(
-    path: str | Path, documents: str | Path | Iterable[Document | Failure], **options: Unpack[BuildOptions]
+    path: str | Path, documents: str | Path | Iterable[Document | str | Failure], **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """Add a file, a folder or documents to the index at `path`; those with a known id replace what was there.
+    """Add a file, a folder, documents or texts to the index at `path`; those with a known id replace what was there.
+
+    >>> add_documents("ada.kraq", ["Ada Lovelace wrote the first program."]).documents.added
+    1
 
     Takes the options of `build_index`; without `settings`, the index's own. Raises what that raises, and
     IndexStateError for an index that was imported from a graph, since its documents come with what was extracted there.
@@ -40,9 +42,11 @@ def add_documents(
     return run_coroutine(_change(Path(path), documents, (), options))
 
 
-@spelled_out
 def remove_documents(path: str | Path, document_ids: Collection[str], **options: Unpack[BuildOptions]) -> BuildReport:
     """Remove documents with all that was made from them alone.
+
+    >>> remove_documents("ada.kraq", ["london"]).documents.removed
+    1
 
     Raises UnknownRecordError for an id that the index does not have, CorpusError when none would be left; then nothing
     is changed. Otherwise as `add_documents`.
@@ -50,15 +54,17 @@ def remove_documents(path: str | Path, document_ids: Collection[str], **options:
     return run_coroutine(_change(Path(path), (), document_ids, options))
 
 
-@spelled_out
 def update_index(
     path: str | Path,
-    corpus: str | Path | Iterable[Document],
+    corpus: str | Path | Iterable[Document | str],
     *,
     recluster: bool = False,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
     """Bring the index up to date with a corpus: what it has anew comes in, what it no longer has goes.
+
+    >>> update_index("ada.kraq", ["Ada Lovelace met Charles Babbage in London."]).documents.added
+    1
 
     With `recluster`, communities are found anew, as in a new build; a report says when that is due. Otherwise as
     `add_documents`.
@@ -69,9 +75,11 @@ def update_index(
     )
 
 
-@spelled_out
 def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildReport:
     """Go on with a build that was interrupted, or try again what failed in it.
+
+    >>> resume_index("ada.kraq").failures
+    ()
 
     The corpus is read again where it still lies where it was; else the stored documents serve. Raises IndexStateError
     for an import whose source is gone, and what `build_index` raises.
@@ -92,7 +100,7 @@ def resume_index(path: str | Path, **options: Unpack[BuildOptions]) -> BuildRepo
 
 async def _change(
     path: Path,
-    corpus: str | Path | Iterable[Document | Failure],
+    corpus: str | Path | Iterable[Document | str | Failure],
     removed: Collection[str],
     options: BuildOptions,
     *,
@@ -115,7 +123,7 @@ async def _change(
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         if forget_strays:
             builder.forget_strays()
-        builder.load(documents, removed=removed)
+        builder.load(builder.as_before(documents), removed=removed)
         builder.stable = True
         return await builder.build()
 

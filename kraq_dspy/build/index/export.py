@@ -1,8 +1,14 @@
 """Writes an index out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
 
+import dataclasses
+import json
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.networkx_view import write_graphml
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.tables import TABLES
 from kraq_dspy.build.catalogue.sources import open_catalogue
@@ -14,6 +20,9 @@ FORMATS = ("parquet", "graphml", "jsonl")
 
 def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
     """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
+
+    >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
+    ['documents.parquet', 'text_units.parquet', 'entities.parquet']
 
     "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
     kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
@@ -32,15 +41,11 @@ def _parquet(index: Index, out: Path) -> list[Path]:
 
 
 def _graphml(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.asset.graph.exchange.graphml_out import write_graphml
-
     path = out / "graph.graphml" if out.is_dir() else out
     return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community), index.all(Claim))]
 
 
 def _jsonl(index: Index, out: Path) -> list[Path]:
-    from kraq_dspy.asset.graph.exchange.jsonl_out import write_jsonl
-
     written = [
         write_jsonl(out / f"{table.name}.jsonl", kind, index.extractions() if kind is Extraction else index.all(kind))
         for kind, table in TABLES.items()
@@ -50,6 +55,23 @@ def _jsonl(index: Index, out: Path) -> list[Path]:
         with closing(catalogue):
             written.append(write_jsonl(out / "catalogue.jsonl", CatalogueEntry, catalogue.entries()))
     return written
+
+
+def write_jsonl(path: Path, kind: type[Any], records: Iterable[Any]) -> Path:
+    """The file `path`, its folder made: UTF-8, a record per line, its fields in their order; half characters (lone
+    surrogates), which UTF-8 does not have, become question marks.
+
+    Records are written as they come; the file appears, or is replaced, when all are. Raises TypeError for a record of
+    another kind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+        for record in records:
+            if not isinstance(record, kind):
+                raise TypeError(f"{record!r} is no {kind.__name__}.")
+            json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
+            lines.write("\n")
+    return path
 
 
 _WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}

@@ -3,37 +3,81 @@
 import asyncio
 import dataclasses
 import json
+import math
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import drift, find_communities
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
+from kraq_dspy.models.lms.engines.embedded.headings import subject_of
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.pipeline import in_reading_order
+from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
-from kraq_dspy.settings import RunSettings
+from kraq_dspy.settings import RunSettings, Settings
 from kraq_dspy.steps.bounded import ItemStream
-from kraq_dspy.steps.stored import Stage
-
-if TYPE_CHECKING:
-    from kraq_dspy.build.index.build import Builder
+from kraq_dspy.steps.stored import Stage, StoredSteps
 
 DRIFT = 0.02  # lost modularity from which on communities should be found anew
 LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since
+NO_QUESTIONS = (
+    "No names were found that the texts link to each other, so there are no communities and no questions; `kraq ask` "
+    "answers by retrieval alone. A language model finds more: name one with --lm."
+)
+MOST_READ = 40  # passages of a community or an index, evenly drawn, in which headings are looked for
 _INDEX = "index"  # the name under which it is noted that a build was finished
 
 
-class Finishing:
-    """The stages of a build behind extraction."""
+@dataclass(frozen=True, slots=True)
+class BuildParts:
+    """What the stages of a build work with: the index that they write, and what they write it by."""
 
-    def __init__(self, builder: "Builder") -> None:
-        self._builder = builder
-        self._index, self._settings, self._kraq = builder.index, builder.settings, builder.kraq
-        self._steps, self._progress = builder.steps, builder.progress
+    index: Index
+    settings: Settings
+    models: LanguageModels
+    embedder: Embedder
+    kraq: KRAQ
+    steps: StoredSteps
+    progress: Progress
+    random_questions: bool = False  # whether as many questions are asked of random chunks, too
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Every stage that asks models, with its role and its program."""
+        kraq = self.kraq
+        return [
+            ("extract", "extractor", kraq.extract),
+            ("confirm", "summarizer", kraq.confirm),
+            ("describe", "summarizer", kraq.describe),
+            ("summarize", "summarizer", kraq.summarize),
+            ("ask", "generator", kraq.ask),
+        ]
+
+    @property
+    def fingerprint(self) -> str:
+        """All settings but those of how and with which models the build runs."""
+        fields = dataclasses.asdict(dataclasses.replace(self.settings, run=RunSettings(), roles={}))
+        return json.dumps([fields, self.random_questions], sort_keys=True, default=str)
+
+
+class Finishing:
+    """The stages of a build behind extraction.
+
+    With `stable`, communities that are there are kept as far as they can be. `problems` is where the stages
+    write what a user should know.
+    """
+
+    def __init__(self, parts: BuildParts, problems: list[str], *, stable: bool = False) -> None:
+        self._parts, self._problems, self._stable = parts, problems, stable
+        self._index, self._settings, self._kraq = parts.index, parts.settings, parts.kraq
+        self._steps, self._progress = parts.steps, parts.progress
 
     async def finish(self) -> None:
         """From extractions to questions."""
@@ -46,7 +90,7 @@ class Finishing:
         index.replace(Claim, graph.claims)
         index.replace(Merge, graph.merges)
         index.results.prune("describe", (entity.id for entity in graph.entities))
-        former = list(map(_members, index.all(Community))) if self._builder.stable else []
+        former = list(map(_members, index.all(Community))) if self._stable else []
         communities = find_communities(graph.entities, graph.relationships, self._settings.communities, order, former)
         if former:
             lost = drift(communities, graph.entities, graph.relationships, self._settings.communities)
@@ -55,7 +99,6 @@ class Finishing:
         index.replace(Community, communities)
         self._progress.finish("graph")
         await self._keep_asked(await self._summarize_and_ask(communities, graph))
-        settle_finished(self._builder)
 
     async def ask(self) -> None:
         """Questions of all summaries, with their vectors; then the index is complete."""
@@ -68,7 +111,7 @@ class Finishing:
 
     def _report_drift(self, lost: float) -> None:
         if lost > DRIFT:
-            self._builder.problems.append(
+            self._problems.append(
                 f"The communities were kept through changes and fit the graph less than new ones would (modularity "
                 f"-{lost:.3f}). When it suits, find them anew: kraq update {self._index.path} CORPUS --recluster"
             )
@@ -112,10 +155,26 @@ class Finishing:
         entities: Iterable[Entity],
     ) -> list[Question]:
         documents, names = self._documents_of(communities), self._kraq.central_names(entities)
-        asked = self._kraq.questions(communities, summaries, documents, self._steps, total=total, names=names)
+        asked = self._kraq.questions(
+            communities, summaries, documents, self._steps, total=total, names=names, template=self._template
+        )
         questions = in_reading_order([question async for question in asked], [c.id for c in communities])
         self._progress.finish("ask")
         return questions
+
+    def _template(self, community: Community, summary: str) -> str:
+        """A question after a heading of the community's passages or after its summary; "" where nothing is named."""
+        question = question_about(summary, self._passages(community.chunk_ids), self._subject)
+        return "" if question == NOTHING_NAMED else question
+
+    @cached_property
+    def _subject(self) -> str:
+        """What the passages of the whole index say that they are about."""
+        return subject_of(self._passages(list(self._index.reading_order())))
+
+    def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
+        step = max(1, math.ceil(len(chunk_ids) / MOST_READ))
+        return [chunk.passage for chunk in self._index.get(Chunk, chunk_ids[::step])]
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
         """Document ids by the ids of the chunks of these communities, and of others, maybe."""
@@ -123,7 +182,7 @@ class Finishing:
 
     async def _keep_asked(self, questions: list[Question]) -> None:
         self._index.results.prune("ask", set(self._index.ids(Summary)))
-        if self._builder.random_questions:
+        if self._parts.random_questions:
             chunks = list(self._index.all(Chunk))
             drawn = self._kraq.random_questions(
                 chunks, len(questions), self._steps, seed=self._settings.communities.seed
@@ -131,7 +190,9 @@ class Finishing:
             questions += in_reading_order([question async for question in drawn], ())
             self._progress.finish("ask random")
         await asyncio.to_thread(self._keep_questions, questions)
-        self._index.update_manifest(complete=True, settings=self._settings, models=self._builder.models.names())
+        if not self._index.count(Question):
+            self._problems.append(NO_QUESTIONS)
+        self._index.update_manifest(complete=True, settings=self._settings, models=self._parts.models.names())
 
     def _keep_questions(self, questions: Sequence[Question]) -> None:
         self._index.replace(Question, self._marked(questions))
@@ -140,7 +201,7 @@ class Finishing:
         """With their vectors stored, and duplicates marked among those of one source: random ones must not hide those
         of communities."""
         points = (Point(q.id, q.query, {"level": q.level, "source": q.source}) for q in questions)
-        store, encode = self._index.question_vectors, self._builder.embedder.encode_queries
+        store, encode = self._index.question_vectors, self._parts.embedder.encode_queries
         sync_vectors(store, {question.id for question in questions}, points, encode, "embed questions", self._progress)
         marked: list[Question] = []
         for source in dict.fromkeys(question.source for question in questions):
@@ -150,47 +211,33 @@ class Finishing:
         return marked
 
 
-def take_finished(builder: "Builder") -> bool:
-    """Whether the index is whole, and every result in it as this build would make it; noted for nobody else, since
-    the build begins to change it."""
-    if not builder.index.results.settled(_INDEX):
+def take_finished(parts: BuildParts) -> bool:
+    """Whether an earlier build finished the index, with every result as this build would make it.
+
+    The note of it is erased, since this build begins to change the index: should it stop half way, the next one must
+    not take the index for finished.
+    """
+    results = parts.index.results
+    if not results.settled(_INDEX):
         return False
-    is_finished = builder.steps.is_settled(_INDEX, *_stages(builder), settings=_settings(builder))
-    builder.index.results.unsettle(_INDEX)
+    is_finished = parts.steps.is_settled(_INDEX, *parts.stages, settings=parts.fingerprint)
+    results.unsettle(_INDEX)
     return is_finished
 
 
 def forget_finished(index: Index) -> None:
-    """For a graph that is not made of extracted documents, and records that were found wrong: the next build looks at
-    everything."""
+    """Erase the note that the index is finished, so that the next build looks at everything.
+
+    That is due where a graph is not made of extracted documents, and where records were found to be wrong.
+    """
     index.results.unsettle(_INDEX)
 
 
-def settle_finished(builder: "Builder") -> None:
-    """Note for `take_finished` that all was done. What failed, and questions drawn by chance, are looked at again."""
-    if builder.was_finished is None:
-        return
-    stages = _stages(builder)
-    failed = any(builder.index.results.failures(stage) for stage, _, _ in stages if stage != "extract")
-    if not failed and not builder.random_questions:
-        builder.steps.settle(_INDEX, *stages, settings=_settings(builder))
-
-
-def _stages(builder: "Builder") -> list[Stage]:
-    kraq = builder.kraq
-    return [
-        ("extract", "extractor", kraq.extract),
-        ("confirm", "summarizer", kraq.confirm),
-        ("describe", "summarizer", kraq.describe),
-        ("summarize", "summarizer", kraq.summarize),
-        ("ask", "generator", kraq.ask),
-    ]
-
-
-def _settings(builder: "Builder") -> str:
-    """All settings but those of how and with which models the build runs."""
-    fields = dataclasses.asdict(dataclasses.replace(builder.settings, run=RunSettings(), roles={}))
-    return json.dumps([fields, builder.random_questions], sort_keys=True, default=str)
+def settle_finished(parts: BuildParts) -> None:
+    """Note for `take_finished` that all was done, unless something failed or questions were drawn by chance."""
+    failed = any(parts.index.results.failures(stage) for stage, _, _ in parts.stages if stage != "extract")
+    if not failed and not parts.random_questions:
+        parts.steps.settle(_INDEX, *parts.stages, settings=parts.fingerprint)
 
 
 @contextmanager

@@ -10,33 +10,46 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.change import GraphChange, keeps_order
 from kraq_dspy.asset.graph.communities import drift, find_communities
-from kraq_dspy.asset.graph.distinct import distinct
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph, open_mentions
-from kraq_dspy.build.index.finishing import DRIFT, LOST, Finishing, settle_finished
+from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
 from kraq_dspy.errors import IndexStateError, UnknownRecordError
 from kraq_dspy.programs.kraq.pipeline import in_reading_order
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Merge, Question, Relationship, Summary
 
-if TYPE_CHECKING:
-    from kraq_dspy.build.index.build import Builder
-
 _SMALL = 0.25  # share of the chunks that came or went, up to which a change is followed
-_BOUND = 6  # by how much more than the share of changed links the lost modularity may have grown (`_lost`)
+_BOUND = 6  # by how much more than the share of changed links the lost modularity may have grown (`_look_for_drift`)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The ids of the chunks that a change brings and takes away, and of those that the build then extracted.
+
+    Extracted are the new ones and those that failed in an earlier build.
+    """
+
+    new: Set[str]
+    gone: Set[str]
+    extracted: set[str] = field(default_factory=set)
 
 
 class Following(Finishing):
-    """The stages of a build behind extraction, where the index was finished before it was changed."""
+    """The stages of a build behind extraction, where the index was finished before it was changed.
 
-    def __init__(self, builder: "Builder") -> None:
-        super().__init__(builder)
-        self._rows = builder.index.graph_rows
+    Without a `difference`, which chunks came and went is found by comparing all of them.
+    """
+
+    def __init__(self, parts: BuildParts, problems: list[str], difference: Difference | None) -> None:
+        super().__init__(parts, problems, stable=True)
+        self._difference = difference
+        self._rows = parts.index.graph_rows
         self._former: list[Community] = []  # those that are followed
         self._gone: Set[str] = set()  # ids of those of them that are no more
         self._order: list[str] = []  # ids of all communities
@@ -81,7 +94,6 @@ class Following(Finishing):
         questions = await self._summarize_and_ask(communities, Graph(entities, links, claims), self._kept)
         of_passages.result()  # before the index is called complete
         await self._keep_asked(questions)
-        settle_finished(self._builder)
         return True
 
     def _order_after(self, before: Sequence[str]) -> list[str] | None:
@@ -90,7 +102,7 @@ class Following(Finishing):
         Only documents with chunks that came, went or were tried again are looked at: the others follow each other as
         before.
         """
-        difference = self._builder.difference
+        difference = self._difference
         if difference is None:
             extracted = set(self._index.ids(Extraction))
             order = [chunk_id for chunk_id in self._index.reading_order() if chunk_id in extracted]

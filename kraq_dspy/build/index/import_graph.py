@@ -5,27 +5,27 @@ from typing import Unpack
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.build.index.build import Builder
-from kraq_dspy.build.index.options import BuildOptions, spelled_out
+from kraq_dspy.build.index.options import BuildOptions
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.records import Claim, Community, Entity, Extraction, Relationship, Summary
 
 
-@spelled_out
 def import_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """`aimport_graphrag` for code that is not asynchronous; takes the same arguments."""
+    """Make an index from the output folder of Microsoft GraphRAG: its reports become summaries, and those questions.
+
+    >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
+
+    `replace` and `options` are those of `build_index`. Raises ExchangeError for tables or columns that are missing.
+    """
     return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_graphrag(
     folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """An index from the output folder of Microsoft GraphRAG: its reports become summaries, and those become questions.
-
-    `options` and `replace` are those of `abuild_index`. Raises ExchangeError for tables or columns that are missing.
-    """
+    """`import_graphrag` for asynchronous code; takes the same arguments."""
     from kraq_dspy.asset.graph.exchange.graphrag_in import read_graphrag  # brings pyarrow
 
     imported = read_graphrag(Path(folder))
@@ -44,22 +44,23 @@ async def aimport_graphrag(
         return builder.report()
 
 
-@spelled_out
 def import_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """`aimport_triples` for code that is not asynchronous; takes the same arguments."""
+    """Make an index from passages whose triples were extracted elsewhere; summaries and questions are made here.
+
+    >>> import_triples("triples.jsonl", "triples.kraq").counts["relationships"]
+    1
+
+    `replace` and `options` are those of `build_index`. Raises ExchangeError for columns that are missing.
+    """
     return run_coroutine(aimport_triples(path, out, replace=replace, **options))
 
 
-@spelled_out
 async def aimport_triples(
     path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
 ) -> BuildReport:
-    """An index from passages whose triples were extracted elsewhere; summaries and questions are made here.
-
-    `options` and `replace` are those of `abuild_index`. Raises ExchangeError for columns that are missing.
-    """
+    """`import_triples` for asynchronous code; takes the same arguments."""
     from kraq_dspy.asset.graph.exchange.triples_in import read_triples  # brings pyarrow
 
     imported = read_triples(Path(path))

@@ -1,17 +1,20 @@
 """Opens an index for a build, and refuses one that would lose what somebody did not mean to lose."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from kraq_dspy.asset.corpus.load import load_documents
+from kraq_dspy.asset.corpus.files import CorpusFile, find_files
+from kraq_dspy.asset.corpus.load import is_repeated, load_documents
+from kraq_dspy.asset.corpus.normalise import normalised_document
+from kraq_dspy.asset.corpus.redact import redacted_document
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.errors import IndexStateError, RemovedDocumentsError
+from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.records import Document, Failure
-from kraq_dspy.settings import RunSettings, Settings
+from kraq_dspy.records import Document, Failure, content_id
+from kraq_dspy.settings import RedactSettings, RunSettings, Settings
 from kraq_dspy.steps.stored import StoredSteps
 
 
@@ -34,7 +37,7 @@ def steps_for(index: Index, run: RunSettings, models: LanguageModels, progress: 
     return RaySteps(index.results, models, progress, run.concurrency, run.ray_address)
 
 
-def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, str]:
+def origin_of(kind: str, corpus: object) -> dict[str, str]:
     """What `kraq resume` goes on from."""
     if not isinstance(corpus, str | Path):
         return {"kind": "documents"}
@@ -42,12 +45,74 @@ def origin_of(kind: str, corpus: str | Path | Iterable[Document]) -> dict[str, s
 
 
 def documents_of(
-    corpus: str | Path | Iterable[Document | Failure], settings: Settings | None
+    corpus: str | Path | Iterable[Document | str | Failure], settings: Settings | None
 ) -> Iterable[Document | Failure]:
-    """Those of a file or folder, by the columns that the settings name; or those that are given."""
-    if not isinstance(corpus, str | Path):
-        return corpus
-    return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    """The documents of a file or folder, by the columns that the settings name; or those that are given.
+
+    A text among those that are given becomes a document with its hash as id. Raises TypeError for what is no corpus.
+    """
+    if isinstance(corpus, str | Path):
+        return load_documents(Path(corpus), **dataclasses.asdict((settings or Settings()).corpus))
+    if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
+        raise TypeError(
+            f"corpus is {corpus!r:.60} ({type(corpus).__name__}); expected a file or folder, or a list of documents or "
+            "of texts."
+        )
+    documents = map(_document, corpus)
+    return list(documents) if isinstance(corpus, Sequence) else documents  # so that a list is checked at once
+
+
+def _document(item: Document | str | Failure) -> Document | Failure:
+    if isinstance(item, str):
+        return Document(id=content_id("document", item), title="", text=item)
+    if not isinstance(item, Document | Failure):
+        raise TypeError(f"The corpus holds {item!r:.60} ({type(item).__name__}); expected documents or texts.")
+    return item
+
+
+def as_before(
+    items: Iterable[Document | Failure], index: Index, corpus: object, redact: RedactSettings
+) -> Iterator[Document | Failure]:
+    """The same items, as they are to be stored; a file that was moved keeps the ids of its documents.
+
+    So nothing that was made of them is made again. A document whose own name went with one that moved is called by its
+    content too.
+    """
+    stored: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    here: set[str] = set()
+    if isinstance(corpus, str | Path) and index.count(Document):
+        for document in index.all(Document):
+            stored[content_id(document.title, document.text)] = document.id
+            sources[document.id] = document.source
+        here = {file.source for file in find_files(Path(corpus)) if isinstance(file, CorpusFile)}
+    for item in items:
+        if isinstance(item, Failure):
+            yield item
+            continue
+        document = redacted_document(normalised_document(item), redact)
+        id = document.id
+        if sources and (id == document.source or id.startswith(f"{document.source}#")):  # not a name that it came with
+            before = stored.get(content_id(document.title, document.text), id)
+            if before != id and (sources[before] == document.source or sources[before] not in here):
+                id = before
+            elif sources.get(id, document.source) != document.source:
+                id = f"{id}#{content_id('row', document.title, document.text)[:12]}"
+        yield document if id == document.id else dataclasses.replace(document, id=id)
+
+
+def unread(index: Index, known: Collection[str], failures: Iterable[Failure]) -> set[str]:
+    """Documents that are not among the `known` ones of a corpus, because they or their files could not be read."""
+    failed = {failure.item_id for failure in failures if not is_repeated(failure)}
+    failed |= {name.rpartition("#")[0] for name in failed if "#" in name}
+    if not failed:
+        return set()
+    others = (document for document in index.all(Document) if document.id not in known)
+    return {
+        document.id
+        for document in others
+        if failed & {document.id, document.source, *map(str, PurePosixPath(document.source).parents)}
+    }
 
 
 def read_to_the_first(documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
@@ -76,10 +141,10 @@ def require_documents(index: Index, documents: Iterable[Document]) -> None:
         names = ", ".join(map(repr, list(removed)[:3])) + (", ..." if len(removed) > 3 else "")
         source = f" of {index.manifest.origin['path']!r}" if "path" in index.manifest.origin else ""
         raise RemovedDocumentsError(
-            f"{str(index.path)!r} holds {index.count(Document)} documents{source}. This corpus would add {added}, "
-            f"change {changed} and remove {len(removed)} ({names}), with all that was made from them. Choose another "
-            f"folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: --replace "
-            "(replace=True)."
+            f"{str(index.path)!r} holds {counted(index.count(Document), 'document')}{source}. This corpus would add "
+            f"{added}, change {changed} and remove {len(removed)} ({names}), with all that was made from them. Choose "
+            f"another folder, add to the index (kraq add {index.path} CORPUS), or let the corpus take its place: "
+            "--replace (replace=True)."
         )
 
 

@@ -1,9 +1,8 @@
-"""Declares what every build may be given by keyword, and spells it out in the signatures of those that take it."""
+"""Declares what every build may be given by keyword, and checks it."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar, get_type_hints
+from typing import Any, TypedDict
 
 import dspy
 
@@ -16,21 +15,9 @@ from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import Settings
 
-P = ParamSpec("P")
-Result = TypeVar("Result")
-
 
 class BuildOptions(TypedDict, total=False):
-    """What every build may be given by keyword.
-
-    `settings` are the defaults unless given, `embedder` and `kraq` what those name. Models: the one of `lm` does all
-    the work, `models` are by role (`{"extractor": lm}`); without them it is the model of `dspy.context` or
-    `dspy.configure`, then the one that the settings name, then the embedded one. `program_states` are files of
-    `kraq optimize` for the steps; what they change is asked anew. `limits` bound what this run may ask of models.
-    `progress` is told how the build goes; a notebook shows it unless another is given. With `random_questions` the
-    build also makes as many questions from random chunks as there are communities with a question: the papers'
-    baseline.
-    """
+    """The options that every function which builds or changes an index takes; `build_index` spells them out."""
 
     settings: Settings | None
     lm: dspy.BaseLM | None
@@ -41,25 +28,6 @@ class BuildOptions(TypedDict, total=False):
     program_states: Sequence[str | Path]
     limits: Limits | None
     random_questions: bool
-
-
-_DEFAULTS = {"program_states": (), "random_questions": False}
-
-
-def spelled_out(function: Callable[P, Result]) -> Callable[P, Result]:
-    """`function(..., **options: Unpack[BuildOptions])`, whose `help` and completion name the options one by one.
-
-    A type checker reads them from `Unpack`; `inspect.signature` does not.
-    """
-    signature = inspect.signature(function)
-    *own, variadic = signature.parameters.values()
-    assert variadic.kind is variadic.VAR_KEYWORD, f"{function.__name__} takes no **options"
-    spelled = [
-        inspect.Parameter(name, variadic.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=kind)
-        for name, kind in get_type_hints(BuildOptions).items()
-    ]
-    function.__signature__ = signature.replace(parameters=[*own, *spelled])  # type: ignore[attr-defined]
-    return function
 
 
 def require_known(options: Any) -> None:
@@ -78,7 +46,7 @@ def require_known(options: Any) -> None:
 
 
 def with_lm(models: ModelsLike | None, lm: dspy.BaseLM | None) -> ModelsLike | None:
-    """`models` by role, and `lm` for the others."""
+    """The models by role, and `lm` for the roles that have none."""
     if lm is None or models is None:
         return models if lm is None else lm
     if not isinstance(models, Mapping):

@@ -1,5 +1,6 @@
 """Measures on the index itself when a stored question is near enough to stand in for the user's."""
 
+import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -7,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.errors import IndexStateError, needs
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
+from kraq_dspy.errors import IndexStateError, counted, needs
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import (
     InstructedEmbedder,
     PrecomputedVectors,
     Progress,
+    QuestionFinder,
     Retriever,
     SilentProgress,
     Vectors,
@@ -19,6 +24,9 @@ from kraq_dspy.ports import (
 )
 from kraq_dspy.programs.speculative.subsets import cluster
 from kraq_dspy.records import Chunk, Question
+from kraq_dspy.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 STAGE = "calibrate"
 RANKS = (1, 2, 5, 10, 25, 50)
@@ -63,19 +71,19 @@ class Calibration:
     curve: tuple[tuple[float, float], ...]
 
     def agreement_at(self, cosine: float) -> float:
-        """Expected from the curve, between its points linearly."""
+        """The agreement expected at a cosine: from the curve, between its points linearly."""
         xs, ys = zip(*self.curve, strict=True)
         return float(np.interp(cosine, xs, ys))
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest: everything but the points."""
+        """The fields for the manifest: all but the points."""
         fields = asdict(self)
         del fields["points"]
         return {**fields, "n_pairs": len(self.points)}
 
 
 class SeenFrom:
-    """E(d|q) of chunks: stored ones looked up, others made once."""
+    """The vectors of chunks as seen from a question, E(d|q): stored ones are looked up, others made once."""
 
     def __init__(self, embedder: InstructedEmbedder, stored: PrecomputedVectors | None = None) -> None:
         self.name = embedder.name
@@ -119,7 +127,8 @@ def calibrate(
     n, k, seed = plan.n, plan.k, plan.seed
     if len(questions) < 2:
         raise IndexStateError(
-            f"The index has {len(questions)} questions; calibration compares at least two. Index a larger corpus."
+            f"The index has {counted(len(questions), 'question')}; calibration compares at least two. Index a larger "
+            "corpus."
         )
     progress = progress or SilentProgress()
     known = {question.id: question for question in questions}
@@ -205,3 +214,66 @@ def _isotonic(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float
         if i in (0, len(curve) - 1) or not curve[i - 1][1] == point[1] == curve[i + 1][1]
     ]
     return (*ends, (1.0, 1.0))
+
+
+def calibrate_index(
+    index: Index,
+    retrieve: Retriever,
+    questions: QuestionFinder,
+    settings: Settings,
+    plan: CalibrationPlan,
+    *,
+    user_questions: Sequence[str] | None = None,
+    source: str = "kraq",
+    progress: Progress | None = None,
+) -> Calibration:
+    """What `kraq calibrate` runs; the result goes into the manifest. The index must be open for writing."""
+    embedder = load_instructed_embedder(settings.instructed)
+    stored = _stored_embeddings(index, embedder)
+    try:
+        calibration = calibrate(
+            index.questions(source=source),
+            index.question_vectors,
+            retrieve,
+            SeenFrom(embedder, stored),
+            plan,
+            user_questions=user_questions,
+            encode=questions.encode,
+            progress=progress,
+        )
+    finally:
+        if stored is not None:
+            stored.close()
+    index.update_manifest(proxy=calibration.to_dict())
+    return calibration
+
+
+def _stored_embeddings(index: Index, embedder: InstructedEmbedder) -> InstructedStore | None:
+    """What `kraq precompute` made with this encoder; None where it made nothing yet, or another encoder did."""
+    path = index.path / INSTRUCTED
+    if not path.is_file():
+        return None
+    try:
+        return InstructedStore.open(path, embedder=embedder)
+    except IndexStateError as error:
+        logger.info("Calibration embeds everything itself: %s", error)
+        return None
+
+
+def proxy_threshold(index: Index, embedder: InstructedEmbedder) -> float:
+    """The cosine that `kraq calibrate` found for this encoder; -1.0 where it found none: every proxy is used."""
+    proxy = index.manifest.proxy
+    if not proxy:
+        logger.info(
+            "Not calibrated: the nearest question stands in, however far. To guard: kraq calibrate %s", index.path
+        )
+        return -1.0
+    if proxy.get("encoder_name") != embedder.name:
+        logger.warning(
+            "Calibrated with %s, not with %s; run kraq calibrate again", proxy.get("encoder_name"), embedder.name
+        )
+        return -1.0
+    try:
+        return float(proxy["threshold"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise IndexStateError(f"The calibration of {str(index.path)!r} is damaged. Run: kraq calibrate") from error

@@ -1,4 +1,4 @@
-"""Gives the searches the graph of an index: records by id, and embeddings of entities and reports."""
+"""Gives the searches what an index holds: its graph by id, and embeddings of sentences, entities and reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,19 @@ from functools import cached_property
 from time import perf_counter
 
 from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.retrievers.reports import report_text
+from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Chunk, Community, Entity, Relationship, Summary
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """What there is, and how many texts were embedded now."""
+    """How many entities and reports there are, and how many texts were embedded now."""
 
     entities: int
     reports: int
@@ -80,6 +82,26 @@ class IndexGraph(SharedByCopies):
         return by_entity
 
 
+def sentence_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
+    """Each sentence under its chunk's title, filtered as its chunk is; embedded where that was not done yet.
+
+    Costs an embedding and a point for each sentence, so four to six times those of the passages, and holds the texts in
+    memory while it is open. Raises IndexStateError for an index without passages.
+    """
+    texts: dict[str, str] = {}
+    payloads = {}
+    for chunk in index.all(Chunk):
+        for number, (start, end) in enumerate(sentence_spans(chunk.text)):
+            name = sentence_id(chunk.id, number)
+            texts[name] = f"{chunk.title}\n{chunk.text[start:end]}" if chunk.title else chunk.text[start:end]
+            payloads[name] = {**chunk.metadata, "document_id": chunk.document_id}
+    if not texts:
+        raise IndexStateError(f"{str(index.path)!r} has no passages. Build it again: kraq index CORPUS --out DIR")
+    vectors = TextVectors(index.vectors_named("sentences"), embedder, texts, payloads)
+    vectors.sync("embed sentences", progress)
+    return vectors
+
+
 def entity_vectors(index: Index, embedder: Embedder, progress: Progress | None = None) -> TextVectors:
     """Entities by name and description; embedded where that was not done yet. Raises IndexStateError without any."""
     texts = {entity.id: f"{entity.name}: {entity.description}" for entity in index.all(Entity)}
@@ -109,7 +131,8 @@ def report_vectors(index: Index, embedder: Embedder, progress: Progress | None =
 
 
 def embed_graph(index: Index, embedder: Embedder, progress: Progress | None = None) -> GraphReport:
-    """What `kraq precompute DIR --graph` does; searches do it themselves where it was not done."""
+    """Embeds entities and reports, as `kraq precompute DIR --graph` does; searches do it themselves where it was not
+    done."""
     started = perf_counter()
     stores = index.vectors_named("entities"), index.vectors_named("reports")
     before = [store.ids() for store in stores]

@@ -3,8 +3,10 @@
 import logging
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,11 @@ from numpy.typing import NDArray
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, Precision
 from kraq_dspy.errors import IndexStateError, ModelError
+from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
+from kraq_dspy.programs.shared.options import option
 from kraq_dspy.records import Question
+from kraq_dspy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +29,17 @@ _QUESTIONS_PER_SEARCH = 32
 _PASSAGES_AT_ONCE = 256
 _SAMPLE_PAIRS = 64
 _SAMPLE_QUESTIONS = 64
+
+
+@dataclass(frozen=True)
+class InstructedOptions:
+    """What is embedded as seen from which questions."""
+
+    top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
+    int8: bool = option(False, "Half the size of float16, a little less exact.")
+    questions: Literal["kraq", "random", "all"] = option(
+        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all.", flag="--source"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +97,9 @@ class Precomputation:
         precision: Precision = "float16",
         source: str | None = None,
     ) -> "Precomputation":
-        """For the questions of an index that is open for writing (`source` "kraq" or "random"; None for both), those
-        about the most passages first: they stand in for more of the questions that may come.
+        """The work for the questions of an index that is open for writing: `source` "kraq", "random", or None for both.
+
+        Those about the most passages come first: they stand in for more of the questions that may come.
 
         Raises IndexStateError for an index without questions or without chunks, EncoderMismatchError when another
         encoder or precision has begun.
@@ -99,7 +116,8 @@ class Precomputation:
         return cls(questions, index.question_vectors, index.chunk_vectors, index, store, embedder, top_n)
 
     def estimate(self) -> PrecomputeEstimate:
-        """Times a few encoder passes; writes nothing. Raises ModelError when the encoder fails."""
+        """What a run will take, by timing a few encoder passes; nothing is written. Raises ModelError when the encoder
+        fails."""
         per_question = self._k()
         stored = [question for question in self.questions if question.id in self.store]
         rng = random.Random(self.seed)
@@ -207,7 +225,8 @@ class Precomputation:
         return InstructedRow(question.id, tuple(chunk_ids), vectors)
 
     def _seconds(self, pairs: int) -> float:
-        """Of an encoder that remembers what it read of a passage, each passage is met anew once."""
+        """The time for so many pairs; an encoder that remembers what it read of a passage meets each passage anew
+        once."""
         first, other = self.questions[0], self.questions[-1]
         [hits] = self.chunk_vectors.search(self.question_vectors.vectors([first.id]), min(self._k(), _SAMPLE_PAIRS))
         passages = [chunk.passage for chunk in self.chunks.chunks_by_id([chunk_id for chunk_id, _ in hits])]
@@ -220,3 +239,30 @@ class Precomputation:
         started = perf_counter()
         self.embedder.encode(question.text, passages)
         return (perf_counter() - started) / len(passages)
+
+
+@contextmanager
+def precomputation(index: Index, settings: Settings, options: InstructedOptions) -> Iterator[Precomputation]:
+    """What `kraq precompute` runs: `estimate()`, then `run(progress)`. The index must be open for writing."""
+    work = Precomputation.of(
+        index,
+        load_instructed_embedder(settings.instructed),
+        top_n=options.top_n,
+        precision="int8" if options.int8 else "float16",
+        source=None if options.questions == "all" else options.questions,
+    )
+    try:
+        yield work
+    finally:
+        work.store.close()
+
+
+def open_precomputed(index: Index, embedder: InstructedEmbedder) -> InstructedStore:
+    """What `kraq precompute` stored. Raises IndexStateError for an index without questions or without pre-computed
+    embeddings, EncoderMismatchError if another encoder made them; each names the command that mends it."""
+    if index.count(Question) == 0:
+        raise IndexStateError(
+            f"{str(index.path)!r} has no questions that could stand in for yours. Finish the build "
+            f"(kraq index CORPUS --out {index.path}), then run: kraq precompute {index.path}"
+        )
+    return InstructedStore.open(index.path / INSTRUCTED, embedder=embedder)

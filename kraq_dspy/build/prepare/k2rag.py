@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -18,8 +19,9 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import without_sum, write_summed
 from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
+from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.prepare.graph import entity_vectors, report_vectors
+from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.models.lms.engines.seq2seq import Seq2SeqSummariser
 from kraq_dspy.models.lms.kraq_lm import KraqLM
@@ -74,6 +76,17 @@ class SummarisedCorpus(SharedByCopies):
     def has_reports(self) -> bool:
         return self.index.count(Summary) > 0
 
+    @cached_property
+    def graph(self) -> IndexGraph:
+        """The graph of the summaries, as GraphRAG's searches need it."""
+        return IndexGraph(self.index)
+
+    def entity_vectors(self, embedder: Embedder) -> TextVectors:
+        return entity_vectors(self.index, embedder)
+
+    def report_vectors(self, embedder: Embedder) -> TextVectors:
+        return report_vectors(self.index, embedder)
+
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         return [self.passages[chunk_id] for chunk_id in ids]
 
@@ -89,7 +102,7 @@ def build_summarised(
     shorten: Shorten | None = None,
     progress: Progress | None = None,
 ) -> SummarisedReport:
-    """What `kraq precompute DIR --k2rag` does. The index must be open for writing.
+    """Make the summarised corpus, as `kraq precompute DIR --k2rag` does. The index must be open for writing.
 
     An interrupted run goes on: summaries and the graph's answers are found again, and another run of the same command
     asks nothing. A document that cannot be summarised stands in full, is noted, and is tried again by the next run.
@@ -104,14 +117,14 @@ def build_summarised(
 
 
 def shortener(settings: K2RAGSettings, *, share: float | None = None) -> Shorten:
-    """As `[k2rag]` in kraq.toml says; `share` instead of the one for documents."""
+    """The step that shortens texts as `[k2rag]` in kraq.toml says; `share` takes the place of the one for documents."""
     summariser = Seq2SeqSummariser(settings.summariser) if settings.summariser else None
     return Shorten(summariser, share=settings.share if share is None else share, least_tokens=settings.least_tokens)
 
 
 def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
-    """What `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the documents have
-    changed since; EncoderMismatchError when another encoder made its vectors."""
+    """The corpus that `build_summarised` made. Raises IndexStateError when it was not run, did not end, or the
+    documents have changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
     try:
         stored = without_sum(json.loads((index.path / FILE).read_text("utf-8")))
@@ -174,7 +187,7 @@ async def _build(
 
 
 async def _summaries(index: Index, models: LanguageModels, shorten: Shorten, progress: Progress) -> dict[str, str]:
-    """By document id; without those that failed."""
+    """The summaries by document id, without those that failed."""
     index.results.prune(STAGE, index.ids(Document))
     steps = StoredSteps(index.results, models, progress)
     items = (Item(document.id, {"text": document.text}) for document in index.all(Document))
@@ -226,8 +239,7 @@ class _OwnStages:
 
 
 class GraphOnly(KRAQ):
-    """The pipeline without its last stage: K2RAG's graph has reports, and nobody asks for questions that stand for its
-    communities."""
+    """The pipeline without its last stage: nobody asks for questions about K2RAG's graph."""
 
     async def questions(self, *args: Any, **kwargs: Any) -> Any:
         questions: tuple[Question, ...] = ()

@@ -1,6 +1,5 @@
 """Makes question-answer pairs of all chunks once, in the index's results (QA-RAG leaves that to query time)."""
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,7 +10,7 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.build.index.estimate import REHEARSED, Estimate, priced, rehearsing, scaled, spread
+from kraq_dspy.build.index.estimate import Estimate, one_call_each
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.adapter_name import with_adapter
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -23,6 +22,7 @@ from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StageResults, StoredSteps
 
 STAGE = "qa pairs"
+_WRITTEN = 1.5  # tokens of the pairs for each token of the passage
 
 _PAIRS: TypeAdapter[tuple[QAPair, ...]] = TypeAdapter(tuple[QAPair, ...])
 
@@ -60,31 +60,17 @@ def make_qa_pairs(
     return run_coroutine(_make(index, models, program or WritePairs(), progress or SilentProgress()))
 
 
-def estimate_qa_pairs(index: Index, settings: Settings, *, progress: Progress | None = None) -> Estimate:
-    """What `make_qa_pairs` is still to pay, before a model is asked: one call for each chunk without pairs.
+def estimate_qa_pairs(index: Index, settings: Settings) -> Estimate:
+    """What `make_qa_pairs` is still to pay: one call for each chunk without pairs.
 
-    Tokens are those of a rehearsal with the embedded model, over a sample where there are many chunks. Raises
-    IndexStateError for an index without chunks.
+    Raises IndexStateError for an index without chunks.
     """
-    return run_coroutine(_estimate(index, settings, WritePairs(), progress or SilentProgress()))
-
-
-async def _estimate(index: Index, settings: Settings, program: WritePairs, progress: Progress) -> Estimate:
     chunks = _chunks(index)
-    kept = StageResults(index.results, STAGE, program, with_adapter(settings.role("extractor")).model, None)
-    missing = [item for item in map(_item, chunks) if kept.find(item) is None]
-    sample = missing if len(missing) <= REHEARSED else random.Random(0).sample(missing, REHEARSED)
-    with rehearsing(settings, progress) as (steps, meter):
-        async for _ in steps.map(STAGE, "extractor", program, sample, total=len(sample)):
-            pass
-    expected = scaled(meter.total(), len(missing) / max(1, len(sample)))
-    return Estimate(
-        documents=index.count(Document),
-        chunks=len(chunks),
-        corpus_tokens=sum(chunk.n_tokens for chunk in chunks),
-        rehearsed=len(sample),
-        stages=(priced(STAGE, "extractor", settings, expected, *spread(expected), exact=True),),
-    )
+    kept = StageResults(index.results, STAGE, WritePairs(), with_adapter(settings.role("extractor")).model, None)
+    missing = [chunk.n_tokens for chunk in chunks if kept.find(_item(chunk)) is None]
+    stage = one_call_each(STAGE, "extractor", missing, _WRITTEN, settings)
+    tokens = sum(chunk.n_tokens for chunk in chunks)
+    return Estimate(index.count(Document), len(chunks), tokens, (stage,))
 
 
 def _chunks(index: Index) -> list[Chunk]:

@@ -74,7 +74,8 @@ def build_tree(
 
 
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
-    """What `build_tree` stored. Raises IndexStateError when it was not run, or passages have changed since."""
+    """The tree that `build_tree` stored, with the vectors of its nodes. Raises IndexStateError when it was not run, or
+    passages have changed since."""
     path = index.file(FILE)
     command = f"kraq precompute {index.path} --raptor"
     if path is None:
@@ -162,7 +163,7 @@ class _Builder:
         return self.embedder.encode_passages(texts)
 
     def _write(self, nodes: Sequence[TreeNode], chunk_ids: Sequence[str]) -> None:
-        """In one go: a killed run leaves the tree that was there."""
+        """Write the tree in one go: a killed run leaves the one that was there."""
         content = {
             "settings": dataclasses.asdict(self.settings),
             "model": self.models.name("summarizer"),

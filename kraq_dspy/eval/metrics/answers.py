@@ -17,21 +17,30 @@ from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.ports import Embedder
 
 
-def exact_match(gold: Sequence[str], predicted: str, *, whole_words: bool = True) -> float:
-    """1.0 if a gold answer occurs in the predicted one, after normalisation, else 0.0 (KRAQ paper 4.2; thesis 4.2.1).
+def exact_match(gold: Sequence[str], predicted: str) -> float:
+    """1.0 if the predicted answer equals a gold one after normalisation, else 0.0: SQuAD's (Rajpurkar et al., 2016).
 
-    It must occur as whole words, so that "no" is not found in "I do not know" nor "ham" in "Birmingham".
+    >>> exact_match(["Paris"], "Paris."), exact_match(["Paris"], "It is Paris.")
+    (1.0, 0.0)
+    """
+    normalised = normalise_answer(check_prediction(predicted))
+    return float(any(normalise_answer(reference) == normalised for reference in check_references(gold)))
+
+
+def contains(gold: Sequence[str], predicted: str, *, whole_words: bool = True) -> float:
+    """1.0 if a gold answer occurs in the predicted one, after normalisation, else 0.0.
+
+    The KRAQ papers call this exact match (paper 4.2; thesis 4.2.1). A long answer, or a copied passage, wins it, and so
+    does "It is not Paris but Rome." where Paris is right.
+    The gold answer must occur as whole words, so that "no" is not found in "I do not know" nor "ham" in "Birmingham".
     `whole_words=False` compares characters alone, the paper's wording taken literally; it finds more ("cat" in "cats").
     As articles are dropped, "vitamin A" is found wherever "vitamin" is.
+
+    >>> contains(["Paris"], "It is Paris.")
+    1.0
     """
     check_prediction(predicted)
     return float(any(_occurs(reference, predicted, whole_words) for reference in check_references(gold)))
-
-
-def strict_exact_match(gold: Sequence[str], predicted: str) -> float:
-    """1.0 if the predicted answer equals a gold one after normalisation, else 0.0 (Rajpurkar et al., 2016)."""
-    normalised = normalise_answer(check_prediction(predicted))
-    return float(any(normalise_answer(reference) == normalised for reference in check_references(gold)))
 
 
 def token_f1(gold: Sequence[str], predicted: str) -> float:
@@ -43,7 +52,7 @@ def token_f1(gold: Sequence[str], predicted: str) -> float:
     return max(_f1(answer_words(reference), words) for reference in check_references(gold))
 
 
-def list_exact_match(
+def contains_items(
     gold: Sequence[Sequence[str]], predicted: str, *, share: float = 0.5, whole_words: bool = True
 ) -> float:
     """1.0 if at least `share` of the gold items occur in the predicted answer, else 0.0 (KRAQ thesis 4.2.3).
@@ -65,7 +74,7 @@ def items_found(gold: Sequence[Sequence[str]], predicted: str, *, whole_words: b
     named = []
     for position, synonyms in enumerate(gold):
         try:
-            named.append(bool(exact_match(synonyms, predicted, whole_words=whole_words)))
+            named.append(bool(contains(synonyms, predicted, whole_words=whole_words)))
         except EvaluationError as error:
             raise EvaluationError(f"Item {position}: {error}") from error
     return named
@@ -91,7 +100,7 @@ def answer_similarities(
             check_references(references)
             check_prediction(answer)
         except EvaluationError as error:
-            raise EvaluationError(f"ResultRow {row}: {error}") from error
+            raise EvaluationError(f"Row {row}: {error}") from error
     answered = [row for row, answer in enumerate(predicted) if answer.strip()]
     scores = np.zeros(len(predicted))
     if not answered:

@@ -81,7 +81,7 @@ class BertScorer(SharedByCopies):
             raise EvaluationError(f"There are {len(references)} references and {len(candidates)} candidates.")
         for row, reference in enumerate(references):
             if not reference.strip():
-                raise EvaluationError(f"ResultRow {row}: the reference is blank, so its BERTScore is undefined.")
+                raise EvaluationError(f"Row {row}: the reference is blank, so its BERTScore is undefined.")
         scores = np.zeros((3, len(candidates)))
         filled = [row for row, candidate in enumerate(candidates) if candidate.strip()]
         if filled:

@@ -18,7 +18,7 @@ def mean_pairwise_distance(vectors: Vectors) -> float:
     if n < 2:
         raise EvaluationError(f"The distance between hits is undefined for {n} hit(s); it takes two.")
     if np.isnan(vectors).any():
-        raise EvaluationError(f"ResultRow {int(np.isnan(vectors).any(axis=1).argmax())}: the vector holds NaN.")
+        raise EvaluationError(f"Row {int(np.isnan(vectors).any(axis=1).argmax())}: the vector holds NaN.")
     # The squared length of the sum is the sum of all cosines, the n of each row with itself among them.
     total = vectors.astype(np.float64).sum(axis=0)
     mean_cosine = (float(total @ total) - n) / (n * (n - 1))

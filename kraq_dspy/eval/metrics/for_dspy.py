@@ -1,43 +1,57 @@
-"""Gives metrics the form that DSPy takes: `metric(example, prediction, trace=None)`, and with feedback for GEPA.
+"""Gives metrics names and the form that DSPy takes: `metric(example, prediction, trace=None)`, feedback for GEPA.
+
+    metric = named_metric("token_f1")  # or "recall@10", "my_metrics.py:politeness"
+    metric(dspy.Example(question="Which city?", answer="Oslo"), dspy.Prediction(answer="Oslo"))  # 1.0
 
 Each is one core scorer that returns a float, with thin wrappers around it, because DSPy reads a metric's value in three
 ways: Evaluate averages it; bootstrapping optimizers (`trace` is given) take it for yes or no, where 0.3 would be a yes;
 GEPA wants a score and a text in a Prediction, whose truth value is True even at score 0.0.
 
-`example` needs `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as `Example.to_dspy()` makes it;
-`prediction` needs `answer` or, for retrieval, `hits`. What is missing raises EvaluationError that names the question.
+An example has `answer` or `answers` (for lists `answer_items`, for retrieval `supporting_ids`), as
+`Example.to_dspy()` makes it; a prediction has `answer` (or `response`) and, for retrieval, `hits`. What is missing
+raises EvaluationError that names the question.
 """
 
+import importlib
+import importlib.util
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import dspy
 
-from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics import answers, generation, labels
+from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
+from kraq_dspy.eval.metrics import answers, generation, labels, retrieval
 from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
 from kraq_dspy.eval.metrics.normalise import answer_words, content_words
 from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
 __all__ = [
+    "METRICS",
+    "RANKINGS",
     "Metric",
     "ScoredFeedback",
+    "answer_found",
     "bleu_1",
     "bleu_4",
+    "contains",
+    "contains_items",
     "exact_match",
     "grounded",
     "label_accuracy",
     "label_metric",
-    "list_exact_match",
     "meteor",
+    "named_metric",
+    "own_metric",
     "paper_match",
-    "ranking_metric",
     "recall_of_support",
     "rouge_l",
     "similarity_metric",
-    "strict_exact_match",
     "token_f1",
     "token_precision",
     "token_recall",
@@ -45,7 +59,6 @@ __all__ = [
 
 ScoreFunction = Callable[[Any, Any], float]
 Explainer = Callable[[Any, Any, float], str]
-RankingFunction = Callable[[frozenset[str], Sequence[str], int], float]
 
 
 class ScoredFeedback(dspy.Prediction):
@@ -61,17 +74,35 @@ class ScoredFeedback(dspy.Prediction):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo."""
+    """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
+
+    `needs` names the fields of an example without which it is undefined: "answers", "answer_items", "supporting_ids".
+
+    >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
+    1.0
+    >>> exact_match(["Oslo", "Christiania"], "Rome")  # gold answers and a text do, too
+    0.0
+    """
 
     name: str
     score: ScoreFunction
     explain: Explainer
     threshold: float = 1.0
+    needs: tuple[str, ...] = ("answers",)
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """The score; whether it reaches the threshold when an optimizer gives a `trace`."""
+        if isinstance(prediction, str):
+            gold = [example] if isinstance(example, str) else example
+            if not isinstance(gold, dspy.Example):
+                example = dspy.Example(answers=list(gold))
+            prediction = dspy.Prediction(answer=prediction)
         score = self._scored(example, prediction)
         return score if trace is None else score >= self.threshold
+
+    def is_defined(self, example: Any) -> bool:
+        """Whether the example has what the metric needs."""
+        return all(_has(example, field) for field in self.needs)
 
     def with_feedback(self) -> Callable[..., ScoredFeedback]:
         """The same metric for GEPA, which learns from the text; other optimizers may take it too."""
@@ -92,14 +123,68 @@ class Metric:
             raise EvaluationError(f"{self.name}, question {question!r}: {error}") from error
 
 
-def _paper_match(example: Any, prediction: Any) -> float:
-    """Right or wrong as the KRAQ papers count it: items of a list (BioASQ), a claim's label (PubHealth), else exact
-    match."""
-    if getattr(example, "answer_items", None):
-        return answers.list_exact_match(_items(example), _answer(prediction))
-    if getattr(example, "type", "") == "veracity":
-        return labels.label_accuracy(_gold(example)[0], _answer(prediction))
-    return answers.exact_match(_gold(example), _answer(prediction))
+def named_metric(name: str, *, k: int | None = None) -> Metric:
+    """The metric of that name, which asks no model: one of METRICS, a ranking, or one of your own.
+
+    - "token_f1", "contains", "grounded", ...: see `METRICS`;
+    - "recall@10", "mrr@5", ...: see `RANKINGS`; without "@", over the first `k`, or all that was found;
+    - "package.module:function" or "file.py:function": called with example and prediction (and, where it takes five
+      arguments, as GEPA calls it); it returns a number, a bool, or a Prediction with a `score`.
+
+    Raises ConfigError for a name that there is not, and for a function that cannot be loaded.
+    """
+    if name in METRICS:
+        return METRICS[name]
+    kind, at, places = name.partition("@")
+    if kind in RANKINGS and (not at or (places.isdecimal() and int(places))):
+        return _ranking(name if at or k is None else f"{name}@{k}", RANKINGS[kind], int(places) if at else k)
+    if ":" in name:
+        return own_metric(own_function(name), 1.0, name=name)
+    known = [*METRICS, *RANKINGS]
+    raise ConfigError(
+        f"There is no metric {name!r}{did_you_mean(kind, known)}; there are: {', '.join(METRICS)}; with @k "
+        f"{', '.join(RANKINGS)}; your own as module:function or file.py:function."
+    )
+
+
+def own_function(name: str) -> Callable[..., Any]:
+    """ "package.module:function" or "file.py:function". Raises ConfigError where there is none."""
+    place, _, attribute = name.rpartition(":")
+    try:
+        module = _module_of(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        function: Callable[..., Any] = getattr(module, attribute)
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
+        raise ConfigError(f"{name!r} cannot be loaded: {type(error).__name__}: {error}.") from error
+    if not callable(function):
+        raise ConfigError(f"{name!r} is {function!r:.80}; expected a function.")
+    return function
+
+
+def own_metric(function: Callable[..., Any], threshold: float = 1.0, *, name: str = "") -> Metric:
+    """A caller's `metric(example, prediction, trace=None)` of any kind as a Metric.
+
+    It may return a number, a bool, or a Prediction with a `score` (and `feedback`), whose truth value DSPy would take
+    for yes whatever the score. It is never given a trace. Raises EvaluationError for a value that is no finite number.
+
+    >>> own_metric(lambda example, prediction: len(prediction.answer) < 20, name="short").name
+    'short'
+    """
+    if isinstance(function, Metric):
+        return function
+    called = name or getattr(function, "__name__", type(function).__name__)
+
+    def score(example: Any, prediction: Any) -> float:
+        value = function(example, prediction)
+        number = getattr(value, "score", value)
+        if isinstance(number, bool | int | float) and math.isfinite(number):
+            return float(number)
+        raise EvaluationError(f"the metric {called!r} returned {value!r}; expected a finite number, or one as `score`")
+
+    def explain(example: Any, prediction: Any, score: float) -> str:
+        feedback = getattr(function(example, prediction), "feedback", None)
+        return str(feedback) if feedback else f"This scores {score:.2f}."
+
+    return Metric(called, score, explain, threshold, needs=())
 
 
 def label_metric(known: Labels = PUBHEALTH_LABELS) -> Metric:
@@ -130,22 +215,49 @@ def similarity_metric(embedder: EmbedderLike, *, threshold: float = 0.8) -> Metr
     )
 
 
-def ranking_metric(name: str, function: RankingFunction, k: int, *, threshold: float = 1.0) -> Metric:
+def _module_of(file: Path) -> ModuleType:
+    """A file imported as a module, once."""
+    called = f"kraq_own_{abs(hash(str(file.resolve())))}"
+    if called in sys.modules:
+        return sys.modules[called]
+    if not file.is_file():
+        raise ImportError(f"there is no file {str(file)!r}")
+    spec = importlib.util.spec_from_file_location(called, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{str(file)!r} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[called] = module
+    return module
+
+
+def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric:
     """A function of `retrieval` over the documents of the prediction's hits, best first, each counted once."""
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         ranked = _documents(prediction)[:k]
         missing = sorted(_supporting(example) - set(ranked))
+        first = f"the first {k}" if k else "those found"
         if not missing:
-            return f"All documents with the evidence are among the first {k}."
-        return f"Of the documents with the evidence, {len(missing)} are not among the first {k}: {', '.join(missing)}."
+            return f"All documents with the evidence are among {first}."
+        return f"Of the documents with the evidence, {len(missing)} are not among {first}: {', '.join(missing)}."
 
     return Metric(
-        f"{name}@{k}",
+        name,
         lambda example, prediction: function(_supporting(example), _documents(prediction), k),
         explain,
-        threshold,
+        needs=("supporting_ids",),
     )
+
+
+def _paper_match(example: Any, prediction: Any) -> float:
+    """Right or wrong as the KRAQ papers count it: items of a list (BioASQ), a claim's label (PubHealth), else whether
+    the answer contains a gold one."""
+    if getattr(example, "answer_items", None):
+        return answers.contains_items(_items(example), _answer(prediction))
+    if getattr(example, "type", "") == "veracity":
+        return labels.label_accuracy(_gold(example)[0], _answer(prediction))
+    return answers.contains(_gold(example), _answer(prediction))
 
 
 def _recall_of_support(example: Any, prediction: Any) -> float:
@@ -161,31 +273,41 @@ def _explain_support(example: Any, prediction: Any, score: float) -> str:
     )
 
 
+def _answer_found(example: Any, prediction: Any) -> float:
+    return max((answers.contains(_gold(example), text) for text in evidence_of(example, prediction)), default=0.0)
+
+
+def _explain_found(example: Any, prediction: Any, score: float) -> str:
+    gold = " or ".join(repr(reference) for reference in _gold(example)[:3])
+    return f"{'A' if score else 'No'} retrieved passage has {gold}."
+
+
 def _grounded(example: Any, prediction: Any) -> float:
     words = _telling_words(_answer(prediction))
-    return 1 - len(_ungrounded(prediction)) / len(words) if words else 0.0
+    return 1 - len(_ungrounded(example, prediction)) / len(words) if words else 0.0
 
 
 def _telling_words(text: str) -> list[str]:
     return [word for word in dict.fromkeys(answer_words(text)) if content_words(word)]
 
 
-def _ungrounded(prediction: Any) -> list[str]:
+def _ungrounded(example: Any, prediction: Any) -> list[str]:
     """The telling words of the answer that no retrieved passage has."""
-    known = {word for hit in _hits(prediction) for word in content_words(hit.chunk.passage)}
+    known = {word for text in evidence_of(example, prediction) for word in content_words(text)}
     return [word for word in _telling_words(_answer(prediction)) if content_words(word) - known]
 
 
 def _explain_grounded(example: Any, prediction: Any, score: float) -> str:
     if not _telling_words(_answer(prediction)):
         return "There is no answer with words that a passage could have."
-    words = _ungrounded(prediction)
+    words = _ungrounded(example, prediction)
     if not words:
         return "Every word of the answer stands in a retrieved passage."
     return f"No retrieved passage has these words of the answer: {', '.join(words)}. Say only what a passage says."
 
 
 def _explain_answer(example: Any, prediction: Any, score: float) -> str:
+    """For metrics to which every word beside the reference's is one too many."""
     gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
     if score >= 1:
         return f"{answer!r} is right."
@@ -194,20 +316,33 @@ def _explain_answer(example: Any, prediction: Any, score: float) -> str:
     return f"{answer!r} scores {score:.2f}; expected {gold}. Say just that, in the reference's words."
 
 
+def _explain_contains(example: Any, prediction: Any, score: float) -> str:
+    gold, answer = " or ".join(repr(reference) for reference in _gold(example)[:3]), _answer(prediction)
+    if score >= 1:
+        return f"{answer!r} contains {gold}."
+    return f"{answer!r} scores {score:.2f}; it should contain {gold}, in these words."
+
+
 def _explain_match(example: Any, prediction: Any, score: float) -> str:
     if not getattr(example, "answer_items", None):
-        return _explain_answer(example, prediction, score)
+        return _explain_contains(example, prediction, score)
     items = _items(example)
     named = answers.items_found(items, _answer(prediction))
     missing = ", ".join(item[0] for item, is_found in zip(items, named, strict=True) if not is_found)
     return f"{sum(named)} of {len(items)} items are named." + (f" Missing: {missing}." if missing else "")
 
 
+def _has(example: Any, field: str) -> bool:
+    if field == "answers":
+        return bool(getattr(example, "answers", None) or getattr(example, "answer", None))
+    return bool(getattr(example, field, None))
+
+
 def _gold(example: Any) -> Sequence[str]:
-    gold = getattr(example, "answers", None)
+    gold = getattr(example, "answers", None) or getattr(example, "answer", None)
     if not gold:
         raise EvaluationError("the example has no `answers`; leave unanswerable questions out")
-    return list(gold)
+    return [gold] if isinstance(gold, str) else list(gold)
 
 
 def _items(example: Any) -> Sequence[Sequence[str]]:
@@ -226,63 +361,89 @@ def _supporting(example: Any) -> frozenset[str]:
 
 def _answer(prediction: Any) -> str:
     answer = getattr(prediction, "answer", None)
+    if answer is None:
+        answer = getattr(prediction, "response", None)  # a draft's
     if not isinstance(answer, str):
         raise EvaluationError(f"the prediction's `answer` is {answer!r}; expected a string")
     return answer
 
 
-def _hits(prediction: Any) -> Sequence[Hit]:
+def evidence_of(example: Any, prediction: Any) -> list[str]:
+    """The passages that an answer was read from: the prediction's `hits`, its `passages`, or those it was given.
+
+    Raises EvaluationError where there are none of these.
+    """
     hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
-    if hits is None:
-        raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
-    return hits
+    if hits is not None:
+        return [hit.chunk.passage for hit in hits]
+    for holder in (prediction, example):
+        for field in ("passages", "context"):
+            texts = getattr(holder, field, None)
+            if texts:
+                return [texts] if isinstance(texts, str) else [str(text) for text in texts]
+    raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
 
 
 def _documents(prediction: Any) -> list[str]:
-    return list(dict.fromkeys(hit.chunk.document_id for hit in _hits(prediction)))
+    hits: Sequence[Hit] | None = getattr(prediction, "hits", None)
+    if hits is None:
+        raise EvaluationError("the prediction has no `hits`; programs return the chunks that they retrieved")
+    return list(dict.fromkeys(hit.chunk.document_id for hit in hits))
 
 
-def _answer_metric(name: str, function: Callable[[Sequence[str], str], float], *, threshold: float = 1.0) -> Metric:
-    return Metric(
-        name, lambda example, prediction: function(_gold(example), _answer(prediction)), _explain_answer, threshold
-    )
+def _answer_metric(
+    name: str,
+    function: Callable[[Sequence[str], str], float],
+    threshold: float = 1.0,
+    explain: Explainer = _explain_answer,
+) -> Metric:
+    return Metric(name, lambda example, prediction: function(_gold(example), _answer(prediction)), explain, threshold)
 
 
-paper_match = Metric("paper_match", _paper_match, _explain_match)
+token_f1 = _answer_metric("token_f1", answers.token_f1, 0.8)
 exact_match = _answer_metric("exact_match", answers.exact_match)
-strict_exact_match = _answer_metric("strict_exact_match", answers.strict_exact_match)
-token_f1 = _answer_metric("token_f1", answers.token_f1, threshold=0.8)
+contains = _answer_metric("contains", answers.contains, 1.0, _explain_contains)
 token_precision = _answer_metric("token_precision", lambda gold, predicted: answers.token_overlap(gold, predicted)[0])
-token_recall = _answer_metric("token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1])
-list_exact_match = Metric(
-    "list_exact_match",
-    lambda example, prediction: answers.list_exact_match(_items(example), _answer(prediction)),
+token_recall = _answer_metric(
+    "token_recall", lambda gold, predicted: answers.token_overlap(gold, predicted)[1], 1.0, _explain_contains
+)
+contains_items = Metric(
+    "contains_items",
+    lambda example, prediction: answers.contains_items(_items(example), _answer(prediction)),
     _explain_match,
+    needs=("answer_items",),
 )
 label_accuracy = label_metric()
-rouge_l = _answer_metric("rouge_l", generation.rouge_l, threshold=0.5)
-bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), threshold=0.5)
-bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), threshold=0.5)
-meteor = _answer_metric("meteor", generation.meteor, threshold=0.5)
-recall_of_support = Metric("recall_of_support", _recall_of_support, _explain_support)
+paper_match = Metric("paper_match", _paper_match, _explain_match)
+rouge_l = _answer_metric("rouge_l", generation.rouge_l, 0.5)
+bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), 0.5)
+bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), 0.5)
+meteor = _answer_metric("meteor", generation.meteor, 0.5)
+recall_of_support = Metric("recall_of_support", _recall_of_support, _explain_support, needs=("supporting_ids",))
 """Share of the documents with the evidence (`supporting_ids`) among those of the hits."""
-grounded = Metric("grounded", _grounded, _explain_grounded, threshold=0.8)
+grounded = Metric("grounded", _grounded, _explain_grounded, 0.8, needs=())
 """Share of the answer's content words that stand in the hits; 0.0 without any. Asks no model: a passage that has the
 words need not say so."""
 
-ANSWER_METRICS: Mapping[str, Metric] = {
+answer_found = Metric("answer_found", _answer_found, _explain_found)
+"""1.0 if a retrieved passage contains a gold answer: retrieval without known documents."""
+
+METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        exact_match,
-        token_f1,
-        token_precision,
-        token_recall,
-        strict_exact_match,
-        paper_match,
-        rouge_l,
-        meteor,
-        bleu_1,
-        bleu_4,
+        token_f1, exact_match, contains, token_precision, token_recall, contains_items, label_accuracy, paper_match,
+        rouge_l, meteor, bleu_1, bleu_4, grounded, recall_of_support, answer_found,
     )
+}  # fmt: skip
+"""Those that need no model, by name. The first is what answers are optimized by: no copied passage wins it."""
+
+RANKINGS: Mapping[str, Callable[..., float]] = {
+    "recall": retrieval.recall_at_k,
+    "precision": retrieval.precision_at_k,
+    "hits": retrieval.hits_at_k,
+    "all_supporting": retrieval.all_supporting_at_k,
+    "ndcg": retrieval.ndcg_at_k,
+    "mrr": retrieval.mrr,
+    "map": retrieval.average_precision,
 }
-"""Those of single answers, by name."""
+"""Functions of `retrieval` over the documents that were found, named with "@k" ("recall@10")."""

@@ -62,6 +62,19 @@ def meteor(gold: Sequence[str], predicted: str, *, wordnet: Path | None = None) 
         return _into_unit(max(single_meteor_score(reference, words, wordnet=reader) for reference in references))
 
 
+def require_packages(metric: str) -> None:
+    """Raises MissingExtraError, or EvaluationError for WordNet, where the metric of that name lacks what it works with.
+
+    Called before the first question is asked; a name that needs nothing is let pass.
+    """
+    if metric.startswith("bleu"):
+        _bleu(4, "13a")
+    elif metric == "rouge_l":
+        _rouge()
+    elif metric == "meteor":
+        load_wordnet()
+
+
 def find_wordnet() -> Path | None:
     """The folder of WordNet's files, in nltk's data path or where Debian puts it; None if there is none."""
     with needs("nltk", "eval", "METEOR"):

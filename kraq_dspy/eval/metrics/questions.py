@@ -97,7 +97,7 @@ def relevance_at(f1: Sequence[float], threshold: float) -> float:
     if not scores.size:
         raise EvaluationError("There are no scores, so Relevance@threshold is undefined.")
     if np.isnan(scores).any():
-        raise EvaluationError(f"ResultRow {int(np.isnan(scores).argmax())}: the score is NaN.")
+        raise EvaluationError(f"Row {int(np.isnan(scores).argmax())}: the score is NaN.")
     return float(np.mean(scores >= threshold))
 
 
@@ -106,4 +106,4 @@ def _check(questions: Sequence[str], side: str) -> None:
         raise EvaluationError(f"There are no {side} questions, so Relevance is undefined.")
     for row, question in enumerate(questions):
         if not isinstance(question, str) or not question.strip():
-            raise EvaluationError(f"ResultRow {row}: the {side} question is {question!r}; expected text.")
+            raise EvaluationError(f"Row {row}: the {side} question is {question!r}; expected text.")

@@ -32,11 +32,14 @@ from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice
 
 ENDS_THE_RUN = (
     BudgetExceededError, ServerDownError, MissingLogprobsError, MissingExtraError, ConfigError, IndexStateError,
 )  # fmt: skip
+
+EVIDENCE, EXCERPT = 3, 240
+"""Passages of which a row keeps the beginning, and its characters."""
 
 Work = Callable[[Example], ResultRow]
 T = TypeVar("T")
@@ -48,7 +51,7 @@ def measure(run: Run, folder: Path) -> None:
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
     if run.table.kind == "answers":
         for system, _ in kept:
-            systems.program_of(system, seed=run.options.seed)
+            systems.program_of(system, seed=run.options.seed, paper=run.table.of_papers)
     writer: RowWriter | None = None
     for settings, group in _groups(kept):
         with prepared_space(run, settings, group) as (index, space):
@@ -96,14 +99,16 @@ class SystemRunner:
         """The system, what it does with a question, and how many of them at once."""
         if self.run.table.kind == "retrievers":
             return system, self._finder(system), self.run.concurrency
-        choice = systems.program_of(system, seed=self.run.options.seed)
+        choice = systems.program_of(system, seed=self.run.options.seed, paper=self.run.table.of_papers)
         program = systems.make_program(self.space, system, choice)
         at_once = max(1, self.run.concurrency // choice.calls_at_once)
         return system, self._answerer(system, choice, program), at_once
 
     def _answerer(self, system: System, choice: ProgramChoice, program: dspy.Module) -> Work:
         def answer(example: Example) -> ResultRow:
-            outcome = measured(system.name, example, self.prices, lambda: self.space.ask(program, example.question))
+            outcome = measured(
+                system.name, example, self.prices, lambda: self.space.ask(program, example.question, next_questions=0)
+            )
             if isinstance(outcome, ResultRow):
                 return outcome
             prediction, extra = outcome
@@ -120,7 +125,7 @@ class SystemRunner:
                 failed_metrics=scores.failed,
                 timings=systems.timings_of(choice, prediction),
                 hit_ids=tuple(hit.chunk.id for hit in prediction.hits),
-                extra={**extra, "undefined": scores.undefined},
+                extra={**extra, "undefined": scores.undefined, "evidence": excerpts(prediction.hits)},
             )
 
         return answer
@@ -144,7 +149,7 @@ class SystemRunner:
                     started = perf_counter()
                     hits = retrieve(example.question, budget)
                     seconds[f"k={budget}"] = perf_counter() - started
-                    scores = score(example, dspy.Prediction(answer="", hits=hits), budget)
+                    scores = score(example, dspy.Prediction(hits=hits), budget)
                     values.update(scores.values)
                     undefined.extend(scores.undefined)
                 return hits
@@ -215,6 +220,12 @@ class SpendingJournal(TappedJournal):
 def facts_of(example: Example) -> dict[str, Any]:
     """What the report shows beside an answer."""
     return {"question": example.question, "gold": list(example.answers[:5]), "type": example.type}
+
+
+def excerpts(hits: Sequence[Hit]) -> list[str]:
+    """The beginnings of the first passages, each on one line: what the report shows of an answer's evidence."""
+    lines = (" ".join(hit.chunk.passage.split()) for hit in hits[:EVIDENCE])
+    return [line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…" for line in lines]
 
 
 def reason_of(error: Exception) -> str:

@@ -1,23 +1,26 @@
 """Reads the questions and the corpus of a table, and draws the questions that are asked."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens
 from kraq_dspy.eval.datasets.local import is_dataset
+from kraq_dspy.eval.learned import without_learned
 from kraq_dspy.eval.tables.table import DATASET_NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleSet:
-    """A data set, the questions of it that are asked, and how many are not because of a limit."""
+    """A data set, the questions of it that are asked, how many are not because of a limit, and how many of the others a
+    model in use had learned from."""
 
     dataset: Dataset
     examples: tuple[Example, ...]
     left_out: int
+    learned: int = 0
 
 
 def dataset_names(folder: Path, chosen: Sequence[str], of_table: Sequence[str]) -> list[str]:
@@ -46,11 +49,13 @@ def load(
     limit: int | None = None,
     seed: int = 0,
     needs_corpus: bool = True,
+    learned: Collection[str] = frozenset(),
 ) -> ExampleSet:
     """`name` from the folder of data sets, or the folder itself where it is one. No network is used.
 
     With `tokens`, the papers' sample: questions until their evidence has that many tokens, over that evidence alone.
     With `limit`, that many questions, drawn by the seed alone: a larger limit asks the same and more.
+    `learned` are fingerprints of questions that are left out: an adapter learned from them.
     Raises EvaluationError, with the command that gets it, for a set that is absent.
     """
     if is_dataset(folder):
@@ -63,7 +68,8 @@ def load(
         dataset = sample_to_tokens(dataset, tokens, seed=seed)
     if needs_corpus and not dataset.documents:
         raise EvaluationError(f"{dataset.name} has questions but no corpus, so nothing can be indexed.")
-    examples = sorted(dataset.examples, key=lambda example: example.id)
+    usable = without_learned(dataset.examples, learned)
+    examples = sorted(usable, key=lambda example: example.id)
     random.Random(seed).shuffle(examples)
     kept = examples if limit is None else examples[:limit]
-    return ExampleSet(dataset, tuple(kept), len(examples) - len(kept))
+    return ExampleSet(dataset, tuple(kept), len(examples) - len(kept), len(dataset.examples) - len(usable))

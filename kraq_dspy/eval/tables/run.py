@@ -7,23 +7,31 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, now, to_fields
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.bertscore import BertScorer
-from kraq_dspy.eval.rows import HEADER_FILE, ROWS_FILE, ResultRow, RowWriter, RunHeader, read_header, read_rows
+from kraq_dspy.eval.rows import (
+    HEADER_FILE,
+    ROWS_FILE,
+    ResultRow,
+    RowWriter,
+    RunHeader,
+    read_header,
+    read_rows,
+    write_rows,
+)
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.eval.tables.indexes import PreparedIndex, prepare_index
 from kraq_dspy.eval.tables.made_with import data_checksum, machine, model_checksums
 from kraq_dspy.eval.tables.scoring import RowScorer, is_judged
-from kraq_dspy.eval.tables.table import EvalTable
+from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.settings import ROLES, Settings
-from kraq_dspy.steps.kept import StageFailures
+from kraq_dspy.workspace.workspace import default_of
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +68,7 @@ class Run:
     embedder: Embedder
     options: RunOptions
     progress: Progress
+    notes: Sequence[str] = ()
 
     @property
     def concurrency(self) -> int:
@@ -90,10 +99,12 @@ class Run:
         self, folder: Path, index: PreparedIndex | None, extra: Mapping[str, Any], *, bertscore: str = ""
     ) -> RowWriter:
         """The run's rows, those of an earlier run of the same command included, or of one with a smaller limit."""
+        default_retriever = ""
         manifest = new_manifest(self.settings, self.embedder.name, self.embedder.dimension)
         if index is not None:
             with Index.open(index.path) as opened:
                 manifest = opened.manifest
+                default_retriever = default_of(opened)
         roles = {role: self.settings.role(role).model for role in ROLES if role != "default"}
         models = {
             **roles,
@@ -103,7 +114,7 @@ class Run:
         if bertscore:
             models["bertscore"] = bertscore
         if self.table.kind == "answers" and any(
-            "instructed" in systems.program_of(each).settings for each in self.table.systems
+            "instructed" in systems.program_of(each, paper=self.table.of_papers).settings for each in self.table.systems
         ):
             models["instructed"] = f"{self.settings.instructed.kind}, {self.settings.instructed.name}"
         header = RunHeader(
@@ -117,7 +128,7 @@ class Run:
             library_version=version("kraq-dspy"),
             created_at=now(),
             extra={
-                "table": _described(self.table, self.questions.dataset.name),
+                "table": self._described(default_retriever),
                 **self._asked(self.questions.examples),
                 "documents": len(self.questions.dataset.documents),
                 "sample_tokens": self.options.tokens,
@@ -125,6 +136,7 @@ class Run:
                 "weights": model_checksums(self.settings),
                 **({"states": states} if (states := systems.state_digests(self.table)) else {}),
                 **extra,
+                "notes": [*self.notes, *extra.get("notes", ())],
             },
             made_with=machine(),
         )
@@ -149,6 +161,38 @@ class Run:
             return None
         return replace(header, extra={**header.extra, **self._asked(self.questions.examples[:asked])})
 
+    def _described(self, default_retriever: str) -> dict[str, Any]:
+        """What the report needs to know of the table."""
+        table, dataset = self.table, self.questions.dataset.name
+        return {
+            "title": table.title,
+            "kind": table.kind,
+            "baseline": table.baseline,
+            "metrics": list(table.metrics),
+            "budgets": list(table.budgets),
+            "folds": table.folds,
+            **({"papers": list(table.papers)} if table.papers else {}),
+            "systems": {
+                system.name: {"use": system.use, **system.options, **self._about(system, default_retriever)}
+                for system in table.systems_for(dataset)
+            },
+            "ablations": [
+                {"parameter": each.parameter, "of": each.of, "points": [list(point) for point in each.points]}
+                for each in table.ablations
+                if each.covers(dataset)
+            ],
+        }
+
+    def _about(self, system: System, default_retriever: str) -> dict[str, Any]:
+        """Program, retriever, model, encoder and budget, where the table compares these."""
+        if self.table.kind == "retrievers":
+            return {"about": systems.about_retriever(system.use, self.embedder.name, self.table.budgets)}
+        if self.table.kind != "answers":
+            return {}
+        choice = systems.program_of(system, seed=self.options.seed, paper=self.table.of_papers)
+        settings = systems.settings_of(system, self.settings)
+        return {"about": systems.about_choice(choice, settings, self.embedder.name, default_retriever)}
+
     def ask_all(
         self,
         name: str,
@@ -160,23 +204,7 @@ class Run:
     ) -> None:
         """A row for each question that has none yet. Raises ModelError where nothing but failures come."""
         chosen = self.questions.examples if examples is None else examples
-        todo = [example for example in chosen if (name, example.id) not in writer.done]
-        stage = f"ask {name}"  # a system may be called as what was prepared for it: "k2rag"
-        self.progress.start(stage, len(chosen))
-        self.progress.advance(stage, len(chosen) - len(todo))
-        failures = StageFailures(
-            name, f"questions of {name!r}", again="run the same command with --retry-failed: what was done is kept"
-        )
-        if len(todo) < len(chosen):
-            failures.succeed()
-        for row in as_done(work, todo, limit=at_once):
-            writer.write(row)
-            self.progress.advance(stage)
-            if row.failure is None:
-                failures.succeed()
-            else:
-                failures.add(row.question_id, row.failure)
-        self.progress.finish(stage)
+        write_rows(name, work, chosen, writer, at_once=at_once, progress=self.progress)
 
 
 def forget_failed(folder: Path) -> int:
@@ -191,22 +219,3 @@ def forget_failed(folder: Path) -> int:
         with replaced(path) as draft:
             draft.write_bytes(b"".join(line for number, line in enumerate(lines) if number not in dropped))
     return len(failed)
-
-
-def _described(table: EvalTable, dataset: str) -> dict[str, Any]:
-    """What the report needs to know of the table."""
-    return {
-        "title": table.title,
-        "kind": table.kind,
-        "baseline": table.baseline,
-        "metrics": list(table.metrics),
-        "budgets": list(table.budgets),
-        "folds": table.folds,
-        **({"papers": list(table.papers)} if table.papers else {}),
-        "systems": {system.name: {"use": system.use, **system.options} for system in table.systems_for(dataset)},
-        "ablations": [
-            {"parameter": each.parameter, "of": each.of, "points": [list(point) for point in each.points]}
-            for each in table.ablations
-            if each.covers(dataset)
-        ],
-    }

@@ -1,18 +1,24 @@
 """Runs a table: each system over each question of each data set, a row on disk as soon as it is there."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kraq_dspy.errors import EvaluationError, MissingExtraError
+from kraq_dspy.eval.learned import learned_by, learned_note
 from kraq_dspy.eval.tables import asking, catalogue_search, index_measures, pair_writing, question_quality
-from kraq_dspy.eval.tables.data import load
+from kraq_dspy.eval.tables.data import ExampleSet, load
 from kraq_dspy.eval.tables.indexes import prepared
 from kraq_dspy.eval.tables.references import with_model_references
 from kraq_dspy.eval.tables.run import Run, RunOptions
 from kraq_dspy.eval.tables.scoring import require_metric
 from kraq_dspy.eval.tables.table import EvalTable
+from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 MEASURES: Mapping[str, Callable[[Run, Path], None]] = {
     "questions": question_quality.measure,
@@ -40,11 +46,13 @@ def run_table(
     absent, or when a folder holds another run; ModelError when a system does nothing but fail; what was done is kept.
     """
     progress = progress or SilentProgress()
-    for metric in table.metrics if table.kind in METRIC_CHECKS else ():
-        METRIC_CHECKS[table.kind](metric)
+    table, notes = _without_missing(table)
+    if table.kind == "questions":
+        options.bertscore().layer  # noqa: B018 (raises where the package is not there)
     if not options.ablations:
         kept = tuple(system for system in table.systems if not system.varied)
         table = replace(table, systems=kept, ablations=())
+    learned = learned_by(LanguageModels(settings).names().values())
     questions_of = {
         name: load(
             options.data,
@@ -53,6 +61,7 @@ def run_table(
             limit=options.limit_of(name),
             seed=options.seed,
             needs_corpus=table.kind != "qa_search",
+            learned=learned,
         )
         for name in names
     }
@@ -60,9 +69,33 @@ def run_table(
     folders = []
     for name, questions in questions_of.items():
         folder = options.out / name
-        run = Run(table, questions, settings, embedder, options, progress)
+        run = Run(table, questions, settings, embedder, options, progress, [*notes, *_learned(questions)])
         if table.references == "model":
             run.questions = with_model_references(run, folder)
         MEASURES[table.kind](run, folder)
         folders.append(folder)
     return folders
+
+
+def _learned(questions: ExampleSet) -> list[str]:
+    return [learned_note(questions.learned)] if questions.learned else []
+
+
+def _without_missing(table: EvalTable) -> tuple[EvalTable, list[str]]:
+    """The table without metrics whose package or data are not on this machine, and a note on each of these.
+
+    Raises ConfigError for a metric that there is not, and MissingExtraError where none is left.
+    """
+    if table.kind not in METRIC_CHECKS:
+        return table, []
+    kept, notes = [], []
+    for metric in table.metrics:
+        try:
+            METRIC_CHECKS[table.kind](metric)
+            kept.append(metric)
+        except (MissingExtraError, EvaluationError) as error:
+            if len(table.metrics) == 1:
+                raise
+            notes.append(f"{metric} is left out: {error}")
+            logger.warning("%s", notes[-1])
+    return replace(table, metrics=tuple(kept)), notes

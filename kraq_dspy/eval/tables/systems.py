@@ -8,18 +8,21 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import EvalTable, System
+from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.shared.options import options_of
+from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.choices import choose_program, choose_retriever
-from kraq_dspy.workspace.specs import Preparation, ProgramChoice
+from kraq_dspy.workspace.choices import ProgramChoice, choose_program, choose_retriever
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 OF_THE_SYSTEM = ("state", "retriever", "retriever_options", "roles", "settings")
 """Options of an entry that are not the program's."""
@@ -64,8 +67,9 @@ def distinct(systems: Iterable[System], settings: Settings) -> tuple[list[tuple[
     return kept, notes
 
 
-def program_of(system: System, *, seed: int = 0) -> ProgramChoice:
-    """What an entry of a table of answers names; without a retriever, over that of the papers.
+def program_of(system: System, *, seed: int = 0, paper: bool = True) -> ProgramChoice:
+    """What an entry of a table of answers names. Where it names no retriever, it is that of the papers, or, in a table
+    that is none of theirs, the index's own.
 
     Raises ConfigError, which names the system, for a name, an option or a value that is not known.
     """
@@ -74,7 +78,7 @@ def program_of(system: System, *, seed: int = 0) -> ProgramChoice:
 
     def choose(options: Mapping[str, Any]) -> ProgramChoice:
         return choose_program(
-            system.use, retriever, options, retriever_options=retriever_options, measured=True, paper=True
+            system.use, retriever, options, retriever_options=retriever_options, measured=True, paper=paper
         )
 
     try:
@@ -116,7 +120,11 @@ def needed(table: EvalTable, systems: Iterable[System]) -> list[tuple[Preparatio
     """What the programs or retrievers look up, each once, with the options that it is made with."""
     work: dict[tuple[str, Any], Preparation] = {}
     for system in systems:
-        choice = choose_retriever(system.use, own_options(system)) if table.kind == "retrievers" else program_of(system)
+        choice = (
+            choose_retriever(system.use, own_options(system))
+            if table.kind == "retrievers"
+            else program_of(system, paper=table.of_papers)
+        )
         for preparation, options in choice.prepared:
             known = {"top_n": table.precompute, "questions": getattr(options, "questions", "kraq")}
             fitting = {name: known[name] for name in options_of(preparation.options) if name in known}
@@ -143,3 +151,44 @@ def timings_of(choice: ProgramChoice, prediction: dspy.Prediction) -> Timings:
     """Seconds by stage, and "total" on the clock; empty for a program that measures nothing."""
     seconds: Mapping[str, float] = choice.seconds(prediction)
     return {TOTAL if stage == "wall" else stage: time for stage, time in seconds.items()}
+
+
+def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, default_retriever: str) -> dict[str, str]:
+    """What a report says of a program made by its name."""
+    retriever = choice.retriever.spec.name if choice.retriever else default_retriever
+    return {
+        "program": choice.spec.name + (f" over {choice.inner.spec.name}" if choice.inner else ""),
+        "retriever": retriever if choice.takes_retriever else "its own",
+        "model": settings.role(choice.role).model,
+        "encoder": encoder,
+        "passages": str(choice.budget),
+    }
+
+
+def about_retriever(name: str, encoder: str, budgets: Iterable[int]) -> dict[str, str]:
+    """What a report says of a retriever made by its name."""
+    return {"retriever": name, "encoder": encoder, "passages": ", ".join(map(str, budgets))}
+
+
+def about_system(asked: Any, space: Workspace | None) -> dict[str, str]:
+    """What can be seen of a program or a retriever that somebody made."""
+    is_program = isinstance(asked, dspy.Module) and not getattr(asked, "keeps_contract", False)
+    retrieve = getattr(asked, "retrieve", None) if is_program else asked
+    encoder = space.embedder if space else getattr(retrieve, "embedder", None)
+    lms = [lm_in_program(each) or dspy.settings.lm for each in asked.predictors()] if is_program else []
+    about = {
+        "program": _name_of(asked, PROGRAMS.own.values()) if is_program else "",
+        "retriever": "" if retrieve is None else _name_of(retrieve, RETRIEVERS.own.values()),
+        "model": ", ".join(dict.fromkeys(str(lm.model) for lm in lms if lm is not None)),
+        "encoder": str(getattr(encoder, "name", "")),
+        "passages": str(getattr(asked, "k", "")),
+    }
+    return {name: text for name, text in about.items() if text}
+
+
+def _name_of(part: Any, specs: Iterable[ProgramSpec | RetrieverSpec]) -> str:
+    """Its name in the registry, else its own, else that of its class."""
+    kind = type(part).__name__
+    known = next((spec.name for spec in specs if spec.class_name == kind), "")
+    own = getattr(part, "name", "")
+    return known or (own if isinstance(own, str) and own else kind)

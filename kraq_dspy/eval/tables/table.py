@@ -82,6 +82,7 @@ class EvalTable:
     random parts of the questions are reported too. `references` "model" takes a model's answer from the gold evidence
     as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's own answers, "synthetic" pairs
     that a model makes of its documents. `papers` are ids of the papers' tables that the report shows; empty for all.
+    `of_papers` says that programs find with the papers' retriever where none is named, and not with the index's own.
     """
 
     name: str
@@ -101,6 +102,7 @@ class EvalTable:
     catalogue: str = "gold"
     paper: AsInPaper = AsInPaper()
     papers: tuple[str, ...] = ()
+    of_papers: bool = False
 
     def systems_for(self, dataset: str) -> list[System]:
         """Systems with the data set's own settings, and those of the ablations that cover it."""
@@ -189,7 +191,7 @@ def read_table(path: Path) -> EvalTable:
         raise ConfigError(f"Cannot read the table {str(path)!r}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{str(path)!r} is not valid TOML: {error}") from error
-    return table_from_dict(path.stem, content)
+    return replace(table_from_dict(path.stem, content), of_papers=path.resolve().parent == DEFINITIONS.resolve())
 
 
 def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:

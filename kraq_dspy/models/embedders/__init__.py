@@ -5,6 +5,8 @@ import importlib.util
 
 from kraq_dspy.consent import own_key
 from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.models.embedders.device import precision_of
+from kraq_dspy.models.embedders.sentence import SentenceEmbedder
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings
 
@@ -12,11 +14,14 @@ from kraq_dspy.settings import EncoderSettings
 def load_embedder(settings: EncoderSettings) -> Embedder:
     """The encoder that the settings name, ready to use.
 
+    >>> load_embedder(EncoderSettings()).encode_passages(["Ada wrote notes.", "Mules pull carts."]).shape
+    (2, 384)
+
     Raises MissingExtraError when a package is absent, ModelError when the model is unknown or cannot be reached. An
     endpoint is not asked before its first text.
     """
     if settings.api_base is not None:
-        from kraq_dspy.models.embedders.endpoint import EndpointEmbedder
+        from kraq_dspy.models.embedders.endpoint import EndpointEmbedder  # brings httpx and dspy, .7 s
 
         return EndpointEmbedder(
             settings.name,
@@ -24,11 +29,11 @@ def load_embedder(settings: EncoderSettings) -> Embedder:
             api_key=own_key(settings.api_base, settings.api_key_env),
             prefixes=(settings.query_prefix, settings.passage_prefix),
             batch_size=settings.batch_size,
+            reply_s=settings.reply_s,
+            reply_mb=settings.reply_mb,
         )
     if importlib.util.find_spec("torch") is None:  # it is imported when there are many texts
         raise MissingExtraError("torch", "embedded", "The sentence encoder")
-    from kraq_dspy.models.embedders.sentence import SentenceEmbedder
-
     return SentenceEmbedder(
         settings.name,
         query_prefix=settings.query_prefix,
@@ -47,6 +52,4 @@ def resolve_encoder(settings: EncoderSettings) -> EncoderSettings:
     """
     if settings.precision != "auto" or settings.api_base is not None:
         return settings
-    from kraq_dspy.models.embedders.device import precision_of
-
     return dataclasses.replace(settings, precision=precision_of("auto"))

@@ -3,7 +3,9 @@
 import base64
 import binascii
 import itertools
+import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -11,27 +13,52 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
 import numpy as np
+from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.concurrency import run_all
-from kraq_dspy.errors import ModelError
-from kraq_dspy.models.embedders.text_encoder import TextEncoder, unit_rows
+from kraq_dspy._internal.dspy_internals import NetworkError
+from kraq_dspy.errors import ModelError, UnembeddableError
+from kraq_dspy.models.embedders.text_encoder import TextEncoder
+from kraq_dspy.models.lms.servers.bounded import BoundedTransport, ReplyLimits
+from kraq_dspy.models.lms.servers.retry import CONTEXT_OVERFLOW
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)
 
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+_ABOUT_TEXTS = frozenset({400, 413, 415, 422, 500, 501})
+"""What a server may answer because of what it was sent; of the others no smaller batch helps."""
+_ENCODINGS = ("base64", "float", "")
+"""base64 is a quarter of the bytes; servers that do not know it get "float", or no such field at all."""
+_TOO_LONG = re.compile(
+    rf"{CONTEXT_OVERFLOW.pattern}|too (?:long|large)|token limit|max(?:imum)? (?:input )?tokens", re.I
+)
+_NAMED = re.compile(rf"base64|encoding_?format|\bnan\b|{_TOO_LONG.pattern}", re.IGNORECASE)
+"""Words by which an error 500 is no bad moment of the server's."""
+_SHORTEST_CUT = 20  # characters
+_SHOWN = 60
+
+
+class _RefusedError(Exception):
+    """A batch that the server does not embed as it is; the message says why."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class EndpointEmbedder(TextEncoder):
     """Asks `{api_base}/embeddings` in batches of `batch_size`, up to `concurrency` at a time. Safe for threads.
 
-    A busy or unreachable server is asked again as `backoff` says. `prefixes` go before queries and before passages.
-    The dimension is learned from the first answer. Vectors are normalised here.
+    A busy or unreachable server is asked again as `backoff` says. A batch that is refused is halved, down to the text
+    at fault, and the size that was taken is kept; a text that is too long is cut until it fits, which is logged.
+    `prefixes` go before queries and before passages. The dimension is learned from the first answer. Vectors are
+    normalised here. A whole reply may take `reply_s` seconds and `reply_mb` megabytes.
 
-    Raises ModelError when the server cannot be reached, refuses, or answers with what is no set of embeddings.
+    Raises UnembeddableError, with the vectors of the others, for single texts that the server does not embed, and
+    ModelError when it cannot be reached, refuses all, or answers with what is no set of embeddings.
     """
 
     def __init__(
@@ -45,6 +72,8 @@ class EndpointEmbedder(TextEncoder):
         concurrency: int = 4,
         backoff: Backoff | None = None,
         timeout_s: float = 120.0,
+        reply_s: float = 300.0,
+        reply_mb: int = 256,
     ) -> None:
         self.query_prefix, self.passage_prefix = prefixes
         self.name = self._named(f"{model} at an endpoint")
@@ -53,10 +82,10 @@ class EndpointEmbedder(TextEncoder):
         self._batch_size = batch_size
         self._concurrency = concurrency
         self._backoff = backoff or Backoff(retries=5)
-        self._encoding = "base64"  # a quarter of the bytes; servers that do not know it get "float"
+        self._encoding: str | None = None  # of `_ENCODINGS`, once one was taken
         self._learning = threading.Lock()
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx.Client(headers=headers, timeout=timeout_s)
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = BoundedTransport(ReplyLimits(self._url, reply_s, reply_mb), timeout_s)
 
     def close(self) -> None:
         self._client.close()
@@ -66,62 +95,158 @@ class EndpointEmbedder(TextEncoder):
 
     def encode(self, texts: Sequence[str], prefix: str) -> Vectors:
         full = [_sendable(prefix + text) for text in texts]
-        batches = [full[start : start + self._batch_size] for start in range(0, len(full), self._batch_size)]
-        return np.concatenate(run_all(self._ask, batches, limit=self._concurrency))
+        size = self._batch_size
+        batches = [full[start : start + size] for start in range(0, len(full), size)]
+        rows = [row for batch in run_all(self._rows_of, batches, limit=self._concurrency) for row in batch]
+        reasons = {place: row for place, row in enumerate(rows) if isinstance(row, str)}
+        if len(reasons) == len(rows):
+            raise ModelError(f"{self._url} refused to embed with {self._model!r}: {reasons[0]}")
+        if not reasons:
+            return np.array(rows, np.float32)
+        vectors = np.zeros((len(rows), self.dimension), np.float32)
+        for place, row in enumerate(rows):
+            if not isinstance(row, str):
+                vectors[place] = row
+        first, reason = next(iter(reasons.items()))
+        raise UnembeddableError(
+            f"{self._url} did not embed {len(reasons)} of {len(rows)} texts, first {_shown(full[first])}: {reason}",
+            vectors,
+            reasons,
+        )
 
-    def _ask(self, texts: list[str]) -> Vectors:
-        for attempt in itertools.count():
+    def _rows_of(self, texts: list[str]) -> list[Vectors | str]:
+        """For each text its vector, or why it has none."""
+        if len(texts) > self._batch_size:
+            return self._halved(texts)
+        try:
+            rows = self._ask(texts)
+        except _RefusedError as refusal:
+            if len(texts) > 1:
+                halved = self._halved(texts)
+                if not any(isinstance(row, str) for row in halved):
+                    self._take_smaller_batches(len(texts), refusal)
+                return halved
+            if self._dimension is None and self.dimension:  # raises where the server embeds nothing at all
+                logger.debug("It does embed: %s is at fault", _shown(texts[0]))
+            return self._row_of_a_part(texts[0], str(refusal))
+        if len(texts) == 1:
+            return rows
+        return [
+            self._rows_of([text])[0] if isinstance(row, str) else row for text, row in zip(texts, rows, strict=True)
+        ]
+
+    def _halved(self, texts: list[str]) -> list[Vectors | str]:
+        middle = len(texts) // 2
+        return [*self._rows_of(texts[:middle]), *self._rows_of(texts[middle:])]
+
+    def _row_of_a_part(self, text: str, reason: str) -> list[Vectors | str]:
+        """Of a text that is too long, as much of its beginning as is taken; else why it has no vector."""
+        part = text
+        while _TOO_LONG.search(reason) and len(part) > _SHORTEST_CUT:
+            part = part[: len(part) * 3 // 4]
             try:
-                reply = self._client.post(
-                    self._url, json={"model": self._model, "input": texts, "encoding_format": self._encoding}
-                )
-            except httpx.TransportError as error:
+                [row] = self._ask([part])
+            except _RefusedError as refusal:
+                reason = str(refusal)
+                continue
+            logger.warning("Of %s, %d of %d characters count: %s", _shown(text), len(part), len(text), reason)
+            return [row]
+        return [reason]
+
+    def _take_smaller_batches(self, refused: int, refusal: Exception) -> None:
+        with self._learning:
+            smaller = -(-refused // 2)
+            if smaller < self._batch_size:
+                self._batch_size = smaller
+                logger.info("%s is sent %d texts at once from now on: %s", self._url, smaller, refusal)
+
+    def _ask(self, texts: list[str]) -> list[Vectors | str]:
+        """Raises _RefusedError for what may be the texts' fault, ModelError for what is the server's."""
+        is_one = len(texts) == 1
+        if self._encoding is not None:
+            return self._ask_as(self._encoding, texts, patiently=is_one)
+        refusals = []
+        for encoding in _ENCODINGS:
+            try:
+                rows = self._ask_as(encoding, texts, patiently=False)
+            except _RefusedError as refusal:
+                refusals.append(refusal)
+                continue
+            self._encoding = encoding
+            return rows
+        if is_one and refusals[-1].status == 500:
+            return self._ask_as(_ENCODINGS[0], texts, patiently=True)
+        raise refusals[-1]
+
+    def _ask_as(self, encoding: str, texts: list[str], *, patiently: bool) -> list[Vectors | str]:
+        """`patiently`: what may be a bad moment of the server's is waited for as `backoff` says, not once."""
+        body: dict[str, Any] = {"model": self._model, "input": texts}
+        if encoding:
+            body["encoding_format"] = encoding
+        for attempt in itertools.count():
+            status = 0
+            try:
+                status, reply, content = self._client.post(self._url, body, self._headers)
+            except NetworkError as error:
                 problem, asked_s = f"it cannot be reached: {error or type(error).__name__}", None
+            except CollectionLimitError as error:
+                raise ModelError(str(error)) from error
             else:
-                if reply.is_success:
-                    return self._read(reply, len(texts))
-                if reply.status_code in (400, 422) and self._encoding == "base64" and "encoding_format" in reply.text:
-                    self._encoding = "float"
-                    return self._ask(texts)
-                problem, asked_s = _complaint(reply), _retry_after_s(reply)
-                if reply.status_code not in _BUSY:
+                if 200 <= status < 300:
+                    return self._read(content, len(texts))
+                problem = _complaint(status, reply.reason, content)
+                asked_s = _retry_after_s(reply.header("retry-after") or "")
+                if status not in _ABOUT_TEXTS | _BUSY:
                     raise ModelError(f"{self._url} refused to embed with {self._model!r}: {problem}")
+                if status not in _BUSY or (status == 500 and (_NAMED.search(problem) or (attempt and not patiently))):
+                    raise _RefusedError(problem, status)
             pause_s = self._backoff.wait(attempt, asked_s)
             if pause_s is None:
                 break
             logger.debug("Embedding again in %.1f s: %s", pause_s, problem)
             time.sleep(pause_s)
+        if status == 500 and self._dimension is not None:
+            raise _RefusedError(problem, status)
         raise ModelError(
             f"{self._url} did not embed with {self._model!r} in {attempt + 1} attempts; {problem}. Check that the "
             "server runs at that address ([encoder] api_base), and go on: what was made before is kept."
         )
 
-    def _read(self, reply: httpx.Response, n_texts: int) -> Vectors:
+    def _read(self, content: bytes, n_texts: int) -> list[Vectors | str]:
+        """The rows in the order of the texts: by their `index`, or by position where they have none."""
         try:
-            data = sorted(reply.json()["data"], key=lambda item: item["index"])
-            rows = [_row(item["embedding"]) for item in data]
-        except (ValueError, KeyError, TypeError, binascii.Error) as error:
-            raise ModelError(f"{self._url} answered with what are no embeddings: {reply.text[:200]!r}") from error
-        if len(rows) != n_texts or [item["index"] for item in data] != list(range(n_texts)):
-            raise ModelError(f"{self._url} answered {n_texts} texts with {len(rows)} embeddings of {self._model!r}.")
-        widths = {len(row) for row in rows}
+            data = json.loads(content)["data"]
+            rows = {item.get("index", place): _row(item["embedding"]) for place, item in enumerate(data)}
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+            shown = content[:200].decode("utf-8", "replace")
+            raise ModelError(f"{self._url} answered with what are no embeddings: {shown!r}") from error
+        if rows.keys() != set(range(n_texts)):
+            raise ModelError(f"{self._url} answered {n_texts} texts with {len(data)} embeddings of {self._model!r}.")
+        widths = {len(row) for row in rows.values() if not isinstance(row, str)}
         with self._learning:
             if self._dimension is None and len(widths) == 1:
                 (self._dimension,) = widths
-        if widths != {self._dimension}:
+        if widths - {self._dimension}:
             raise ModelError(
                 f"{self._url} answered with embeddings of {sorted(widths)} numbers, not {self._dimension}."
             )
-        return unit_rows(np.array(rows, np.float32), f"{self._url} answered with an embedding of {self._model!r}")
+        return [rows[place] for place in range(n_texts)]
 
 
-def _row(embedding: Any) -> Vectors:
+def _row(embedding: Any) -> Vectors | str:
+    """The vector with length 1, or why there is none."""
+    if embedding is None:
+        return "the server made no embedding of it (null)"
     if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
-    row = np.array(embedding, dtype=np.float32)
+        row = np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4").astype(np.float32)
+    else:
+        row = np.array(embedding, dtype=np.float32)
     if row.ndim != 1:
         raise ValueError(f"An embedding of shape {row.shape}.")
-    return row
+    length = np.linalg.norm(row)
+    if not np.isfinite(length) or not length:
+        return "the server made an embedding of it that is zero or not finite"
+    return row / length
 
 
 def _sendable(text: str) -> str:
@@ -129,18 +254,22 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8") or " "
 
 
-def _complaint(reply: httpx.Response) -> str:
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _complaint(status: int, reason: str, content: bytes) -> str:
     hint = {
         401: " Set the API key ([encoder] api_key_env names its environment variable).",
         403: " Set the API key ([encoder] api_key_env names its environment variable).",
         404: " Check [encoder] name and api_base, which ends in /v1 with most servers.",
-    }.get(reply.status_code, "")
-    return f"it says {reply.status_code} {reply.reason_phrase}: {reply.text[:200].strip()!r}.{hint}"
+    }.get(status, "")
+    shown = content.decode("utf-8", "replace").strip()[:200]
+    return f"it says {status} {reason}: {shown!r}.{hint}"
 
 
-def _retry_after_s(reply: httpx.Response) -> float | None:
+def _retry_after_s(header: str) -> float | None:
     """Seconds, or a date."""
-    header = reply.headers.get("retry-after", "")
     try:
         return max(0.0, float(header))
     except ValueError:

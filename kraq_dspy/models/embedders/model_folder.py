@@ -167,7 +167,7 @@ def quiet_transformers(*, reports: bool = False) -> Iterator[None]:
 def clear_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "transformers", "embedded", f"The encoder {path.name!r}") from error
     except Exception as error:  # tokenizers and safetensors raise nothing more precise
         raise ModelError(

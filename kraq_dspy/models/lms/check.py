@@ -20,7 +20,7 @@ from kraq_dspy.models.lms.journal import working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.models.lms.structured.enforcement import enforces_schema
+from kraq_dspy.models.lms.structured.enforcement import enforces_schema, reason_of
 from kraq_dspy.records import Usage
 
 EXTRACTION = ("ExtractElements", "NameElements")
@@ -100,6 +100,7 @@ class ModelCheck:
     schemas: bool
     logprobs: bool
     steps: tuple[StepCheck, ...]
+    schemas_because: str = ""
 
     @property
     def fit(self) -> bool:
@@ -115,8 +116,9 @@ class ModelCheck:
         lines = []
         if not self.schemas and any(step.second_call or step.unreadable for step in self.steps):
             lines.append(
-                "The server does not hold replies to JSON schemas. If it should (vLLM, llama.cpp, Ollama and OpenAI's "
-                'service can), set structured = "json_schema" for the role; else expect more second calls.'
+                f"The server does not hold replies to JSON schemas ({self.schemas_because}). If it should (vLLM, "
+                "llama.cpp, Ollama and OpenAI's service can), set "
+                ' structured = "json_schema" for the role; else expect more second calls.'
             )
         if not self.logprobs:
             lines.append(
@@ -142,7 +144,7 @@ def check_model(
     for signature in steps:
         outcomes.append(_check_step(lm, signature, trials))
         tell(outcomes[-1])
-    return ModelCheck(lm.model, schemas, _gives_logprobs(lm), tuple(outcomes))
+    return ModelCheck(lm.model, schemas, _gives_logprobs(lm), tuple(outcomes), reason_of(lm))
 
 
 def inputs_of(signature: Any, trial: int) -> dict[str, Any]:

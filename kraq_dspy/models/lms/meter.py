@@ -1,9 +1,14 @@
 """Counts what language models are asked, by stage and model, and stops a run before it becomes too much."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
@@ -35,12 +40,43 @@ class Limits:
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
-    """By model name, of all roles that say what theirs costs. A price that is left out is 0."""
-    return {
-        with_adapter(role).model: Price(role.prompt_price or 0.0, role.completion_price or 0.0)
-        for role in settings.roles.values()
-        if role.prompt_price is not None or role.completion_price is not None
-    }
+    """By model name, of all roles that say what theirs costs, and of models at their providers that LiteLLM knows.
+
+    A price that is left out is 0.
+    """
+    prices = {}
+    for role in settings.roles.values():
+        price = listed_price(role.model) if role.api_base is None else None
+        if role.prompt_price is not None or role.completion_price is not None:
+            price = Price(role.prompt_price or 0.0, role.completion_price or 0.0)
+        if price is not None:
+            prices[with_adapter(role).model] = price
+    return prices
+
+
+def listed_price(model: str) -> Price | None:
+    """What LiteLLM's list, which comes with its package, says that a model costs at its provider; in US dollars.
+
+    listed_price("openai/gpt-4o-mini")  # Price(prompt=0.15, completion=0.6)
+    """
+    provider, slash, name = model.partition("/")
+    if not slash or provider in ("gguf", "transformers", "hosted_vllm"):
+        return None
+    listed = _price_list().get(model) or _price_list().get(name, {})
+    if listed.get("litellm_provider") != provider or "input_cost_per_token" not in listed:
+        return None
+    return Price(1e6 * listed["input_cost_per_token"], 1e6 * listed.get("output_cost_per_token", 0.0))
+
+
+@cache
+def _price_list() -> dict[str, Any]:
+    """Read from its file: to import LiteLLM takes seconds."""
+    package = find_spec("litellm")
+    if package is None or package.origin is None:
+        return {}
+    file = Path(package.origin).with_name("model_prices_and_context_window_backup.json")
+    prices: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return prices
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Answers from points that all reports of a level contribute, rated: GraphRAG's global search (Edge et al., 2024)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import dspy
 
@@ -12,12 +13,21 @@ from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
 UNKNOWN = "I do not know"
 AT_ONCE = 16  # map calls in flight
+
+
+@dataclass(frozen=True)
+class GraphGlobalOptions:
+    k: int = option(100, "Reports, nearest to the question first.", least=1, counts="reports")
+    tokens: int = option(8000, "Of each batch of reports, and of the points.", least=1)
+    level: int = option(0, "Level of the reports, 0 is the broadest.", least=0, counts="levels")
 
 
 class GraphGlobalSearch(SavableModule):
@@ -32,7 +42,9 @@ class GraphGlobalSearch(SavableModule):
     seconds for "retrieve", "map", "reduce" and "wall".
     """
 
-    def __init__(self, retrieve: RetrieverLike, *, k: int = 100, tokens: int = 8000) -> None:
+    def __init__(
+        self, retrieve: RetrieverLike, *, k: int = GraphGlobalOptions.k, tokens: int = GraphGlobalOptions.tokens
+    ) -> None:
         super().__init__()
         require_counts(k=k, tokens=tokens)
         self.retrieve = as_retriever(retrieve)
@@ -95,3 +107,20 @@ def _shown(points: Sequence[RatedPoint], tokens: int) -> list[str]:
             break
         shown.append(line)
     return shown
+
+
+def make_graph_global(space: Space, part: None, options: GraphGlobalOptions) -> GraphGlobalSearch:
+    return GraphGlobalSearch(space.retriever("graph-global", level=options.level), k=options.k, tokens=options.tokens)
+
+
+GRAPH_GLOBAL = ProgramSpec(
+    "graph-global",
+    "Reports of a level; points rated, then brought together.",
+    make_graph_global,
+    "GraphGlobalSearch",
+    GraphGlobalOptions,
+    takes="nothing",
+    prepared=("graph",),
+    keys=("points", "n_batches"),
+    source="GraphRAG, global (Edge et al., 2024)",
+)

@@ -1,5 +1,7 @@
 """Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
+from dataclasses import asdict, dataclass
+
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
@@ -7,8 +9,18 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy.programs.graph.local_context import KnowledgeGraph
 from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import AnswerFromGraph
+
+
+@dataclass(frozen=True)
+class GraphContextOptions:
+    k: int = option(15, "Passages at most.", least=1, counts="passages")
+    n_entities: int = option(10, "Entities nearest to the question.", least=1)
+    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0, counts="levels")
+    tokens: int = option(8000, "Of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
 
 
 class GraphLocalSearch(SavableModule):
@@ -25,10 +37,10 @@ class GraphLocalSearch(SavableModule):
         nearest: NearestTexts,
         graph: GraphSource,
         *,
-        k: int = 15,
-        n_entities: int = 10,
-        level: int = 2,
-        tokens: int = 8000,
+        k: int = GraphContextOptions.k,
+        n_entities: int = GraphContextOptions.n_entities,
+        level: int = GraphContextOptions.level,
+        tokens: int = GraphContextOptions.tokens,
     ) -> None:
         super().__init__()
         self.context = KnowledgeGraph(nearest, graph, k=k, n_entities=n_entities, level=level, tokens=tokens)
@@ -52,3 +64,20 @@ class GraphLocalSearch(SavableModule):
         )
 
     forward = blocking(aforward)
+
+
+def make_graph_local(space: Space, part: None, options: GraphContextOptions) -> GraphLocalSearch:
+    return GraphLocalSearch(space.entity_vectors, space.graph, **asdict(options))
+
+
+GRAPH_LOCAL = ProgramSpec(
+    "graph-local",
+    "Entities near the question, their links, reports and passages in a budget.",
+    make_graph_local,
+    "GraphLocalSearch",
+    GraphContextOptions,
+    takes="nothing",
+    prepared=("graph",),
+    keys=("reports", "entities", "relationships", "context_tokens"),
+    source="GraphRAG, local (Edge et al., 2024)",
+)

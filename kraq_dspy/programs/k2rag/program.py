@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import dspy
 
@@ -13,10 +13,18 @@ from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy._internal.validation import require_counts
-from kraq_dspy.ports import RetrieverLike
-from kraq_dspy.programs.graph.local_context import LocalContext
+from kraq_dspy.errors import counted
+from kraq_dspy.ports import Retriever, RetrieverLike
+from kraq_dspy.programs.graph.local_context import KnowledgeGraph, LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
+from kraq_dspy.programs.retrievers.dense import DenseRetriever
+from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
+from kraq_dspy.programs.retrievers.mmr import MMRRetriever
+from kraq_dspy.programs.retrievers.reports import ReportRetriever
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
@@ -38,6 +46,18 @@ class SubAnswer:
     answer: str
     shortened: str
     hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True)
+class K2RAGOptions:
+    k: int = option(10, "Passages for each sub-question.", least=1, counts="passages")
+    weight: float = option(0.8, "Of meaning in the hybrid search; the rest is of words.", least=0, most=1)
+    topics: Literal["near", "wide"] = option(
+        "near", "The graph tells of the entities near the question, or of themes of the whole corpus too (wide)."
+    )
+    search: Literal["hybrid", "fusion", "mmr"] = option(
+        "hybrid", "For sub-questions: hybrid (the paper's), fusion of both rankings, mmr (passages unlike each other)."
+    )
 
 
 class K2RAG(SavableModule):
@@ -84,7 +104,7 @@ class K2RAG(SavableModule):
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
         sub_questions = list(dict.fromkeys(reply for reply in replies if reply)) or [question]
-        await clock.begin("sub_answers", f"answering {len(sub_questions)} sub-questions")
+        await clock.begin("sub_answers", f"answering {counted(len(sub_questions), 'sub-question')}")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]
         findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))
@@ -139,3 +159,38 @@ def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:
             if hit is not None:
                 by_chunk.setdefault(hit.chunk.id, hit)
     return list(by_chunk.values())
+
+
+def make_k2rag(space: Space, part: None, options: K2RAGOptions) -> K2RAG:
+    corpus = space.summarised
+    knowledge = themes = None
+    if corpus.has_graph:
+        if options.topics == "wide" and corpus.has_reports:
+            themes = ReportRetriever(corpus.report_vectors(space.embedder), corpus.graph)
+        knowledge = KnowledgeGraph(corpus.entity_vectors(space.embedder), corpus.graph, themes=themes)
+    return K2RAG(knowledge, _summarised_search(space, options), space.shortener(K2RAG.SHARE), k=options.k)
+
+
+def _summarised_search(space: Space, options: K2RAGOptions) -> Retriever:
+    """What finds passages of the summarised corpus."""
+    corpus, embedder = space.summarised, space.embedder
+    if options.search == "fusion":
+        dense = DenseRetriever(corpus, corpus.vectors, embedder)
+        return FusionRetriever([dense, BM25Retriever(corpus, corpus.vectors)])
+    hybrid = HybridRetriever(corpus, corpus.vectors, embedder, weight=options.weight)
+    return MMRRetriever(hybrid, corpus.vectors, embedder) if options.search == "mmr" else hybrid
+
+
+K2RAG_SPEC = ProgramSpec(
+    "k2rag",
+    "From a summarised corpus: a graph's account of the question, then passages for sub-questions.",
+    make_k2rag,
+    "K2RAG",
+    K2RAGOptions,
+    takes="nothing",
+    prepared=("k2rag",),
+    roles={"shorten": "summarizer"},
+    settings=("k2rag",),
+    keys=("account", "account_summary", "sub_questions", "sub_answers", "context", "n_failed"),
+    source="K2RAG paper, Algorithm 2",
+)

@@ -17,7 +17,6 @@ from kraq_dspy.asset.graph.communities import find_communities
 from kraq_dspy.asset.graph.elements import GraphView, community_elements, elements_recipe
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
-from kraq_dspy.models.lms.engines.embedded.ask import question_about
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import candidates, extractor
 from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
@@ -27,8 +26,7 @@ from kraq_dspy.programs.kraq.question_text import stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
-from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, Steps
-from kraq_dspy.steps.ordered import OrderedItems
+from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +86,10 @@ class KRAQ(SavableModule):
         self, chunks: Iterable[Chunk], steps: Steps, *, total: int | None = None
     ) -> AsyncIterator[Extraction]:
         """Stage 1, as they are done."""
-        items = (Item(chunk.id, {"passage": chunk.passage}) for chunk in chunks)
+        items = (
+            Item(chunk.id, {"passage": chunk.passage}, name=_named(chunk), document=chunk.document_id)
+            for chunk in chunks
+        )
         ungrounded = 0
         async for done in steps.map("extract", "extractor", self.extract, items, total=total):
             prediction = done.prediction
@@ -207,11 +208,14 @@ class KRAQ(SavableModule):
         *,
         total: int | None = None,
         names: Callable[[Community], tuple[str, ...]] = lambda community: (),
+        template: Callable[[Community, str], str] = lambda community, summary: "",
     ) -> AsyncIterator[Question]:
         """Stage 5: one question for each summary; `document_of` maps chunk ids to document ids, `names` a community to
         what its question is searched with beside its text.
 
-        Where the model wrote none that stands alone, it is the embedded model's, and says so.
+        `template` asks about a community and its shown summary without a model, or returns "". Its question stands
+        where the model wrote none that stands alone, and in place of the embedded model's, which sees no more than the
+        summary; either way the question says that it is the embedded model's.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
@@ -224,10 +228,9 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, _mapped(item, summaries), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
-            if not stands_alone(text, summary, instructions):
-                template = question_about(summary)
-                if stands_alone(template, summary, instructions):
-                    text, model = template, EMBEDDED
+            stands = model != EMBEDDED and stands_alone(text, summary, instructions)
+            if not stands and (asked := template(community, summary)):
+                text, model = asked, EMBEDDED
             yield Question(
                 id=content_id("question", community.id, text),
                 text=text,
@@ -295,6 +298,10 @@ def _described(name: NameCount, description: str) -> str:
     kind = f" ({name.type})" if name.type else ""
     text = f": {truncate_tokens(' '.join(description.split()), DESCRIBED)}" if description else ""
     return f"{name.name}{kind}{text}"
+
+
+def _named(chunk: Chunk) -> str:
+    return f"passage {chunk.position + 1} of {chunk.title or chunk.document_id!r}"
 
 
 def _documents(chunk_ids: Iterable[str], document_of: Mapping[str, str]) -> tuple[str, ...]:

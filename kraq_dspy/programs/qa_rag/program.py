@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Literal
 
 import dspy
 
@@ -12,9 +14,11 @@ from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.ports import RetrieverLike
+from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
@@ -38,6 +42,18 @@ class PairedPassages:
     n_looked_up: int = 0
     n_made: int = 0
     n_failed: int = 0
+
+
+@dataclass(frozen=True)
+class QARAGOptions:
+    k: int = option(10, "Passages.", least=1, counts="passages")
+    variant: Literal["v", "type1", "type2"] = option(
+        "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
+    )
+
+    @property
+    def has_plug_ins(self) -> bool:
+        return self.variant != "v"
 
 
 class QARAG(SavableModule):
@@ -154,3 +170,20 @@ def _prediction(
         valid=valid,
         timings=clock.timings(),
     )
+
+
+def make_qa_rag(space: Space, retrieve: Retriever, options: QARAGOptions) -> QARAG:
+    return QARAG(retrieve, space.stored_pairs, k=options.k, variant=options.variant)
+
+
+QA_RAG = ProgramSpec(
+    "qa-rag",
+    "Question and passages become question-answer pairs, and the answer is judged.",
+    make_qa_rag,
+    "QARAG",
+    QARAGOptions,
+    prepared=("qa-pairs",),
+    needs_prepared=attrgetter("has_plug_ins"),
+    keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
+    source="QA-RAG paper, listings 6 to 9",
+)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import dspy
 from dspy import ContextWindowExceededError
@@ -24,6 +24,8 @@ from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
@@ -86,6 +88,25 @@ class CatalogueSearch:
     collected: bool = False
     kept: bool = False
     seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class QASearchOptions:
+    over: str = option("combined", "The program that answers where nothing is prepared.")
+    block: int = option(100, "Catalogue questions that the model sees at once.", least=1)
+    scan: Literal["narrow", "nearest", "full", "exhaustive"] = option(
+        "narrow",
+        "narrow (a block of the nearest questions), nearest (the one nearest, unasked), full (block by block up to a "
+        "match) or exhaustive (all blocks).",
+    )
+    similarity: float = option(
+        0.0, "Cosine similarity that a question needs to be looked at (narrow, nearest).", least=0, most=1
+    )
+    check: Literal["model", "rules", "none"] = option("model", "Against near-misses: model, rules or none.")
+    collect: bool = option(True, "Note what cannot be answered, for review.")
+    learn: Literal["no", "review", "serve"] = option(
+        "no", "Take over answers that a validator finds right: for review, or served from then on."
+    )
 
 
 class QASearch(SavableModule):
@@ -361,3 +382,21 @@ def _miss(prediction: dspy.Prediction, search: CatalogueSearch, wall: float) -> 
     if inner is None or isinstance(inner, Mapping):
         merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
     return merged
+
+
+def make_qa_search(space: Space, program: dspy.Module, options: QASearchOptions) -> QASearch:
+    own = {name: value for name, value in asdict(options).items() if name != "over"}
+    return QASearch(program, space.answers, **own)
+
+
+QA_SEARCH = ProgramSpec(
+    "qa-search",
+    "An answer that was prepared; where there is none, another program is asked.",
+    make_qa_search,
+    "QASearch",
+    QASearchOptions,
+    takes="program",
+    measured={"collect": False, "learn": "no"},
+    keys=("source", "entry", "search"),
+    source="QA search paper, Algorithm 1",
+)

@@ -16,6 +16,8 @@ from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
 
 DEPTH = 10
@@ -23,6 +25,17 @@ DEPTH = 10
 
 STEEP, FLAT = 0.5, 0.9
 """From which shape downwards the graph gets its full weight, and from which upwards none."""
+
+
+@dataclass(frozen=True)
+class AdaptiveOptions:
+    walk: float = option(0.6, "The largest weight of the walk over the graph, 0 for none.", least=0, most=1)
+    pool: int = option(50, "Candidates from each side.", least=1)
+    start: int = option(20, "Hits that the walk starts from.", least=1)
+    sharpness: float = option(10.0, "How much more a better hit counts at the start.", least=0)
+    damping: float = option(0.8, "Probability of walking on.", least=0, most=1)
+    weight: float = option(0.4, "Of meaning in the search before the walk; the rest is of words.", least=0, most=1)
+    okapi: float = option(0.08, "Of the BM25 score in that search, on top.", least=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -95,3 +108,25 @@ def graph_weight(scores: Sequence[float], most: float = 0.6) -> float:
         return 0.0
     shape = scores[min(DEPTH, len(scores)) - 1] / scores[0]
     return most * min(1.0, max(0.0, (FLAT - shape) / (FLAT - STEEP)))
+
+
+def make_adaptive(space: Space, options: AdaptiveOptions) -> AdaptiveRetriever:
+    return AdaptiveRetriever(
+        space.retriever("hybrid", weight=options.weight, okapi=options.okapi),
+        space.passage_graph,
+        space.index,
+        most=options.walk,
+        pool=options.pool,
+        start=options.start,
+        sharpness=options.sharpness,
+        damping=options.damping,
+    )
+
+
+ADAPTIVE = RetrieverSpec(
+    "adaptive",
+    "Words, meaning and the graph, each as far as the scores call for it: start here.",
+    make_adaptive,
+    "AdaptiveRetriever",
+    AdaptiveOptions,
+)

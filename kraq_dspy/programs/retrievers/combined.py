@@ -11,6 +11,8 @@ from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit, QuestionHit
 
 Alpha = float | Literal["auto"]
@@ -61,6 +63,17 @@ class CombinedHits:
 
     hits: list[Hit]
     auxiliary_questions: list[QuestionHit]
+
+
+@dataclass(frozen=True)
+class CombinedRetrieverOptions:
+    over: str = option("dense", "The retriever that each question is asked of.")
+    n: int = option(2, "Auxiliary questions.", least=1)
+    alpha: float | Literal["auto"] = option(
+        0.5, "Share of the passages found by your question; auto: by the shape of its scores.", least=0, most=1
+    )
+    strict: bool = option(False, "Retrieve the paper's count, which loses what its two floors cut off.")
+    questions: Literal["kraq", "random"] = option("kraq", "Auxiliary questions: kraq, or random (a baseline).")
 
 
 class CombinedRetriever(Retrieving):
@@ -129,3 +142,23 @@ class CombinedRetriever(Retrieving):
     def _main(self, request: RetrievalRequest, k: int) -> list[Hit]:
         """`k` may be 0 here: with alpha=0 all goes to the auxiliary questions."""
         return replace(request, k=k).send_to(self.retrieve) if k else []
+
+
+def make_combined(space: Space, options: CombinedRetrieverOptions) -> CombinedRetriever:
+    return CombinedRetriever(
+        space.retriever(options.over),
+        space.questions(options.questions),
+        n=options.n,
+        alpha=options.alpha,
+        strict=options.strict,
+    )
+
+
+COMBINED = RetrieverSpec(
+    "combined",
+    "With the question and its nearest KRAQ questions.",
+    make_combined,
+    "CombinedRetriever",
+    CombinedRetrieverOptions,
+    source="KRAQ paper, Algorithm 1",
+)

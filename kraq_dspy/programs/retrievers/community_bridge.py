@@ -16,6 +16,8 @@ from kraq_dspy._internal.validation import require_counts, require_share
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit, Question
 
 
@@ -45,6 +47,13 @@ class QuestionCommunities:
 
     def question_id(self, community_id: str) -> str | None:
         return self._questions.get(community_id)
+
+
+@dataclass(frozen=True)
+class BridgeOptions:
+    over: str = option("dense", "The retriever that finds the first passages.")
+    share: float = option(0.7, "Of the budget that the first passages take.", least=0, most=1)
+    n_communities: int = option(3, "Communities whose other passages follow.", least=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -123,3 +132,25 @@ class CommunityBridgeRetriever(Retrieving):
         )
         scored = {community_id: similarity[question_id] for community_id, question_id in question_of.items()}
         return [community_id for community_id, _ in best_first(scored, n)]
+
+
+def make_bridge(space: Space, options: BridgeOptions) -> CommunityBridgeRetriever:
+    return CommunityBridgeRetriever(
+        space.retriever(options.over),
+        space.communities,
+        space.index.question_vectors,
+        space.index.chunk_vectors,
+        space.index,
+        space.embedder,
+        share=options.share,
+        n_communities=options.n_communities,
+    )
+
+
+BRIDGE = RetrieverSpec(
+    "bridge",
+    "From the passages found to others of their communities.",
+    make_bridge,
+    "CommunityBridgeRetriever",
+    BridgeOptions,
+)

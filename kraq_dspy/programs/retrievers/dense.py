@@ -2,6 +2,7 @@
 
 from kraq_dspy.ports import ChunkSource, Embedder, VectorSearch
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, to_hits
+from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.records import Hit
 
 
@@ -20,3 +21,15 @@ class DenseRetriever(Retrieving):
         vector = request.embedded_by(self.embedder)
         (scored,) = self.vectors.search(vector[None, :], request.k, exclude=request.exclude, filters=request.filters)
         return to_hits(self.chunks, scored, request.question, "dense")
+
+
+def make_dense(space: Space, options: NoOptions) -> DenseRetriever:
+    return DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
+
+
+DENSE = RetrieverSpec(
+    "dense",
+    "Passages with the nearest embeddings: the papers' baseline.",
+    make_dense,
+    "DenseRetriever",
+)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked
 from kraq_dspy.programs.retrievers.sparse import sparse_cosines
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    weight: float = option(0.5, "Of meaning; the rest is of words (K2RAG's lambda, .8 there).", least=0, most=1)
+    okapi: float = option(0.0, "Of the BM25 score, on top.", least=0)
+    pool: int = option(50, "Candidates from each side.", least=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -60,6 +69,12 @@ class HybridRetriever(Retrieving):
         return ranked(by_id, dict(zip(ids, scores.tolist(), strict=True)), question, request.k, "hybrid")
 
 
+@dataclass(frozen=True)
+class FusionOptions:
+    pool: int = option(100, "Candidates from each side.", least=1)
+    constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
+
+
 class FusionRetriever(Retrieving):
     """Reciprocal rank fusion (`hits.fused`) of any retrievers; `why` is "fusion".
 
@@ -79,3 +94,31 @@ class FusionRetriever(Retrieving):
         larger = replace(request, k=max(request.k, self.pool))
         rankings = (larger.send_to(retrieve) for retrieve in self.retrievers)
         return fused(rankings, self.constant, request.question, request.k, "fusion")
+
+
+def make_hybrid(space: Space, options: HybridOptions) -> HybridRetriever:
+    return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options))
+
+
+HYBRID = RetrieverSpec(
+    "hybrid",
+    "Cosines of meaning and of words, weighted.",
+    make_hybrid,
+    "HybridRetriever",
+    HybridOptions,
+    source="K2RAG paper, equations 3 and 4",
+)
+
+
+def make_fusion(space: Space, options: FusionOptions) -> FusionRetriever:
+    return FusionRetriever([space.retriever("dense"), space.retriever("bm25")], **asdict(options))
+
+
+FUSION = RetrieverSpec(
+    "fusion",
+    "Ranks by meaning and by words, fused.",
+    make_fusion,
+    "FusionRetriever",
+    FusionOptions,
+    source="Cormack et al., 2009",
+)

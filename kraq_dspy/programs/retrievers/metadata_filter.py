@@ -8,6 +8,8 @@ from typing import Any
 from kraq_dspy.ports import Filters, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Chunk, Entity, Hit
 
 DOCUMENT = "document_id"
@@ -122,6 +124,11 @@ class KnownMetadata:
         return conditions
 
 
+@dataclass(frozen=True)
+class MetadataFilterOptions:
+    over: str = option("hybrid", "The retriever that is asked with the filters.")
+
+
 class MetadataFilterRetriever(Retrieving):
     """Asks `retrieve` with filters that the question itself states; what it filtered by is in each hit's `why`.
 
@@ -223,3 +230,16 @@ def _meets(known: str, required: str, before: str) -> bool:
         case "after":
             return known > required
     return known == required
+
+
+def make_metadata_filter(space: Space, options: MetadataFilterOptions) -> MetadataFilterRetriever:
+    return MetadataFilterRetriever(space.retriever(options.over), space.known_metadata)
+
+
+METADATA_FILTER = RetrieverSpec(
+    "metadata-filter",
+    "Filtered by a date, a source or an entity that the question names.",
+    make_metadata_filter,
+    "MetadataFilterRetriever",
+    MetadataFilterOptions,
+)

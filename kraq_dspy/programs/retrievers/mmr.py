@@ -1,6 +1,6 @@
 """Retrieves what is relevant and unlike what was already taken (MMR: Carbonell & Goldstein, SIGIR 1998)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +8,16 @@ from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
+
+
+@dataclass(frozen=True)
+class MMROptions:
+    over: str = option("dense", "The retriever that finds the candidates.")
+    balance: float = option(0.7, "From 0 (unlike each other) to 1 (like the question).", least=0, most=1)
+    pool: int = option(50, "Candidates.", least=1)
 
 
 class MMRRetriever(Retrieving):
@@ -48,3 +57,18 @@ class MMRRetriever(Retrieving):
             nearness = rows @ rows[chosen]
             likeness = nearness if len(hits) == 1 else np.maximum(likeness, nearness)
         return hits
+
+
+def make_mmr(space: Space, options: MMROptions) -> MMRRetriever:
+    found_by = space.retriever(options.over)
+    return MMRRetriever(found_by, space.index.chunk_vectors, space.embedder, balance=options.balance, pool=options.pool)
+
+
+MMR = RetrieverSpec(
+    "mmr",
+    "Passages that are unlike each other.",
+    make_mmr,
+    "MMRRetriever",
+    MMROptions,
+    source="Carbonell and Goldstein, 1998",
+)

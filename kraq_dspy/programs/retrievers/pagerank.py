@@ -17,7 +17,17 @@ from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
+
+
+@dataclass(frozen=True)
+class PageRankOptions:
+    over: str = option("hybrid", "The retriever whose hits the walk starts from.")
+    share: float = option(0.6, "Of the budget that the walk starts from.", least=0, most=1)
+    damping: float = option(0.5, "Probability of walking on.", least=0, most=1)
+    sharpness: float = option(3.0, "How much more a better hit counts at the start.", least=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -81,3 +91,23 @@ class PageRankRetriever(Retrieving):
         return self.graph.visits(
             dict(zip([hit.chunk.id for hit in start], weights.tolist(), strict=True)), self.damping
         )
+
+
+def make_pagerank(space: Space, options: PageRankOptions) -> PageRankRetriever:
+    return PageRankRetriever(
+        space.retriever(options.over),
+        space.passage_graph,
+        space.index,
+        share=options.share,
+        damping=options.damping,
+        sharpness=options.sharpness,
+    )
+
+
+PAGERANK = RetrieverSpec(
+    "pagerank",
+    "Evidence over several steps: a walk over the graph.",
+    make_pagerank,
+    "PageRankRetriever",
+    PageRankOptions,
+)

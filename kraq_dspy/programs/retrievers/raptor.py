@@ -1,6 +1,6 @@
 """Retrieves passages and the summaries of their clusters together: RAPTOR (Sarthi et al., 2024)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Protocol
@@ -10,6 +10,7 @@ import numpy as np
 from kraq_dspy.ports import ChunkSource, Embedder, Vectors, VectorStore
 from kraq_dspy.programs.graph.sources import NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
+from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
 from kraq_dspy.records import Chunk, Hit
 
 MODES = ("collapsed", "traversal")
@@ -135,3 +136,31 @@ class RaptorRetriever(Retrieving):
 
 def _as_chunk(node: TreeNode) -> Chunk:
     return Chunk(node.id, "", 0, 0, len(node.text), node.text, node.n_tokens, metadata={"level": node.level})
+
+
+def make_raptor(mode: str) -> Callable[[Space, NoOptions], RaptorRetriever]:
+    """Makes what makes the retriever in this mode."""
+
+    def make(space: Space, options: NoOptions) -> RaptorRetriever:
+        tree, summaries = space.summary_tree
+        return RaptorRetriever(space.index, space.index.chunk_vectors, space.embedder, tree, summaries, mode=mode)
+
+    return make
+
+
+RAPTOR = RetrieverSpec(
+    "raptor",
+    "Passages and summaries of their clusters, all levels at once.",
+    make_raptor("collapsed"),
+    "RaptorRetriever",
+    prepared=("raptor",),
+    source="Sarthi et al., 2024",
+)
+RAPTOR_TRAVERSAL = RetrieverSpec(
+    "raptor-traversal",
+    "The same, from the top of the tree downwards.",
+    make_raptor("traversal"),
+    "RaptorRetriever",
+    prepared=("raptor",),
+    source="Sarthi et al., 2024",
+)

@@ -1,11 +1,15 @@
 """Retrieves reports, the summaries of communities, by meaning or by way of the entities near a question."""
 
 import math
+from dataclasses import dataclass
 
 from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Chunk, Community, Hit, Summary
 
 
@@ -34,6 +38,17 @@ def report_text(summary: Summary) -> str:
         for finding in summary.findings
     ]
     return "\n".join([summary.text, *findings])
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    level: int | None = option(None, "Level of the reports, 0 is the broadest; none for all.", least=0)
+
+
+@dataclass(frozen=True)
+class EntityReportOptions:
+    n_entities: int = option(30, "Entities looked up.", least=1)
+    level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0)
 
 
 class ReportRetriever(Retrieving):
@@ -100,3 +115,34 @@ def _hits(graph: GraphSource, scored: list[tuple[str, float]], question: str, wh
         Hit(report_chunk(community, summary), score, question, why)
         for (community, summary), (_, score) in zip(reports, scored, strict=True)
     ]
+
+
+def make_graph_local(space: Space, options: EntityReportOptions) -> EntityReportRetriever:
+    return EntityReportRetriever(space.entity_vectors, space.graph, n_entities=options.n_entities, level=options.level)
+
+
+def make_graph_global(space: Space, options: ReportOptions) -> ReportRetriever:
+    deepest = space.index.deepest_level()
+    if options.level and options.level > deepest:
+        raise ConfigError(f"The level of the reports is {options.level}; the deepest of this index is {deepest}.")
+    return ReportRetriever(space.report_vectors, space.graph, level=options.level)
+
+
+GRAPH_LOCAL = RetrieverSpec(
+    "graph-local",
+    "Reports of the communities of entities near the question.",
+    make_graph_local,
+    "EntityReportRetriever",
+    EntityReportOptions,
+    prepared=("graph",),
+    source="GraphRAG, local",
+)
+GRAPH_GLOBAL = RetrieverSpec(
+    "graph-global",
+    "Reports of communities nearest to the question.",
+    make_graph_global,
+    "ReportRetriever",
+    ReportOptions,
+    prepared=("graph",),
+    source="GraphRAG, global",
+)

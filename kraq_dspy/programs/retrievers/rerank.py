@@ -1,13 +1,22 @@
 """Puts the candidates of any retriever in the order of a `ports.Reranker`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
+
+
+@dataclass(frozen=True)
+class RerankedOptions:
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    balance: float = option(0.9, "Of the candidate's own score; the rest is of its questions.", least=0, most=1)
+    pool: int = option(50, "Candidates.", least=1)
 
 
 class RerankingRetriever(Retrieving):
@@ -72,3 +81,40 @@ class QuestionSimilarityReranker:
             + (1 - self.balance) * max((cosines[one] for one in questions), default=0.0)
             for hit, questions in zip(hits, asked_of, strict=True)
         ]
+
+
+def make_reranked(space: Space, options: RerankedOptions) -> RerankingRetriever:
+    rerank = QuestionSimilarityReranker(
+        space.communities, space.index.question_vectors, space.embedder, balance=options.balance
+    )
+    return RerankingRetriever(space.retriever(options.over), rerank, pool=options.pool)
+
+
+RERANKED = RetrieverSpec(
+    "reranked",
+    "Reordered by the KRAQ questions of the passages' communities.",
+    make_reranked,
+    "RerankingRetriever",
+    RerankedOptions,
+)
+
+
+@dataclass(frozen=True)
+class CrossEncoderOptions:
+    model: str = option(help="A hub name or a folder of the cross-encoder.")
+    over: str = option("hybrid", "The retriever that finds the candidates.")
+    pool: int = option(50, "Candidates.", least=1)
+
+
+def make_cross_encoder(space: Space, options: CrossEncoderOptions) -> RerankingRetriever:
+    return RerankingRetriever(space.retriever(options.over), space.cross_encoder(options.model), pool=options.pool)
+
+
+CROSS_ENCODER = RetrieverSpec(
+    "cross-encoder",
+    "Reordered by a cross-encoder: cross-encoder:MODEL.",
+    make_cross_encoder,
+    "RerankingRetriever",
+    CrossEncoderOptions,
+    argument="model",
+)

@@ -2,7 +2,9 @@
 
 import logging
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import dspy
 
@@ -12,9 +14,29 @@ from kraq_dspy._internal.validation import require_between, require_counts
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, fused
+from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Hit
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RewrittenOptions:
+    over: str = option("dense", "The retriever that each search is asked of.")
+    pool: int = option(30, "Hits of each search.", least=1)
+    constant: float = option(60.0, "Added to each rank: the larger, the less the first ones count.", least=0)
+
+
+@dataclass(frozen=True)
+class VariedOptions(RewrittenOptions):
+    count: int = option(4, "Searches besides the question.", least=1)
+
+
+@dataclass(frozen=True)
+class DiverseOptions(RewrittenOptions):
+    adaptive: bool = option(True, "Let the model choose among the rewritings.")
 
 
 class RewrittenRetriever(RetrievingModule):
@@ -54,3 +76,36 @@ class RewrittenRetriever(RetrievingModule):
         return searches
 
     searches = blocking(_searches)
+
+
+def make_rewritten(step: Callable[[Any], dspy.Module]) -> Callable[[Space, Any], RewrittenRetriever]:
+    """Makes what makes a retriever over what a step writes; `step` makes that step of the options."""
+    return lambda space, options: RewrittenRetriever(
+        space.retriever(options.over), step(options), pool=options.pool, constant=options.constant
+    )
+
+
+QR_FUSION = RetrieverSpec(
+    "qr-fusion",
+    "The question and a model's rewriting of it, fused.",
+    make_rewritten(lambda options: Clarify()),
+    "RewrittenRetriever",
+    RewrittenOptions,
+    source="QA-RAG paper",
+)
+RAG_FUSION = RetrieverSpec(
+    "rag-fusion",
+    "The question and several searches that a model writes, fused.",
+    make_rewritten(lambda options: Vary(options.count)),
+    "RewrittenRetriever",
+    VariedOptions,
+    source="Rackauckas, 2024",
+)
+DMQR = RetrieverSpec(
+    "dmqr",
+    "Rewritings that keep more or less of the question, chosen by a model, fused.",
+    make_rewritten(lambda options: Diversify(options.adaptive)),
+    "RewrittenRetriever",
+    DiverseOptions,
+    source="DMQR-RAG, Li et al., 2024",
+)

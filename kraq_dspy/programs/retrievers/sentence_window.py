@@ -1,7 +1,7 @@
 """Finds passages by one sentence, and hands that over with those around it (sentence window)."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.validation import require_between
 from kraq_dspy.asset.corpus.sentences import sentence_spans
@@ -9,6 +9,8 @@ from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder
 from kraq_dspy.programs.graph.sources import NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
 from kraq_dspy.records import Chunk, Hit
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks
@@ -17,6 +19,11 @@ _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of 
 def sentence_id(chunk_id: str, number: int) -> str:
     """Names the sentence `number`, from 0, of a chunk's `sentence_spans`."""
     return f"{chunk_id}/{number}"
+
+
+@dataclass(frozen=True)
+class SentenceWindowOptions:
+    window: int | None = option(2, "Sentences on either side; none for the whole passage.", least=0)
 
 
 class SentenceWindowRetriever(Retrieving):
@@ -66,3 +73,16 @@ class SentenceWindowRetriever(Retrieving):
         end = spans[min(len(spans) - 1, number + self.window)][1]
         text = chunk.text[start:end]
         return replace(chunk, text=text, start=chunk.start + start, end=chunk.start + end, n_tokens=count_tokens(text))
+
+
+def make_sentence_window(space: Space, options: SentenceWindowOptions) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever(space.index, space.sentence_vectors, space.embedder, window=options.window)
+
+
+SENTENCE_WINDOW = RetrieverSpec(
+    "sentence-window",
+    "Found by one sentence, handed over with those around it.",
+    make_sentence_window,
+    "SentenceWindowRetriever",
+    SentenceWindowOptions,
+)

@@ -5,6 +5,8 @@ from typing import Any
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
+EXPLAIN = "Also say what in the passages supports the answer."
+
 
 def make_reader(explain: bool) -> FittingPredict:
     """What is asked with `question` and `passages`; where they are too long, it shortens the passages."""

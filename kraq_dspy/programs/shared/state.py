@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
-from kraq_dspy._internal.nearest_demos import NearestDemos, near, unlearned
+from kraq_dspy._internal.nearest_demos import NearestDemos, held, put
 from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import StateError
 from kraq_dspy.ports import Embedder
@@ -162,8 +162,8 @@ def apply_state(
         own = dict(program.named_predictors())
     changes: list[Callable[[], None]] = []
     for name, saved in state.predictors.items():
-        for predictor in _places(own, name, saved, type(program).__name__, source):
-            changes.append(_change(predictor, name, saved, embedder, source))
+        for place, predictor in _places(own, name, saved, type(program).__name__, source).items():
+            changes.append(_change(program, place, predictor, saved, embedder, source))
     for change in changes:
         change()
 
@@ -222,7 +222,7 @@ def _plain_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> dict[str, A
 
 def _places(
     own: Mapping[str, dspy.Predict], name: str, saved: Mapping[str, Any], program: str, source: str
-) -> list[dspy.Predict]:
+) -> dict[str, dspy.Predict]:
     try:
         signature = saved["signature"]["name"]
     except (KeyError, TypeError) as error:
@@ -238,14 +238,19 @@ def _places(
             f"{source} was made for {signature}, which {program} does not ask; its signatures are: "
             f"{', '.join(sorted(set(names.values()))) or 'none'}. Load it into a program with that step."
         )
-    named = [predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")]
-    return named or list(same.values())
+    named = {place: predictor for place, predictor in same.items() if place == name or place.endswith(f".{name}")}
+    return named or same
 
 
 def _change(
-    predictor: dspy.Predict, name: str, saved: Mapping[str, Any], embedder: Embedder | None, source: str
+    program: dspy.Module,
+    name: str,
+    predictor: dspy.Predict,
+    saved: Mapping[str, Any],
+    embedder: Embedder | None,
+    source: str,
 ) -> Callable[[], None]:
-    """What puts the saved state in, after all that could go wrong was tried."""
+    """A call that puts the saved state into the predictor `name`; all that could go wrong is tried before."""
     now = describe_signature(predictor)
     if saved["signature"].get("version") != now["version"]:
         raise StateError(
@@ -275,12 +280,13 @@ def _change(
         )
 
     def change() -> None:
-        predictor.signature = signature
+        plain = held(predictor)
+        plain.signature, plain.demos = signature, demos
         if nearest and embedder is not None:
-            near(predictor, demos, count, embedder)
-            return
-        unlearned(predictor)
-        predictor.demos = demos
+            plain.demos = []
+            put(program, name, NearestDemos(plain, demos, count, embedder))
+        elif plain is not predictor:
+            put(program, name, plain)
 
     return change
 

@@ -1,12 +1,23 @@
 """Looks E(d|q*) up in place of E(d|Q): Speculative RAG in its efficient form (KRAQ paper, 3.2)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, RetrieverLike, Vectors
+from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
-from kraq_dspy.programs.speculative.speculative_rag import SeenPassages, SpeculativeRAG
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.speculative.presets import EfficientOptions
+from kraq_dspy.programs.speculative.scoring import make_scorer
+from kraq_dspy.programs.speculative.speculative_rag import (
+    DRAFTED,
+    SeenPassages,
+    SpeculativeRAG,
+    stage_seconds,
+    twice_the_drafts,
+)
 from kraq_dspy.records import Hit, QuestionHit
 
 
@@ -87,3 +98,41 @@ def _facts(proxy: QuestionHit | None, *, used: bool, n_looked_up: int, n_embedde
         "n_looked_up": n_looked_up,
         "n_embedded": n_embedded,
     }
+
+
+def make_efficient(space: Space, retrieve: Retriever, options: EfficientOptions) -> EfficientSpeculativeRAG:
+    """Over what `kraq precompute` stored; without the option `min_similarity`, with what `kraq calibrate` found.
+
+    Raises IndexStateError for an index without questions or without pre-computed embeddings, EncoderMismatchError if
+    another encoder made them; each names the command that mends it.
+    """
+    precomputed = space.precomputed()
+    return EfficientSpeculativeRAG(
+        retrieve,
+        space.questions(options.questions),
+        precomputed,
+        space.instructed_embedder,
+        min_similarity=space.proxy_threshold() if options.min_similarity is None else options.min_similarity,
+        **asdict(options.sizes),
+        scorer=make_scorer(options.scorer, space.prompt_scorer),
+        seed=options.seed,
+    )
+
+
+EFFICIENT = ProgramSpec(
+    "efficient",
+    "The same, with embeddings looked up by the nearest KRAQ question instead of computed.",
+    make_efficient,
+    "EfficientSpeculativeRAG",
+    EfficientOptions,
+    prepared=("instructed",),
+    role="drafter",
+    roles={"scorer": "verifier"},
+    budget=attrgetter("sizes.n"),
+    calls_at_once=attrgetter("sizes.m"),
+    calls=twice_the_drafts,
+    settings=("instructed",),
+    keys=(*DRAFTED, "proxy", "proxy_similarity", "proxy_used", "n_looked_up", "n_embedded"),
+    seconds=stage_seconds,
+    source="KRAQ paper, Algorithm 2",
+)

@@ -22,7 +22,7 @@ SPECULATIVE_PRESETS = {
     "triviaqa": SpeculativePreset(n=10, k=2, m=5),
     "pubhealth": SpeculativePreset(n=10, k=2, m=5),
 }
-"""As in the thesis, 5.2.7."""
+"""As in the thesis, 5.2.6."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -249,3 +249,10 @@ def _judged(verdict: dspy.Prediction, draft: Draft, seconds: float) -> Score | F
     if not tokens:
         return FailedScore("The verdict's log-probabilities could not be told apart in the verifier's answer.", seconds)
     return kraq_score(draft, supported=verdict.verdict == "Yes", verdict=tokens, seconds=seconds)
+
+
+def make_scorer(name: str, prompt_scorer: Callable[[], PromptScorer]) -> Scorer:
+    """By its name in `SpeculativeOptions`; `prompt_scorer` is asked for the verifier where "wang2024" needs one."""
+    if name == "wang2024":
+        return WangScore(prompt_scorer())
+    return {"kraq": KraqScore, "drafter_only": DrafterScore, "vote": VoteScore}[name]()

@@ -1,7 +1,8 @@
 """Drafts several answers from different evidence, of which a verifier chooses one (Wang et al., 2024)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
@@ -12,11 +13,13 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.fit import FittingPredict
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.errors import ModelError
-from kraq_dspy.ports import InstructedEmbedder, RetrieverLike, Vectors
+from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
-from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best
+from kraq_dspy.programs.speculative.presets import SpeculativeOptions
+from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
 from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Hit
@@ -180,3 +183,46 @@ class SpeculativeRAG(SavableModule):
             timings=timings,
             **evidence.facts,
         )
+
+
+def make_speculative(space: Space, retrieve: Retriever, options: SpeculativeOptions) -> SpeculativeRAG:
+    return SpeculativeRAG(
+        retrieve,
+        space.instructed_embedder,
+        **asdict(options.sizes),
+        scorer=make_scorer(options.scorer, space.prompt_scorer),
+        seed=options.seed,
+    )
+
+
+def twice_the_drafts(options: SpeculativeOptions) -> int:
+    return 2 * options.sizes.m
+
+
+def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
+    """Of `StageSeconds`, without the papers' model, which reports make of the stages themselves."""
+    seconds: dict[str, Any] = asdict(prediction.timings)
+    del seconds["parallel_model"]
+    return seconds
+
+
+DRAFTED = (
+    "rationale", "evidence", "chosen", "drafts", "scores", "failures", "clusters", "subsets", "scorer", "scores_are",
+)  # fmt: skip
+
+SPECULATIVE = ProgramSpec(
+    "speculative",
+    "Clusters the passages, drafts from diverse subsets at once, verifies, chooses.",
+    make_speculative,
+    "SpeculativeRAG",
+    SpeculativeOptions,
+    role="drafter",
+    roles={"scorer": "verifier"},
+    budget=attrgetter("sizes.n"),
+    calls_at_once=attrgetter("sizes.m"),
+    calls=twice_the_drafts,
+    settings=("instructed",),
+    keys=DRAFTED,
+    seconds=stage_seconds,
+    source="Wang et al., 2024",
+)

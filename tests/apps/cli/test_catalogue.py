@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import typer
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError, ConfigError, UnknownRecordError
 from kraq_dspy.records import Document
+from tests.whole_program import app
 
 POETS = {
     "ada": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",

@@ -1,13 +1,14 @@
 """`kraq chat`: lines in, answers out, over one open index."""
 
+import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.records import Document
+from tests.whole_program import app
 
 
 @pytest.fixture(scope="module")
@@ -52,4 +53,22 @@ def test_the_program_changes_within_the_session_and_a_wrong_word_does_not_end_it
     assert "did you mean 'traditional'" in " ".join(done.stderr.split())
     assert "'/prgram x' is no command here" in " ".join(done.stderr.split())
     assert "traditional, embedded" in done.stdout
-    assert "and 1 more passages: --evidence 2" in done.stdout
+    assert "and 1 more: --evidence 2" in done.stdout
+
+
+def test_a_suggested_question_is_asked_by_its_number(index: Path) -> None:
+    done = chat(index, "/1", "/99")
+    answered = done.stdout.partition("to begin with:")[2]
+    first = answered.split("  1 ")[1].split("  (")[0]
+    assert " ".join(answered.split()).count(" ".join(first.split())) >= 2
+    assert "'/99' is no command here" in " ".join(done.stderr.split())
+
+
+def test_starters_are_listed_with_the_documents_that_answer_them(index: Path) -> None:
+    shown = CliRunner().invoke(app, ["questions", str(index), "--starters", "1"])
+    assert shown.exit_code == 0
+    assert "answers, among others:" in shown.stdout
+    (starter,) = json.loads(CliRunner().invoke(app, ["questions", str(index), "--starters", "1", "--json"]).stdout)
+    assert set(starter) == {"text", "question_id", "community_id", "chunk_id", "document_id", "title"}
+    answered = json.loads(CliRunner().invoke(app, ["ask", str(index), "Who wrote notes?", "--json"]).stdout)
+    assert all(set(each) == set(starter) for each in answered["next_questions"])

@@ -58,6 +58,47 @@ def test_the_report_is_remade_from_the_rows(kraq: WarmShell, run: tuple[Path, An
     assert (folder / "runs" / "mine" / "report.html").exists()
 
 
+QUESTIONS = """query,expected
+"Were Scott Derrickson and Ed Wood of the same nationality?",yes
+"Which magazine was started first?",
+"""
+
+
+def test_an_index_is_asked_the_questions_of_a_file_as_it_is(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    [index] = (folder / "runs" / "indexes").iterdir()
+    (folder / "q.csv").write_text(QUESTIONS)
+    (folder / "mine.py").write_text("def short(example, prediction):\n    return len(prediction.answer) < 40\n")
+    words = ["-m", "token_f1", "-m", "mine.py:short", "-m", "grounded", "--json"]
+    done = kraq("eval", index, "q.csv", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    [summary] = json.loads(done.stdout)["runs"]
+    [system] = summary["systems"]
+    about = summary["header"]["extra"]["table"]["systems"]["combined"]["about"]
+    assert (about["program"], about["retriever"], about["model"]) == ("combined", "adaptive", "embedded")
+    assert system["cells"]["token_f1"]["n_undefined"] == 1  # the question without an answer
+    assert system["cells"]["grounded"]["n_undefined"] == 0
+    assert (folder / "runs" / Path(json.loads(done.stdout)["files"][0]).parent.name / "rows.jsonl").exists()
+
+
+def test_two_runs_over_one_index_are_compared(kraq: WarmShell, run: tuple[Path, Any]) -> None:
+    folder, _ = run
+    [index] = (folder / "runs" / "indexes").iterdir()
+    for name in ("dense", "bm25"):
+        words = ["--retrieval-only", "-r", name, "--out", name, "--limit", "3"]
+        done = kraq("eval", index, EXAMPLE / "questions.jsonl", *words, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "recall@10" in done.stdout
+    beside = kraq("report", "dense", "bm25", cwd=folder)
+    assert beside.returncode == 0, beside.stderr
+    assert "second minus first" in beside.stdout
+
+
+def test_the_papers_tables_fit_a_narrow_terminal(kraq: WarmShell, tmp_path: Path) -> None:
+    done = kraq("eval", "list", cwd=tmp_path)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_judges_are_calibrated_on_gold_answers(kraq: WarmShell, run: tuple[Path, Any]) -> None:
     folder, _ = run
     done = kraq("eval", "judges", "--data", EXAMPLE, "-d", "hotpotqa-mini", "--limit", "12", cwd=folder)
@@ -105,6 +146,7 @@ def test_a_table_of_a_paper_is_run_by_its_id_and_then_listed_with_its_report(kra
         (["eval", "kraq-fig2"], 2, "comes of another command: kraq finetune generator"),
         (["eval", "list", "--paper", "bert"], 2, "No paper is called bert"),
         (["eval", "judges"], 2, "--dataset"),
+        (["eval", "none.kraq", "q.csv"], 1, "There is no file 'q.csv'"),
         (["report", "nowhere"], 1, "holds no run"),
     ],
 )

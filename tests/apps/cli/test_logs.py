@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.apps.cli.shared.logs import JsonFormatter, set_up_logs
+from tests.whole_program import app
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from tests.conftest import WarmShell
     ("words", "messages"),
     [
         (["eval", "kraq-99"], ["no command or table 'kraq-99'", "did you mean 'kraq-9'?", "kraq eval list"]),
-        (["eval", "biass", "x"], ["did you mean 'bias'?"]),
+        (["eval", "judgess", "x"], ["did you mean 'judges'?"]),
         (["export", "x", "--out", "y", "--format", "datset"], ["There is no 'datset' (did you mean 'dataset'?)"]),
         (["catalogue", "list", "x", "--status", "aproved"], ["(did you mean 'approved'?); there are: pending"]),
     ],
@@ -32,8 +32,6 @@ def test_a_word_near_to_a_known_one_is_told_which(kraq: WarmShell, words: list[s
         ["explore", "none.kraq", "--out", "/proc/x.html"],
         ["export", "none.kraq", "--out", "/proc/x"],
         ["export", "none.kraq", "--format", "graphml", "--out", "/proc/x"],
-        ["eval", "bias", "none.kraq", "--out", "/proc/x.svg"],
-        ["eval", "coverage", "none.kraq", "--out", "/proc/x"],
         ["pairs", "--dataset", "musique", "--out", "/proc/x.jsonl"],
     ],
 )

@@ -93,6 +93,19 @@ def test_what_cannot_be_done_is_one_line_that_says_the_way_out(
     assert not (folder / "never.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("optimize", "combined"), "Missing: --dev FILE; --out FILE."),
+        (("pairs",), "Missing: --dataset NAME, with its folder's parent in --data; --out FILE."),
+    ],
+)
+def test_all_that_is_missing_is_named_at_once(within: Run, words: tuple[str, ...], message: str) -> None:
+    code, _, err = within(*words)
+    assert code == 2
+    assert message in err
+
+
 def test_a_budget_is_held_before_the_first_call(within: Run) -> None:
     words = ("--index", "people.kraq", "--dev", "dev.jsonl", "--out", "cheap.json", "--budget-calls", "17")
     code, _, err = within("optimize", "combined", *words)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.records import Document
+from tests.whole_program import app
 
 POETS = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",

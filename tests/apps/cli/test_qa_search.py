@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ConfigError
@@ -16,6 +15,7 @@ from kraq_dspy.eval.tables.table import System
 from kraq_dspy.optimize.targets import make_target
 from kraq_dspy.records import Document
 from kraq_dspy.workspace import Workspace
+from tests.whole_program import app
 
 POETS = {
     "Ada Lovelace": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed that engine.",

@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
+from tests.whole_program import app
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -9,7 +9,7 @@ import pytest
 from dspy.streaming import StatusMessage, StreamResponse
 from rich.console import Console
 
-from kraq_dspy.apps.cli.ask import streamed
+from kraq_dspy.apps.cli.ask import ask as asking
 
 PREDICTION = dspy.Prediction(answer="The North Sea.")
 
@@ -39,10 +39,10 @@ def test_only_a_terminal_sees_the_answer_grow(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, stream: bool, way: str
 ) -> None:
     screen = Console(file=io.StringIO(), force_terminal=terminal, width=60)
-    monkeypatch.setattr(streamed, "output", screen)
+    monkeypatch.setattr(asking, "output", screen)
     space: Any = Space()
     program: Any = None
-    assert streamed.asked(space, program, "Where?", stream=stream) is PREDICTION
+    assert asking.asked(space, program, "Where?", stream=stream) is PREDICTION
     assert space.ways == [way]
     file: Any = screen.file
     assert ("The North Sea." in file.getvalue()) == (way == "stream")

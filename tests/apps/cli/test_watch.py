@@ -9,13 +9,13 @@ import pytest
 from stand_in import stand_in
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
-from kraq_dspy.apps.cli.start.watch import look
+from kraq_dspy.apps.cli.start.status import look
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Document
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
+from tests.whole_program import app
 
 DOCUMENTS = [
     Document(f"d{n}", f"Town{n}", f"Anna Stone founded Town{n}. Town{n} lies near Lake Bert.") for n in range(30)

@@ -24,7 +24,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.apps.mcp.server import make_server, without_places
 from kraq_dspy.apps.mcp.tools import IndexTools
 from kraq_dspy.asset.store.index import Index
@@ -34,8 +33,9 @@ from kraq_dspy.records import Document
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
+from tests.whole_program import app
 
-TOOLS = {"ask", "search", "questions_about", "community", "neighbours_of", "read_document"}
+TOOLS = {"ask", "search", "starters", "questions_about", "community", "neighbours_of", "read_document"}
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
 KRAQ = [sys.executable, "-m", "kraq_dspy"]
 
@@ -217,8 +217,8 @@ NOISY = """
 import os, sys
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.workspace.specs import NoOptions, ProgramSpec
-from kraq_dspy.workspace.programs import PROGRAMS
+from kraq_dspy.programs.shared.spec import NoOptions, ProgramSpec
+from kraq_dspy.workspace.registry import PROGRAMS
 
 class Noisy(TraditionalRAG):
     async def aforward(self, question):

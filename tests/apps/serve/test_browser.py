@@ -126,7 +126,7 @@ def test_the_first_view_leads_from_a_broad_question_to_a_document(
 ) -> None:
     page = open_page(serve())
     assert "4 documents" in page.inner_text("h1")
-    page.click("a.question >> nth=0")
+    page.click(".tree a.question >> nth=0")
     page.wait_for_selector("text=Neighbourhood")
     assert "#community/" in page.url
     page.click(".passage header a >> nth=0")
@@ -150,6 +150,21 @@ def test_the_tree_opens_and_the_keys_walk_it(serve: Callable[..., str], open_pag
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.keyboard.press("t")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_question_to_begin_with_is_asked_and_leads_to_a_next_one(
+    serve: Callable[..., str], open_page: Callable[..., Any]
+) -> None:
+    page = open_page(serve())
+    starter = page.inner_text(".starters a >> nth=0")
+    page.click(".starters a >> nth=0")
+    page.wait_for_selector(".next a", timeout=WAIT_MS)
+    assert page.input_value("textarea") == starter
+    following = page.inner_text(".next a >> nth=0")
+    assert following != starter
+    page.click(".next a >> nth=0")
+    page.wait_for_function("(text) => document.querySelector('textarea').value === text", arg=following)
+    page.wait_for_selector(".passages article", timeout=WAIT_MS)
 
 
 def test_search_answers_while_one_types_and_the_arrows_choose(
@@ -182,7 +197,7 @@ def test_a_graph_is_drawn_and_a_click_on_a_node_walks_to_it(
     serve: Callable[..., str], open_page: Callable[..., Any]
 ) -> None:
     page = open_page(serve())
-    page.click("a.question >> nth=0")
+    page.click(".tree a.question >> nth=0")
     page.wait_for_selector("text=/\\d+ nodes/")
     until(
         page,
@@ -234,7 +249,7 @@ def test_every_view_fits_its_window_in_both_schemes(
 ) -> None:
     address = serve(edit=False)
     page = open_page(address, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    community = page.get_attribute("a.question >> nth=0", "href")
+    community = page.get_attribute(".tree a.question >> nth=0", "href")
     for place in ("#", community, "#ask", "#coverage", "#search?q=byron", "#document/byron", "#review"):
         page.goto(f"{address}/{place}")
         page.reload()
@@ -301,7 +316,7 @@ def test_a_page_of_one_file_works_without_a_server_and_cannot_ask(
         write_page(indexes[None], tmp_path / "page.html")
     page = open_page((tmp_path / "page.html").as_uri())
     assert "Ask" not in page.inner_text("nav")
-    page.click("a.question >> nth=0")
+    page.click(".tree a.question >> nth=0")
     page.wait_for_selector("text=/\\d+ nodes/")
     page.click(".chip >> nth=0")
     page.wait_for_selector("text=Links")

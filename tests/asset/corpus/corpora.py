@@ -9,7 +9,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from kraq_dspy.asset.corpus.load import load_documents
 from kraq_dspy.errors import CorpusError
-from kraq_dspy.records import Document, Failure
+from kraq_dspy.records import Document, Failure, content_id
 
 
 def load_all(path: Path, **options: Any) -> tuple[list[Document], list[Failure]]:
@@ -50,6 +50,11 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
 
 def write_rows(folder: Path, name: str, *rows: Any) -> Path:
     return write(folder, name, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def row_id(file: str, text: str, title: str = "") -> str:
+    """How a row without an id is called."""
+    return f"{file}#{content_id('row', title, text)[:12]}"
 
 
 def write_pdf(path: Path, *pages: str, title: str | None = None, password: str | None = None) -> Path:

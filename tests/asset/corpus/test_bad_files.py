@@ -14,7 +14,7 @@ from pypdf.generic import DecodedStreamObject, NameObject
 
 from kraq_dspy.asset.corpus import load
 from kraq_dspy.asset.corpus.formats import READERS
-from tests.asset.corpus.corpora import load_all, only_failure, write, write_pdf, write_rows
+from tests.asset.corpus.corpora import load_all, only_failure, row_id, write, write_pdf, write_rows
 
 
 @pytest.mark.parametrize("name", [f"a{extension}" for extension in READERS])
@@ -50,7 +50,7 @@ def test_another_encoding_is_refused_with_the_offset_of_its_first_byte(tmp_path:
 def test_a_line_in_another_encoding_fails_alone_with_its_offset_in_the_file(tmp_path: Path) -> None:
     write(tmp_path, "a.jsonl", b'{"text": "one"}\n{"text": "caf\xe9"}\n{"text": "three"}\n')
     documents, failures = load_all(tmp_path)
-    assert [document.id for document in documents] == ["a.jsonl#1", "a.jsonl#3"]
+    assert [document.id for document in documents] == [row_id("a.jsonl", "one"), row_id("a.jsonl", "three")]
     assert failures[0].item_id == "a.jsonl#2"
     assert "0xe9 at offset 29" in failures[0].reason
 
@@ -101,7 +101,7 @@ def test_a_parquet_text_over_the_limit_fails_alone(tmp_path: Path) -> None:
 def test_a_broken_json_line_fails_alone_and_names_its_line(tmp_path: Path) -> None:
     write(tmp_path, "a.jsonl", '{"text": "one"}\n{"text": \n[1]\n"text"\n{"text": "five"}\n' + "[" * 100_000 + "\n")
     documents, failures = load_all(tmp_path)
-    assert [document.id for document in documents] == ["a.jsonl#1", "a.jsonl#5"]
+    assert [document.id for document in documents] == [row_id("a.jsonl", "one"), row_id("a.jsonl", "five")]
     assert [failure.item_id for failure in failures] == ["a.jsonl#2", "a.jsonl#3", "a.jsonl#4", "a.jsonl#6"]
     assert failures[0].reason.startswith("Line 2: not valid JSON at column 10")
     assert failures[1].reason.startswith("Line 3 is a list; expected an object")
@@ -168,7 +168,7 @@ def test_columns_are_named_by_the_mark_that_parts_most_of_them(tmp_path: Path) -
 def test_csv_rows_with_stray_cells_or_quotes_fail_alone(tmp_path: Path) -> None:
     write(tmp_path, "a.csv", 'id,text\na,one\nb,two,surplus\nc,"quo"ted\n\nd\ne,"good"\nf,"never closed\ng,lost\n')
     documents, failures = load_all(tmp_path)
-    assert [document.id for document in documents] == ["a", "e"]
+    assert [document.id for document in documents] == ["a", "e", "g"]
     assert [failure.item_id for failure in failures] == ["a.csv#2", "a.csv#3", "a.csv#4", "a.csv#6"]
     reasons = [failure.reason for failure in failures]
     assert reasons[0].startswith("Row 2 (line 3) has 3 cells for 2 columns")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kraq_dspy.records import Document
-from tests.asset.corpus.corpora import load_all, only_document, write, write_pdf, write_rows
+from tests.asset.corpus.corpora import load_all, only_document, row_id, write, write_pdf, write_rows
 
 
 def test_a_text_file_is_a_document_called_by_its_path_and_titled_by_its_stem(tmp_path: Path) -> None:
@@ -66,7 +66,13 @@ def test_html_nested_deeper_than_the_stack_is_read(tmp_path: Path) -> None:
 
 
 def test_pdf_pages_are_joined_and_the_title_is_the_one_in_its_properties(tmp_path: Path) -> None:
-    document = only_document(write_pdf(tmp_path / "a.pdf", "Ada wrote programs.", "", "In 1843.", title="Notes"))
+    [document], [failure] = load_all(
+        write_pdf(tmp_path / "a.pdf", "Ada wrote programs.", "", "In 1843.", title="Notes")
+    )
+    assert (failure.item_id, "1 of 3 pages have no text, which may be scanned: 2." in failure.reason) == (
+        "a.pdf#page 2",
+        True,
+    )
     assert document.text == "Ada wrote programs.\n\f\n\n\f\nIn 1843."
     assert (document.title, document.metadata) == ("Notes", {"pages": 3})
 
@@ -132,7 +138,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
     assert in_short([document]) == [("7", "Ada", "text", {"id": "other"})]
 
 
-def test_rows_without_an_id_are_called_by_file_and_row_and_have_no_made_up_title(tmp_path: Path) -> None:
+def test_rows_without_an_id_are_called_by_file_and_content_and_have_no_made_up_title(tmp_path: Path) -> None:
     write_rows(tmp_path, "a.jsonl", {"text": "one"}, {"text": "two", "id": None}, {"text": "three", "id": " "})
     write(tmp_path, "b.csv", "id,text\n,four\nNaN,five\n")
     table = pa.table({"text": ["six", "seven"], "id": pa.array([float("nan"), 12.0])})
@@ -140,8 +146,11 @@ def test_rows_without_an_id_are_called_by_file_and_row_and_have_no_made_up_title
     documents, failures = load_all(tmp_path)
     assert failures == []
     assert [document.id for document in documents] == [
-        "a.jsonl#1", "a.jsonl#2", "a.jsonl#3", "b.csv#1", "b.csv#2", "c.parquet#1", "12",
-    ]  # fmt: skip
+        *(row_id("a.jsonl", text) for text in ("one", "two", "three")),
+        *(row_id("b.csv", text) for text in ("four", "five")),
+        row_id("c.parquet", "six"),
+        "12",
+    ]
     assert {document.title for document in documents} == {""}
 
 

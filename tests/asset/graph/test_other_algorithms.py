@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.graph.communities import communities_at, find_communities
-from kraq_dspy.asset.graph.other_algorithms import ALGORITHMS, partition_with, score_partition
+from kraq_dspy.asset.graph.other_algorithms import ALGORITHMS, require_algorithm, score_partition
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.records import Document, Entity, Relationship
@@ -26,10 +26,10 @@ def test_every_algorithm_parts_two_cliques_and_a_loner_in_silence(
     pytest.importorskip("cdlib")
     random.seed(3)
     state = random.getstate()
-    communities = partition_with(algorithm, ENTITIES, LINKS, seed=1)
-    assert ["".join(community.entity_ids) for community in communities if len(community.entity_ids) == 1] == ["I"]
+    settings = CommunitySettings(algorithm=algorithm, max_size=4, seed=1)
+    communities = find_communities(ENTITIES, LINKS, settings)
     assert sorted("".join(community.entity_ids) for community in communities) == ["ABCD", "EFGH", "I"]
-    assert communities == partition_with(algorithm, reversed(ENTITIES), reversed(LINKS), seed=1)
+    assert communities == find_communities(list(reversed(ENTITIES)), list(reversed(LINKS)), settings)
     assert random.getstate() == state
     assert capsys.readouterr().out == ""
 
@@ -85,10 +85,10 @@ def test_communities_that_are_no_partition_are_refused() -> None:
 
 def test_an_unknown_algorithm_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match="walktrap"):
-        partition_with("magic", ENTITIES, LINKS)
+        require_algorithm("magic")
 
 
 def test_without_cdlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cdlib", None)
     with pytest.raises(MissingExtraError, match=r"kraq-dspy\[communities\]"):
-        partition_with("louvain", ENTITIES, LINKS)
+        find_communities(ENTITIES, LINKS, CommunitySettings(algorithm="louvain"))

@@ -18,6 +18,7 @@ from stand_in import stand_in
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import abuild_index, build_index
+from kraq_dspy.build.index.change import add_documents
 from kraq_dspy.build.index.report import DocumentChanges
 from kraq_dspy.errors import CorpusError, EncoderMismatchError, ModelError, RemovedDocumentsError
 from kraq_dspy.ports import Vectors
@@ -162,10 +163,10 @@ def test_a_folder_that_lost_a_file_is_followed_and_an_index_in_it_is_no_part_of_
     assert (second.counts["documents"], second.documents.removed, second.failures) == (2, 1, ())
 
 
-def test_an_option_that_there_is_not_is_named(tmp_path: Path) -> None:
+def test_an_option_that_there_is_not_is_named(built: Path) -> None:
     options: Any = {"colour": "red"}
     with pytest.raises(TypeError, match=r"'colour' is no option of a build; known: .*program_states"):
-        build_index(DOCUMENTS, tmp_path / "i.kraq", **options)
+        add_documents(built, DOCUMENTS, **options)
 
 
 def test_another_encoder_is_refused_with_what_to_do_before_the_index_is_copied(

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from dspy.lm15 import Request, Response
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
-from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
-from kraq_dspy.build.index.import_graph import import_graphrag, import_triples
+from kraq_dspy.build.index.change import add_documents
+from kraq_dspy.build.index.options import BuildOptions
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
@@ -110,21 +109,35 @@ def test_the_cluster_refuses_a_model_that_cannot_travel(tmp_path: Path) -> None:
         build_index(DOCUMENTS, tmp_path / "x.kraq", lm=plain(), settings=Settings(run=RunSettings(runner="ray")))
 
 
+def test_help_names_every_option_of_a_build() -> None:
+    assert set(BuildOptions.__annotations__) <= set(inspect.signature(build_index).parameters)
+
+
+def test_a_list_of_texts_is_a_corpus(tmp_path: Path) -> None:
+    texts = ["Ada Lovelace met Charles Babbage in London.", "Charles Babbage lived in London."]
+    report = build_index(texts, tmp_path / "x.kraq")
+    assert report.documents.added == 2
+    assert add_documents(tmp_path / "x.kraq", [texts[1], "London is in England."]).documents.added == 1
+
+
 @pytest.mark.parametrize(
-    "function",
-    [build_index, add_documents, remove_documents, update_index, resume_index, import_graphrag, import_triples],
+    ("corpus", "says"),
+    [
+        (5, r"corpus is 5 \(int\); expected a file or folder, or a list of documents or of texts"),
+        ({"a": "text"}, r"corpus is .*\(dict\)"),
+        (["text", 7], r"The corpus holds 7 \(int\); expected documents or texts"),
+    ],
 )
-def test_help_and_completion_name_every_option(function: Callable[..., Any]) -> None:
-    parameters = inspect.signature(function).parameters
-    assert {"settings", "lm", "models", "embedder", "progress", "limits", "random_questions"} <= set(parameters)
-    assert parameters["random_questions"].default is False
-    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
+def test_what_is_no_corpus_is_told_as_such(tmp_path: Path, corpus: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        build_index(corpus, tmp_path / "x.kraq")
+    assert not (tmp_path / "x.kraq").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"setings": None}, r"'setings' is no option of a build; did you mean 'settings'\?"),
+        ({"setings": None}, "unexpected keyword argument 'setings'"),
         ({"settings": {"chunks": 1}}, r"settings is .*dict.*expected a Settings"),
         ({"lm": "openai/gpt-4o"}, r"lm is 'openai/gpt-4o' \(str\); expected a BaseLM"),
         ({"models": "openai/gpt-4o"}, r"models is 'openai/gpt-4o'; expected a dspy\.LM"),

@@ -134,7 +134,7 @@ def test_agreement_is_one_for_equal_partitions_whatever_their_numbers() -> None:
 
 
 def test_what_cannot_be_calibrated_is_an_error(vectors: LocalVectorStore) -> None:
-    with pytest.raises(IndexStateError, match="has 1 questions"):
+    with pytest.raises(IndexStateError, match="has 1 question;"):
         calibrate(QUESTIONS[:1], vectors, retrieve, SeenFrom(Sectors()))
     with pytest.raises(IndexStateError, match="fewer clusters"):
         run(vectors, k=8)

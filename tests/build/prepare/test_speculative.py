@@ -7,14 +7,19 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
-from kraq_dspy.build.prepare.speculative import make_efficient, make_scorer, make_speculative
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
+from kraq_dspy.models.lms.roles import as_models
+from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
 from kraq_dspy.ports import Vectors
-from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
+from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT, EfficientSpeculativeRAG
 from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
+from kraq_dspy.programs.speculative.scoring import make_scorer
+from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 from kraq_dspy.settings import InstructedSettings, RoleSettings, Settings
+from kraq_dspy.workspace import Workspace
 from kraq_dspy.workspace.choices import choose_program
+from tests.conftest import KeywordEmbedder
 
 QUESTION = Question(content_id("q"), "what?", "kraq", None, 0, (), ())
 
@@ -63,23 +68,44 @@ def test_sizes_come_from_the_preset_and_what_is_given_over_it() -> None:
         choose_program("speculative", options={"scorer": "best"})
 
 
+class Space(Workspace):
+    """A workspace whose questions are those of `Finder`, seen from by `Encoder` unless its settings are to choose."""
+
+    def __init__(self, index: Index, settings: Settings, embedder: Any = None) -> None:
+        super().__init__(index, KeywordEmbedder("what"), as_models(None, settings, embedder=None))
+        if embedder is not None:
+            self.__dict__["instructed_embedder"] = embedder
+
+    def questions(self, source: str = "kraq") -> Any:
+        return Finder()
+
+
+def make_efficient(index: Index, options: EfficientOptions | None = None) -> EfficientSpeculativeRAG:
+    program = EFFICIENT.make(Space(index, Settings(), Encoder()), retrieve, options or EfficientOptions())
+    assert isinstance(program, EfficientSpeculativeRAG)
+    return program
+
+
 def test_scorers_by_name_and_one_that_the_verifier_cannot_do() -> None:
-    assert {name: make_scorer(name, Settings()).name for name in ("kraq", "drafter_only", "vote")} == {
+    def verifier(settings: Settings) -> Any:
+        return lambda: make_prompt_scorer(settings.role("verifier"))
+
+    assert {name: make_scorer(name, verifier(Settings())).name for name in ("kraq", "drafter_only", "vote")} == {
         "kraq": "kraq",
         "drafter_only": "drafter_only",
         "vote": "vote",
     }
     with pytest.raises(ModelError, match="cannot score prompts"):
-        make_scorer("wang2024", Settings())
+        make_scorer("wang2024", verifier(Settings()))
     served = RoleSettings(model="hosted_vllm/large", api_base="http://localhost:2/v1")
-    assert make_scorer("wang2024", Settings(roles={"default": served})).name == "wang2024"
+    assert make_scorer("wang2024", verifier(Settings(roles={"default": served}))).name == "wang2024"
 
 
 def test_what_keeps_the_efficient_program_from_working_is_an_error_that_names_the_command(
     index: Index,
 ) -> None:
     def make() -> EfficientSpeculativeRAG:
-        return make_efficient(index, Settings(), retrieve, Finder(), embedder=Encoder())
+        return make_efficient(index)
 
     with pytest.raises(IndexStateError, match=r"no pre-computed embeddings. Run: kraq precompute .*a\.kraq"):
         make()
@@ -97,7 +123,7 @@ def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
     store(index)
 
     def threshold(**options: Any) -> float:
-        program = make_efficient(index, Settings(), retrieve, Finder(), EfficientOptions(**options), embedder=Encoder())
+        program = make_efficient(index, EfficientOptions(**options))
         assert isinstance(program.precomputed, InstructedStore)
         program.precomputed.close()
         return program.min_similarity
@@ -110,7 +136,7 @@ def test_the_threshold_is_the_calibrated_one_if_the_same_encoder_was_calibrated(
     assert threshold() == -1.0
 
 
-def test_the_settings_choose_the_instructed_encoder() -> None:
+def test_the_settings_choose_the_instructed_encoder(index: Index) -> None:
     settings = Settings(instructed=InstructedSettings(kind="pair", max_tokens=64))
-    program = make_speculative(settings, retrieve)
+    program: Any = SPECULATIVE.make(Space(index, settings), retrieve, SpeculativeOptions())
     assert program.embedder.name == "pair:minilm@64"

@@ -11,43 +11,43 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.answers import (
     answer_similarities,
     answer_similarity,
+    contains,
+    contains_items,
     exact_match,
     items_found,
-    list_exact_match,
-    strict_exact_match,
     token_f1,
 )
 
 Matcher = Callable[[Sequence[str], str], float]
-MATCHERS: list[Matcher] = [exact_match, strict_exact_match, token_f1]
+MATCHERS: list[Matcher] = [contains, exact_match, token_f1]
 WORDS = st.lists(st.sampled_from(["paris", "rome", "the", "oslo", "A", "2nd", "北", "."]), min_size=1, max_size=6).map(
     " ".join
 )
 
 
 def test_exact_match_finds_the_gold_answer_inside_a_sentence() -> None:
-    assert exact_match(["Stanley Hall"], "It was G. Stanley Hall, in 1892.") == 1.0
-    assert exact_match(["Stanley Hall"], "It was G. S. Hall.") == 0.0
+    assert contains(["Stanley Hall"], "It was G. Stanley Hall, in 1892.") == 1.0
+    assert contains(["Stanley Hall"], "It was G. S. Hall.") == 0.0
 
 
 def test_any_of_the_gold_answers_is_right() -> None:
-    assert exact_match(["G. Stanley Hall", "Stanley Hall"], "Stanley Hall") == 1.0
+    assert contains(["G. Stanley Hall", "Stanley Hall"], "Stanley Hall") == 1.0
 
 
 def test_a_short_gold_answer_is_not_found_inside_another_word() -> None:
-    assert exact_match(["no"], "I do not know") == 0.0
-    assert exact_match(["no"], "I do not know", whole_words=False) == 1.0
-    assert exact_match(["cat"], "Two cats.", whole_words=False) == 1.0
+    assert contains(["no"], "I do not know") == 0.0
+    assert contains(["no"], "I do not know", whole_words=False) == 1.0
+    assert contains(["cat"], "Two cats.", whole_words=False) == 1.0
 
 
 def test_a_chinese_answer_is_found_in_a_sentence_without_spaces() -> None:
-    assert exact_match(["光荣和ω-force"], "由光荣和ω-force合作开发。") == 1.0
-    assert exact_match(["光荣和ω-force"], "由光荣开发。") == 0.0
+    assert contains(["光荣和ω-force"], "由光荣和ω-force合作开发。") == 1.0
+    assert contains(["光荣和ω-force"], "由光荣开发。") == 0.0
 
 
 def test_strict_match_wants_the_whole_answer() -> None:
-    assert strict_exact_match(["Eiffel Tower"], "the Eiffel Tower!") == 1.0
-    assert strict_exact_match(["Eiffel Tower"], "Eiffel Tower in Paris") == 0.0
+    assert exact_match(["Eiffel Tower"], "the Eiffel Tower!") == 1.0
+    assert exact_match(["Eiffel Tower"], "Eiffel Tower in Paris") == 0.0
 
 
 def test_token_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
@@ -83,14 +83,14 @@ def test_scores_are_in_the_unit_interval_and_equality_scores_one(
 
 @given(WORDS, WORDS)
 def test_strict_match_and_f1_are_symmetric(first: str, second: str) -> None:
-    assert strict_exact_match([first], second) == strict_exact_match([second], first)
+    assert exact_match([first], second) == exact_match([second], first)
     assert token_f1([first], second) == token_f1([second], first)
 
 
 @given(WORDS, WORDS)
 def test_a_strict_match_is_also_a_match_inside(gold: str, predicted: str) -> None:
-    assert strict_exact_match([gold], predicted) <= exact_match([gold], predicted)
-    assert exact_match([gold], predicted) <= exact_match([gold], predicted, whole_words=False)
+    assert exact_match([gold], predicted) <= contains([gold], predicted)
+    assert contains([gold], predicted) <= contains([gold], predicted, whole_words=False)
 
 
 @pytest.mark.parametrize("metric", MATCHERS)
@@ -109,28 +109,28 @@ def test_an_empty_answer_is_wrong_and_undefined_input_is_refused(metric: Matcher
 def test_half_of_the_items_are_enough_for_a_list() -> None:
     drugs = [["infliximab"], ["adalimumab", "Humira"], ["vedolizumab"], ["ustekinumab"]]
     assert items_found(drugs, "Humira and infliximab") == [True, True, False, False]
-    assert list_exact_match(drugs, "Humira and infliximab") == 1.0
-    assert list_exact_match(drugs, "infliximab") == 0.0
-    assert list_exact_match(drugs, "infliximab", share=0.25) == 1.0
+    assert contains_items(drugs, "Humira and infliximab") == 1.0
+    assert contains_items(drugs, "infliximab") == 0.0
+    assert contains_items(drugs, "infliximab", share=0.25) == 1.0
 
 
 def test_two_synonyms_of_one_item_count_once() -> None:
-    assert list_exact_match([["adalimumab", "Humira"], ["a b"], ["c d"]], "Humira (adalimumab)") == 0.0
+    assert contains_items([["adalimumab", "Humira"], ["a b"], ["c d"]], "Humira (adalimumab)") == 0.0
 
 
 def test_half_of_an_odd_list_is_rounded_up() -> None:
     items = [["rome"], ["oslo"], ["paris"]]
-    assert list_exact_match(items, "rome") == 0.0
-    assert list_exact_match(items, "rome, oslo") == 1.0
+    assert contains_items(items, "rome") == 0.0
+    assert contains_items(items, "rome, oslo") == 1.0
 
 
 def test_a_list_without_items_or_with_a_blank_item_is_refused() -> None:
     with pytest.raises(EvaluationError, match="gold items are"):
-        list_exact_match([], "rome")
+        contains_items([], "rome")
     with pytest.raises(EvaluationError, match="Item 1: There are no gold answers"):
-        list_exact_match([["rome"], []], "rome")
+        contains_items([["rome"], []], "rome")
     with pytest.raises(ValueError, match="share is 0"):
-        list_exact_match([["rome"]], "rome", share=0)
+        contains_items([["rome"]], "rome", share=0)
 
 
 def test_similarity_is_the_cosine_with_the_nearest_reference(keyword_embedder: Callable[..., object]) -> None:
@@ -150,7 +150,7 @@ def test_similarities_of_many_rows_are_those_of_each(keyword_embedder: Callable[
 
 def test_similarity_names_the_row_it_cannot_score(keyword_embedder: Callable[..., object]) -> None:
     embedder = keyword_embedder("rome")
-    with pytest.raises(EvaluationError, match="ResultRow 1: There are no gold answers"):
+    with pytest.raises(EvaluationError, match="Row 1: There are no gold answers"):
         answer_similarities([["rome"], []], ["rome", "rome"], embedder)  # type: ignore[arg-type]
     with pytest.raises(EvaluationError, match="2 rows of gold answers and 1 predicted"):
         answer_similarities([["rome"], ["rome"]], ["rome"], embedder)  # type: ignore[arg-type]

@@ -48,5 +48,5 @@ def test_documents_are_counted_once() -> None:
 def test_one_hit_or_a_nan_vector_has_no_distance() -> None:
     with pytest.raises(EvaluationError, match=r"undefined for 1 hit\(s\)"):
         mean_pairwise_distance(np.ones((1, 2), dtype=np.float32))
-    with pytest.raises(EvaluationError, match="ResultRow 1: the vector holds NaN"):
+    with pytest.raises(EvaluationError, match="Row 1: the vector holds NaN"):
         mean_pairwise_distance(np.array([[1, 0], [np.nan, 0]], dtype=np.float32))

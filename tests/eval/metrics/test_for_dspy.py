@@ -1,26 +1,29 @@
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
 from dspy.utils.dummies import DummyLM
 
-from kraq_dspy.errors import EvaluationError
+from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets.dataset import Example
 from kraq_dspy.eval.metrics.for_dspy import (
+    METRICS,
+    answer_found,
     bleu_1,
     bleu_4,
+    contains,
+    contains_items,
     exact_match,
+    grounded,
     label_accuracy,
-    list_exact_match,
+    named_metric,
     paper_match,
-    ranking_metric,
     rouge_l,
     similarity_metric,
-    strict_exact_match,
     token_f1,
 )
-from kraq_dspy.eval.metrics.retrieval import recall_at_k
 from kraq_dspy.records import Chunk, Hit
 
 
@@ -32,7 +35,7 @@ def said(answer: object, **more: Any) -> dspy.Prediction:
     return dspy.Prediction(answer=answer, **more)
 
 
-@pytest.mark.parametrize("metric", [exact_match, strict_exact_match, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
+@pytest.mark.parametrize("metric", [exact_match, contains, token_f1, rouge_l, bleu_1, bleu_4, paper_match])
 def test_the_right_answer_scores_one_and_a_wrong_one_zero(metric: Callable[..., float]) -> None:
     assert metric(example(), said("Oslo")) == pytest.approx(1.0)
     assert metric(example(), said("Rome")) == 0.0
@@ -52,14 +55,76 @@ def test_feedback_carries_the_score_and_is_false_below_the_threshold() -> None:
     assert not wrong
     assert (wrong.score, float(wrong)) == (0.0, 0.0)
     assert "expected 'Oslo'" in wrong.feedback
-    right = metric(example(), said("In Oslo."))
+    right = metric(example(), said("Oslo."))
     assert right
     assert right.score == 1.0
 
 
+COPIED = "Oslo is the capital and the largest city of Norway. It lies at the end of the Oslofjord."
+
+
+def test_a_copied_passage_wins_containment_and_not_the_metric_that_answers_are_optimized_by() -> None:
+    default = next(iter(METRICS.values()))
+    assert contains(example(), said(COPIED)) == 1.0
+    assert contains.with_feedback()(example(), said(COPIED)).feedback.endswith("contains 'Oslo'.")
+    assert default is token_f1
+    told = default.with_feedback()(example(), said(COPIED))
+    assert told.score < 0.2
+    assert "Say just that" in told.feedback
+
+
+def test_exact_match_is_squads_and_a_negation_contains_the_gold_answer() -> None:
+    wrong = said("It is not Oslo but Rome.")
+    assert (exact_match(example(), wrong), contains(example(), wrong)) == (0.0, 1.0)
+    assert exact_match(example(), said("The Oslo!")) == 1.0
+
+
+@pytest.mark.parametrize("gold", [{"answer": "Oslo"}, {"answers": ["Oslo"]}, {"answer": ["Oslo", "Christiania"]}])
+def test_gold_answers_stand_under_answer_or_answers(gold: dict[str, Any]) -> None:
+    assert token_f1(dspy.Example(question="Which city?", **gold), said("Oslo")) == 1.0
+
+
+def test_gold_answers_and_a_text_are_compared_without_an_example() -> None:
+    assert exact_match("Oslo", "oslo") == 1.0
+    assert exact_match(["Rome", "Oslo"], "oslo") == 1.0
+
+
+def test_every_metric_is_found_by_its_name_and_a_function_of_ones_own_by_its_place(tmp_path: Path) -> None:
+    for name, metric in METRICS.items():
+        assert named_metric(name) is metric
+    assert named_metric("mrr", k=3).name == "mrr@3"
+    (tmp_path / "mine.py").write_text(
+        "def short(example, prediction, trace=None):\n    return len(prediction.answer) < 5\n"
+    )
+    short = named_metric(f"{tmp_path / 'mine.py'}:short")
+    assert (short(example(), said("Oslo")), short(example(), said("It is Oslo."))) == (1.0, 0.0)
+    assert named_metric("operator:is_not")(example(), said("Oslo")) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("tokenf1", "did you mean 'token_f1'"),
+        ("recall@x", "no metric"),
+        ("none.py:f", "no file"),
+        ("math:nope", "nope"),
+    ],
+)
+def test_a_name_that_there_is_not_is_refused(name: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        named_metric(name)
+
+
+def test_words_of_the_answer_are_looked_for_in_the_hits_or_in_the_passages_that_were_given() -> None:
+    given = dspy.Example(question="Which city?", passages=["Oslo is in Norway."])
+    assert grounded(given, said("Oslo")) == 1.0
+    assert grounded(given, said("Rome")) == 0.0
+    assert answer_found(dspy.Example(answer="Oslo", passages=["Oslo is in Norway."]), said("?")) == 1.0
+
+
 def test_feedback_on_a_list_names_the_missing_items() -> None:
     drugs = example(answer_items=(("Humira", "adalimumab"), ("infliximab",), ("vedolizumab",)))
-    result = list_exact_match.with_feedback()(drugs, said("adalimumab"))
+    result = contains_items.with_feedback()(drugs, said("adalimumab"))
     assert (result.score, result.feedback) == (0.0, "1 of 3 items are named. Missing: infliximab, vedolizumab.")
 
 
@@ -82,7 +147,7 @@ def test_what_cannot_be_scored_names_the_question() -> None:
     with pytest.raises(EvaluationError, match="question 'q1': the prediction's `answer` is None"):
         exact_match(example(), said(None))
     with pytest.raises(EvaluationError, match="no `answer_items`"):
-        list_exact_match(example(), said("Oslo"))
+        contains_items(example(), said("Oslo"))
 
 
 def hits(*document_ids: str) -> list[Hit]:
@@ -90,7 +155,7 @@ def hits(*document_ids: str) -> list[Hit]:
 
 
 def test_ranking_metrics_see_each_document_once_and_name_the_missing_ones() -> None:
-    metric = ranking_metric("recall", recall_at_k, 2)
+    metric = named_metric("recall@2")
     gold = example(supporting_ids=("a", "b"))
     assert metric.name == "recall@2"
     assert metric(gold, said("", hits=hits("a", "a", "b"))) == 1.0

@@ -48,9 +48,9 @@ def test_missing_blank_or_nan_input_is_refused_by_row(keyword_embedder: Callable
     embedder = keyword_embedder("rome")
     with pytest.raises(EvaluationError, match="no generated questions"):
         pair_questions(["Rome?"], [], embedder)
-    with pytest.raises(EvaluationError, match="ResultRow 1: the reference question is ' '"):
+    with pytest.raises(EvaluationError, match="Row 1: the reference question is ' '"):
         pair_questions(["Rome?", " "], ["Rome?"], embedder)
-    with pytest.raises(EvaluationError, match="ResultRow 1: the score is NaN"):
+    with pytest.raises(EvaluationError, match="Row 1: the score is NaN"):
         relevance_at([0.5, float("nan")], 0.7)
     with pytest.raises(EvaluationError, match="no scores"):
         relevance_at([], 0.7)

@@ -5,8 +5,7 @@ from pathlib import Path
 import dspy
 import pytest
 
-from kraq_dspy.eval.metrics.for_dspy import exact_match, ranking_metric
-from kraq_dspy.eval.metrics.retrieval import recall_at_k
+from kraq_dspy.eval.metrics.for_dspy import exact_match, named_metric
 from kraq_dspy.eval.rows import metric_column, read_run
 from kraq_dspy.eval.tables.data import load
 from kraq_dspy.eval.tables.table import EvalTable, System
@@ -24,7 +23,7 @@ def test_dspy_evaluate_and_the_benchmark_agree(toy: Toy) -> None:
     _, rows = read_run(run)
     devset = [example.to_dspy() for example in load(EXAMPLE, "hotpotqa-mini", tokens=2500).examples]
     with Workspace.open(toy.index_of(run)) as space, dspy.context(adapter=KraqAdapter()):
-        program = space.program("combined", "dense", k=4)
-        for metric, name in ((exact_match, "exact_match"), (ranking_metric("recall", recall_at_k, 4), "recall")):
+        program = space.program("combined", k=4)
+        for metric, name in ((exact_match, "exact_match"), (named_metric("recall@4"), "recall")):
             result = dspy.Evaluate(devset=devset, metric=metric, num_threads=2, display_progress=False)(program)
             assert result.score == pytest.approx(100 * metric_column(rows, name).mean(), abs=0.01)

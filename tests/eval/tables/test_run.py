@@ -94,7 +94,13 @@ def test_the_header_says_what_made_the_rows(toy: Toy) -> None:
     assert header.settings["chunks"]["tokens"] == 300
     assert len(header.index_fingerprint) == 32
     assert header.library_version
-    assert header.extra["table"]["systems"]["combined"] == {"use": "combined", "k": 4, "n": 2, "alpha": 0.5}
+    assert header.extra["table"]["systems"]["combined"] == {
+        "use": "combined", "k": 4, "n": 2, "alpha": 0.5,
+        "about": {
+            "program": "combined", "retriever": "adaptive", "model": "embedded", "passages": "4",
+            "encoder": header.models["encoder"],
+        },
+    }  # fmt: skip
 
 
 def test_a_run_that_was_interrupted_asks_only_what_is_missing(toy: Toy, tmp_path: Path, scripted: Scripted) -> None:
@@ -215,7 +221,7 @@ def test_a_system_that_cannot_be_made_ends_the_run(toy: Toy, system: System, say
 
 
 def test_a_metric_that_is_not_known_is_refused(toy: Toy) -> None:
-    with pytest.raises(ConfigError, match=r"there are: exact_match, .* accepted; most rankings take @k"):
+    with pytest.raises(ConfigError, match=r"there are: token_f1, .* accepted; most rankings take @k"):
         toy.run(answers_table(metrics=("exactness",)))
 
 

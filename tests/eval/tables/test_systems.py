@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.tables.systems import distinct, settings_of
-from kraq_dspy.eval.tables.table import System, table_from_dict
+from kraq_dspy.eval.tables.systems import distinct, program_of, settings_of
+from kraq_dspy.eval.tables.table import DEFINITIONS, System, read_table, table_from_dict
 from kraq_dspy.settings import RoleSettings, Settings
 
 
@@ -92,3 +92,11 @@ def test_a_papers_table_may_set_more_than_its_definition() -> None:
 def test_references_and_catalogues_of_unknown_kinds_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="expected one of gold"):
         table_from_dict("t", content(**changes))
+
+
+def test_a_table_of_ones_own_finds_with_the_indexs_retriever_and_the_papers_with_theirs() -> None:
+    system = System("combined", "combined", {"k": 4})
+    assert program_of(system, paper=False).retriever is None  # the index chooses
+    assert program_of(system, paper=True).retriever is not None
+    assert not table_from_dict("mine", content()).of_papers
+    assert read_table(DEFINITIONS / "combined.toml").of_papers

@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy._internal.backoff import Backoff
-from kraq_dspy.errors import ModelError
+from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.endpoint import EndpointEmbedder
 from kraq_dspy.settings import EncoderSettings
@@ -73,10 +73,10 @@ def lengths(body: dict[str, Any]) -> Reply:
     return embeddings([[float(len(text)), 1.0] for text in body["input"]], body["encoding_format"])
 
 
-def embeddings(rows: list[list[float]], encoding: str = "float") -> Reply:
+def embeddings(rows: Sequence[list[float] | None], encoding: str = "float") -> Reply:
     data: list[dict[str, Any]] = []
     for i, row in enumerate(rows):
-        packed = base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
+        packed = base64.b64encode(struct.pack(f"<{len(row or ())}f", *(row or ()))).decode()
         data.append({"index": i, "embedding": packed if encoding == "base64" else row})
     return 200, {"data": data[::-1]}, {}  # the order is in `index` alone
 
@@ -210,10 +210,13 @@ def test_retries_are_bounded_and_the_error_says_what_to_do(server: Server) -> No
 
 @pytest.mark.parametrize(("status", "hint"), [(401, "api_key_env"), (404, "ends in /v1"), (400, "refused")])
 def test_a_refusal_is_not_asked_again(server: Server, status: int, hint: str) -> None:
+    endpoint = embedder(server)
+    endpoint.encode_queries(["a"])  # from here on it is known to take base64
+    server.bodies.clear()
     server.answer = lambda body: (status, {"error": "no"}, {})
 
     with pytest.raises(ModelError, match=hint):
-        embedder(server).encode_queries(["abc"])
+        endpoint.encode_queries(["abc"])
 
     assert len(server.bodies) == 1
 
@@ -224,12 +227,9 @@ def test_a_refusal_is_not_asked_again(server: Server, status: int, hint: str) ->
         (embeddings([[1.0, 2.0]]), "answered 2 texts with 1 embeddings"),
         (embeddings([[1.0, 2.0]] * 3), "answered 2 texts with 3 embeddings"),
         (embeddings([[1.0, 2.0], [1.0]]), r"embeddings of \[1, 2\] numbers"),
-        (embeddings([[1.0, float("nan")], [1.0, 2.0]]), "zero or not finite"),
-        (embeddings([[1.0, 2.0], [1.0, float("inf")]], "base64"), "zero or not finite"),
-        (embeddings([[0.0, 0.0], [1.0, 2.0]]), "zero or not finite"),
         ((200, b"<html>hello</html>", {}), "no embeddings: '<html>hello</html>'"),
         ((200, {"data": [{"index": 0, "embedding": "%%%"}]}, {}), "no embeddings"),
-        ((200, {"data": [{"embedding": [1.0]}]}, {}), "no embeddings"),
+        ((200, {"data": [{"embedding": [1.0]}]}, {}), "answered 2 texts with 1"),
         (
             (200, {"data": [{"index": 0, "embedding": [[1.0]]}, {"index": 1, "embedding": [[1.0]]}]}, {}),
             "no embeddings",
@@ -254,11 +254,91 @@ def test_a_dimension_that_changes_is_an_error(server: Server) -> None:
         endpoint.encode_queries(["a"])
 
 
-def test_one_batch_that_fails_fails_the_whole(server: Server) -> None:
-    server.answer = lambda body: (400, {}, {}) if "bad" in body["input"] else lengths(body)
+NAN = {"error": {"message": "failed to encode response: json: unsupported value: NaN"}}
 
-    with pytest.raises(ModelError, match="400"):
-        embedder(server, batch_size=1).encode_queries(["a", "b", "bad", "c"])
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda body: (400, {"error": "no"}, {}),
+        lambda body: (500, NAN, {}),
+        lambda body: embeddings([[float("nan"), 1.0] if "bad" in text else [1.0, 1.0] for text in body["input"]]),
+        lambda body: embeddings([[0.0, 0.0] if "bad" in text else [1.0, 1.0] for text in body["input"]]),
+        lambda body: embeddings([None if "bad" in text else [1.0, 1.0] for text in body["input"]]),
+    ],
+    ids=["refused", "500", "NaN", "zeros", "null"],
+)
+def test_a_text_that_cannot_be_embedded_costs_itself_alone(
+    server: Server, fault: Callable[[dict[str, Any]], Reply]
+) -> None:
+    server.answer = lambda body: fault(body) if any("bad" in text for text in body["input"]) else lengths(body)
+
+    with pytest.raises(UnembeddableError, match=r"1 of 9 texts, first 'bad one'") as caught:
+        embedder(server).encode_passages([*"abcdefg", "bad one", "h"])
+
+    assert list(caught.value.reasons) == [7]
+    assert caught.value.vectors[7].tolist() == [0.0, 0.0]
+    assert np.linalg.norm(caught.value.vectors, axis=1).tolist() == pytest.approx([1.0] * 7 + [0.0, 1.0])
+
+
+def test_a_batch_that_is_too_large_is_halved_and_the_size_kept(server: Server) -> None:
+    def few(body: dict[str, Any]) -> Reply:
+        if len(body["input"]) > 10:
+            return 422, {"message": f"batch size {len(body['input'])} > maximum allowed batch size 10"}, {}
+        return lengths(body)
+
+    server.answer = few
+    endpoint = embedder(server, concurrency=1)
+    vectors = endpoint.encode_passages(["x" * i for i in range(1, 41)])
+    assert np.argsort(vectors[:, 0]).tolist() == list(range(40))
+    server.bodies.clear()
+    endpoint.encode_passages(["x" * i for i in range(1, 41)])
+    assert [len(body["input"]) for body in server.bodies] == [10] * 4
+
+
+def test_a_text_that_is_too_long_is_cut_and_named(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    def short(body: dict[str, Any]) -> Reply:
+        if any(len(text) > 100 for text in body["input"]):
+            return 400, {"error": {"message": "This model's maximum context length is 100 tokens"}}, {}
+        return lengths(body)
+
+    server.answer = short
+    vectors = embedder(server).encode_passages(["short", "A long story. " * 20])
+    assert vectors[1] == pytest.approx(np.array([87, 1]) / np.hypot(87, 1))
+    assert "'A long story. " in caplog.text
+    assert "87 of 280 characters count" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("refuses", "taken"),
+    [
+        (lambda body: (400, {"error": {"message": "Unsupported format: base64"}}, {}), "float"),
+        (lambda body: (500, {"error": "oops"}, {}), "float"),
+        (lambda body: (422, {"detail": "extra fields not permitted"}, {}) if "encoding_format" in body else None, None),
+    ],
+)
+def test_base64_may_be_refused_in_any_words(server: Server, refuses: Any, taken: str | None) -> None:
+    def picky(body: dict[str, Any]) -> Reply:
+        refusal: Reply | None = refuses(body) if body.get("encoding_format") != taken or taken is None else None
+        return refusal or embeddings([[1.0, 1.0] for _ in body["input"]])
+
+    server.answer = picky
+    endpoint = embedder(server)
+    endpoint.encode_queries(["abc"])
+    endpoint.encode_queries(["abc"])
+    assert server.bodies[-1].get("encoding_format") == server.bodies[-2].get("encoding_format") == taken
+
+
+def test_items_without_an_index_are_taken_by_position(server: Server) -> None:
+    data = [{"embedding": [1.0, 0.0]}, {"index": 1, "embedding": [0.0, 1.0]}]
+    server.answer = lambda body: (200, {"data": data}, {})
+    assert embedder(server).encode_queries(["a", "b"]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_a_reply_without_an_end_is_given_up(server: Server) -> None:
+    server.answer = lambda body: (200, b" " * (3 << 20), {})
+    with pytest.raises(ModelError, match=r"larger than 2 MB \(reply_mb\)"):
+        embedder(server, reply_mb=2).encode_queries(["a"])
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

@@ -24,14 +24,16 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     wait_s: float = 0.0
     body: bytes | None = None
+    finish: str = "stop"
+    message: dict[str, Any] | None = None
 
     def payload(self) -> bytes:
         if self.body is not None:
             return self.body
         if self.status != 200:
             return json.dumps({"error": {"message": self.text, "type": "x", "code": str(self.status)}}).encode()
-        message = {"role": "assistant", "content": self.text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        message = {"role": "assistant", "content": self.text} if self.message is None else self.message
+        choice = {"index": 0, "message": message, "finish_reason": self.finish}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         return json.dumps(
             {"id": "1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}

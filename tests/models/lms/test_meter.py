@@ -1,12 +1,14 @@
 """Counting and stopping, without a model."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.models.lms.meter import Limits, Meter, Price
+from kraq_dspy.models.lms.meter import Limits, Meter, Price, listed_price, prices_of
 from kraq_dspy.records import Usage
+from kraq_dspy.settings import RoleSettings, Settings
 
 
 def spend(meter: Meter, prompt: int = 100, completion: int = 20, model: str = "m", stage: str = "s") -> None:
@@ -60,3 +62,12 @@ def test_threads_do_not_lose_counts() -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda _: spend(meter), range(800)))
     assert meter.total() == Usage(800, 80_000, 16_000)
+
+
+def test_what_a_provider_asks_is_known_and_a_server_of_ones_own_is_not_charged_for() -> None:
+    known = RoleSettings("openai/gpt-4o-mini")
+    assert prices_of(Settings(roles={"default": known})) == {"openai/gpt-4o-mini": Price(0.15, 0.6)}
+    assert prices_of(Settings(roles={"default": replace(known, prompt_price=1.0)})) == {known.model: Price(1.0, 0.0)}
+    for other in (replace(known, api_base="http://localhost:8000/v1"), RoleSettings("hosted_vllm/gpt-4o-mini")):
+        assert prices_of(Settings(roles={"default": other})) == {}
+    assert listed_price("mistral/gpt-4o-mini") is None

@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 from kraq_dspy import KRAQ
-from kraq_dspy._internal.nearest_demos import NearestDemos, near
+from kraq_dspy._internal.nearest_demos import NearestDemos
 from kraq_dspy.errors import StateError
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe_community import AskQuestion
@@ -265,14 +265,20 @@ def test_a_missing_file_and_a_damaged_demonstration_are_named(tmp_path: Path) ->
         load_state(ExtractGraph(), changed(saved(tmp_path, learned()), change))
 
 
-def nearest_answers(embedder: KeywordEmbedder) -> dspy.Predict:
-    predictor = dspy.Predict(AnswerQuestion)
+class Answering(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Any = dspy.Predict(AnswerQuestion)
+
+
+def nearest_answers(embedder: KeywordEmbedder) -> Answering:
+    program = Answering()
     demos = [
         dspy.Example(question=f"When was the {thing} opened?", passages=[f"The {thing} is old."], answer=year)
         for thing, year in (("tower", "1889"), ("bridge", "1894"), ("museum", "1793"))
     ]
-    near(predictor, demos, 1, embedder)
-    return predictor
+    program.answer = NearestDemos(program.answer, demos, 1, embedder)
+    return program
 
 
 def test_a_pool_of_demonstrations_is_saved_with_its_encoder(
@@ -280,18 +286,18 @@ def test_a_pool_of_demonstrations_is_saved_with_its_encoder(
 ) -> None:
     embedder = keyword_embedder("tower", "bridge", "museum")
     path = saved(tmp_path, nearest_answers(embedder))
-    again = dspy.Predict(AnswerQuestion)
+    again = Answering()
     load_state(again, path, embedder=embedder)
-    assert isinstance(again, NearestDemos)
+    assert isinstance(again.answer, NearestDemos)
     inputs = {"question": "Who built the bridge?", "passages": ["A bridge."]}
-    assert [demo.answer for demo in again.chosen(inputs)] == ["1894"]
+    assert [demo.answer for demo in again.answer.chosen(inputs)] == ["1894"]
     for other, message in ((None, "needs a sentence encoder"), (keyword_embedder("tower"), "with the encoder")):
         with pytest.raises(StateError, match=message):
-            load_state(dspy.Predict(AnswerQuestion), path, embedder=other)
+            load_state(Answering(), path, embedder=other)
 
 
 def test_a_plain_state_takes_the_place_of_a_pool(tmp_path: Path, keyword_embedder: type[KeywordEmbedder]) -> None:
-    predictor = nearest_answers(keyword_embedder("tower", "bridge"))
-    load_state(predictor, saved(tmp_path, dspy.Predict(AnswerQuestion)))
-    assert type(predictor) is dspy.Predict
-    assert predictor.demos == []
+    program = nearest_answers(keyword_embedder("tower", "bridge"))
+    load_state(program, saved(tmp_path, Answering()))
+    assert type(program.answer) is dspy.Predict
+    assert program.answer.demos == []

@@ -4,21 +4,25 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
 
-from kraq_dspy.apps.cli.ask.ask import Evidence, Stream
+from kraq_dspy.apps.cli.ask.ask import EVIDENCE, Evidence, Stream, asked, note_scarce, show_answer, show_suggested
 from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
-from kraq_dspy.apps.cli.ask.scarce import note_scarce
-from kraq_dspy.apps.cli.ask.show import EVIDENCE, show_answer
-from kraq_dspy.apps.cli.ask.streamed import asked
 from kraq_dspy.apps.cli.shared.logs import tell_what_is_cut_off
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import IndexDir, Models
+from kraq_dspy.apps.cli.shared.options import IndexDir, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, note, say, short
+from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.errors import ConfigError, KraqError
 
 if TYPE_CHECKING:
-    from kraq_dspy.workspace import Workspace
+    from collections.abc import Sequence
 
-HELP = "/program NAME, /retriever NAME, /evidence N, /history, /help, /quit; anything else is a question"
+    from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.suggested import SuggestedQuestion
+
+FIRST = 4  # questions that are suggested at the beginning
+HELP = (
+    "/N asks the suggested question N; /starters, /program NAME, /retriever NAME, /evidence N, /history, /help, /quit; "
+    "anything else is a question"
+)
 
 
 def chat(
@@ -39,6 +43,7 @@ def chat(
         note_scarce(space, choice)
         session = Session(space, chosen, choice, space.make_program(choice), evidence, stream)
         say(f"{index_dir}, {choice.spec.name}. {HELP}", style="dim")
+        session.suggest(FIRST)
         while (line := _line()) is not None and line not in ("/quit", "/exit"):
             try:
                 session.answer(line)
@@ -57,6 +62,11 @@ class Session:
     evidence: int
     stream: bool
     history: list[str] = dataclasses.field(default_factory=list)
+    suggested: "Sequence[SuggestedQuestion]" = ()
+
+    def suggest(self, count: int) -> None:
+        self.suggested = self.space.starters(count)
+        show_suggested(self.suggested, "to begin with:")
 
     def answer(self, line: str) -> None:
         """Raises ConfigError for a command that is none; what a program raises for a question."""
@@ -73,6 +83,10 @@ class Session:
         elif word == "/history":
             for place, question in enumerate(self.history, start=1):
                 say(f"{place:3} ", short(question, 200))
+        elif word == "/starters":
+            self.suggest(12)
+        elif word[1:].isdecimal() and 0 < int(word[1:]) <= len(self.suggested) and not value:
+            self.answer(self.suggested[int(word[1:]) - 1].text)
         elif word == "/help":
             say(HELP)
         elif line.startswith("/"):
@@ -80,6 +94,7 @@ class Session:
         else:
             self.history.append(line)
             answer = asked(self.space, self.program, line, stream=self.stream)
+            self.suggested = answer.get("next_questions") or ()
             show_answer(line, self.choice, self.space.models[self.choice.role].model, answer, self.evidence)
 
     def _choose(self, chosen: ChosenProgram) -> None:
@@ -96,6 +111,6 @@ def _line() -> str | None:
         import readline  # noqa: F401 (input uses it)
     errors.print("? ", end="", style="bold")
     try:
-        return input().strip()
+        return normalised(input()).strip()
     except EOFError:
         return None

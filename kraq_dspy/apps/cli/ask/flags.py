@@ -8,10 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from kraq_dspy.programs.shared.options import Option, Word, options_of, words_of
-from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, by_flags, choose_program
-from kraq_dspy.workspace.programs import PROGRAMS
-from kraq_dspy.workspace.retrievers import RETRIEVERS
-from kraq_dspy.workspace.specs import ProgramChoice
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, ProgramChoice, by_flags, choose_program
+from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 
 def _completed(names: Any) -> Any:

@@ -11,8 +11,7 @@ import typer
 
 from kraq_dspy.apps.cli.ask.flags import PROGRAM_FLAGS, ChosenProgram
 from kraq_dspy.apps.cli.ask.serving import at_once_at_the_end
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import IndexDir, Models
+from kraq_dspy.apps.cli.shared.options import IndexDir, Models, opened
 from kraq_dspy.apps.cli.shared.terminal import note
 from kraq_dspy.errors import ConfigError, needs
 
@@ -22,17 +21,15 @@ def mcp(
     chosen: ChosenProgram,
     flags: Annotated[Any, PROGRAM_FLAGS],
     models: Models,
-    http: Annotated[bool, typer.Option("--http", help="Over HTTP instead of standard input and output.")] = False,
-    host: Annotated[str, typer.Option("--host", help="Where to listen; all but this machine needs a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8765,
+    http: Annotated[bool, typer.Option(help="Over HTTP instead of standard input and output.")] = False,
+    host: Annotated[str, typer.Option(help="Where to listen; all but this machine needs a token.")] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
     token_env: Annotated[
-        str, typer.Option("--token-env", metavar="VARIABLE", help="Of the environment: holds the token for HTTP.")
+        str, typer.Option(metavar="VARIABLE", help="Of the environment: holds the token for HTTP.")
     ] = "KRAQ_TOKEN",
 ) -> None:
-    """Offer the index to agents by the Model Context Protocol: ask, search, questions_about, community, neighbours_of,
-    read_document.
+    """Offer the index to agents by the Model Context Protocol: ask, search, starters, questions_about, community,
+    neighbours_of, read_document.
 
     A client starts this command and speaks to it over standard input and output; with --http it runs by itself. The
     program and the models chosen here are those of the tool `ask`.

@@ -16,10 +16,8 @@ from rich import filesize
 
 from kraq_dspy.apps.cli.shared.interrupt import INTERRUPTED
 from kraq_dspy.apps.cli.shared.logs import Logs, tell_what_is_cut_off
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import IndexDir, Limits, Models
+from kraq_dspy.apps.cli.shared.options import IndexDir, Limits, Models, opened, require_writable_file
 from kraq_dspy.apps.cli.shared.terminal import command, counted, errors, note, output, say
-from kraq_dspy.apps.cli.shared.writable import require_writable_file
 from kraq_dspy.errors import KraqError, needs
 
 if TYPE_CHECKING:
@@ -36,41 +34,33 @@ def serve(
     models: Models,
     limits: Limits,
     host: Annotated[
-        str,
-        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token."),
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; any but this machine's needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = PORT,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = PORT,
     token: Annotated[
         str | None,
         typer.Option(
-            "--token",
             metavar="TEXT",
             envvar="KRAQ_TOKEN",
             show_envvar=False,
             help="What requests must bear (Authorization: Bearer TEXT). Better in the variable KRAQ_TOKEN.",
         ),
     ] = None,
-    edit: Annotated[bool, typer.Option("--edit", help="Let the catalogue be reviewed.")] = False,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, help="Questions answered at the same time.")] = 8,
-    waiting: Annotated[
-        int, typer.Option("--waiting", min=0, help="Questions that may wait; the next one is refused (503).")
-    ] = 64,
+    edit: Annotated[bool, typer.Option(help="Let the catalogue be reviewed.")] = False,
+    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at the same time.")] = 8,
+    waiting: Annotated[int, typer.Option(min=0, help="Questions that may wait; the next one is refused (503).")] = 64,
     workers: Annotated[
-        int,
-        typer.Option("--workers", min=1, help="Processes that answer; --at-once and limits are divided among them."),
+        int, typer.Option(min=1, help="Processes that answer; --at-once and limits are divided among them.")
     ] = 1,
     rate: Annotated[
-        float,
-        typer.Option("--rate", min=0, help="Requests of one client a second; more are refused (429). 0: no bound."),
+        float, typer.Option(min=0, help="Requests of one client a second; more are refused (429). 0: no bound.")
     ] = 20.0,
-    max_body: Annotated[int, typer.Option("--max-body", min=1, metavar="KB", help="Largest request.")] = 1024,
+    max_body: Annotated[int, typer.Option(min=1, metavar="KB", help="Largest request.")] = 1024,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A name by which it may be called; repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="A name by which it may be called; repeatable.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None,
-        typer.Option("--allow-origin", metavar="ORIGIN", help="A web page's origin that may call it; repeatable."),
+        list[str] | None, typer.Option(metavar="ORIGIN", help="A web page's origin that may call it; repeatable.")
     ] = None,
 ) -> None:
     """Serve one or more indexes: a page to explore, a JSON API, and OpenAI's chat completions with programs as models.
@@ -96,11 +86,9 @@ def explore(
     index_dir: IndexDir,
     models: Models,
     limits: Limits,
-    edit: Annotated[bool, typer.Option("--edit", help="Let the catalogue be reviewed: approve, edit, reject.")] = False,
-    port: Annotated[
-        int, typer.Option("--port", help="Port of this machine; where it is in use, the next free one.")
-    ] = PORT,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say the address.")] = False,
+    edit: Annotated[bool, typer.Option(help="Let the catalogue be reviewed: approve, edit, reject.")] = False,
+    port: Annotated[int, typer.Option(help="Port of this machine; where it is in use, the next free one.")] = PORT,
+    no_browser: Annotated[bool, typer.Option(help="Only say the address.")] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Write a page of one file instead, which cannot ask."),

@@ -1,30 +1,25 @@
-"""Makes offline, once, what programs look up: `kraq precompute`."""
+"""Makes offline, once, what programs look up: `kraq precompute`, and `kraq calibrate` which says how near is near."""
 
 import dataclasses
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import filesize
 
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.opened import opened
-from kraq_dspy.apps.cli.shared.options import Calls, IndexDir, Json, Limits
+from kraq_dspy.apps.cli.shared.options import Calls, Config, IndexDir, Json, Limits, opened
 from kraq_dspy.apps.cli.shared.terminal import errors, in_time, note, output, print_json, short, two_columns
-from kraq_dspy.apps.cli.start.estimate import show_estimate
+from kraq_dspy.apps.cli.start.index import show_estimate
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.workspace.preparations import PREPARATIONS, InstructedOptions
 
 if TYPE_CHECKING:
-    from kraq_dspy.build.prepare.instructed import PrecomputeEstimate
+    from kraq_dspy.build.prepare.calibrate import Calibration
+    from kraq_dspy.build.prepare.instructed import InstructedOptions, PrecomputeEstimate
 
 
-class Questions(StrEnum):
-    kraq = "kraq"
-    random = "random"
-    all = "all"
+Questions = Literal["kraq", "random", "all"]
 
 
 def precompute(
@@ -32,32 +27,28 @@ def precompute(
     calls: Calls,
     limits: Limits,
     top_n: Annotated[
-        str | None, typer.Option("--top-n", help="Passages for each question: a number, or all.", show_default="100")
+        str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="100")
     ] = None,
-    int8: Annotated[bool, typer.Option("--int8", help="Half the size of float16, a little less exact.")] = False,
+    int8: Annotated[bool, typer.Option(help="Half the size of float16, a little less exact.")] = False,
     source: Annotated[
         Questions | None,
-        typer.Option(
-            "--source", help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"
-        ),
+        typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
     ] = None,
     budget_minutes: Annotated[
-        float | None,
-        typer.Option("--budget-minutes", min=0, metavar="X", help="Stop then; questions about most passages go first."),
+        float | None, typer.Option(min=0, metavar="X", help="Stop then; questions about most passages go first.")
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will take, and stop.")] = False,
+    estimate: Annotated[bool, typer.Option(help="Say what it will take, and stop.")] = False,
     qa_pairs: Annotated[
-        bool, typer.Option("--qa-pairs", help="Instead: every passage as question-answer pairs, for qa-rag.")
+        bool, typer.Option(help="Instead: every passage as question-answer pairs, for qa-rag.")
     ] = False,
     graph: Annotated[
-        bool, typer.Option("--graph", help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
+        bool, typer.Option(help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
     ] = False,
     raptor: Annotated[
-        bool,
-        typer.Option("--raptor", help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal."),
+        bool, typer.Option(help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal.")
     ] = False,
     k2rag: Annotated[
-        bool, typer.Option("--k2rag", help="Instead: every document summarised, and indexed so, for the program k2rag.")
+        bool, typer.Option(help="Instead: every document summarised, and indexed so, for the program k2rag.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -76,7 +67,9 @@ def precompute(
         return
     of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
     _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
-    questions: Any = (source or Questions.kraq).value
+    questions: Any = source or "kraq"
+    from kraq_dspy.build.prepare.instructed import InstructedOptions
+
     how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
     _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
 
@@ -97,10 +90,10 @@ def parse_top_n(text: str) -> int | None:
 
 
 def _embed(
-    index_dir: Path, calls: Calls, how: InstructedOptions, budget_minutes: float | None, *, estimate: bool, json: bool
+    index_dir: Path, calls: Calls, how: "InstructedOptions", budget_minutes: float | None, *, estimate: bool, json: bool
 ) -> None:
     from kraq_dspy.asset.store.index import Index
-    from kraq_dspy.build.prepare.speculative import precomputation
+    from kraq_dspy.build.prepare.instructed import precomputation
 
     kept = "What was embedded is kept; the same command goes on from there."
     settings = calls.settings_of(index_dir)
@@ -142,7 +135,9 @@ def _in_words(expected: "PrecomputeEstimate") -> str:
 
 def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
     """What the one of `kinds` will take; no model is asked."""
-    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS if preparation.estimate}
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
     if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
         raise ConfigError(
             f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
@@ -155,9 +150,11 @@ def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool
 
 def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
     """Each of `kinds`, names of PREPARATIONS, and what was done."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
     reports: dict[str, dict[str, Any]] = {}
     with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
-        for preparation in PREPARATIONS:
+        for preparation in PREPARATIONS.values():
             if preparation.name in kinds:
                 report = preparation.make(space, preparation.options(), bars)
                 reports[preparation.name] = dataclasses.asdict(report)
@@ -168,3 +165,84 @@ def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *
         seconds = report.pop("seconds")
         rows = {field.replace("_", " "): value for field, value in report.items()}
         output.print(two_columns(f"{name}: {seconds:.1f} s", rows))
+
+
+FAR = 0.5
+"""A cosine below which two questions of the packaged encoder ask about different things."""
+
+
+def calibrate(
+    index_dir: IndexDir,
+    config: Config,
+    agreement: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Adjusted Rand index that the clusters must reach.")
+    ] = 0.5,
+    passages: Annotated[int, typer.Option(min=2, help="Passages to cluster (the papers' N).")] = 10,
+    clusters: Annotated[int, typer.Option(min=2, help="Clusters (the papers' k).")] = 2,
+    sample: Annotated[int, typer.Option(min=1, help="Questions to try.")] = 50,
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Real questions, one a line; else stored ones.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
+    from kraq_dspy.build.prepare.calibrate import CalibrationPlan, calibrate_index
+
+    if clusters > passages:
+        raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")
+    real = None if questions is None else _lines(questions)
+    with opened(index_dir, config, write=True) as space, Bars(quiet=json) as bars:
+        result = calibrate_index(
+            space.index,
+            space.retriever("dense"),
+            space.questions(),
+            space.models.settings,
+            CalibrationPlan(n=passages, k=clusters, wanted=agreement, n_questions=sample),
+            user_questions=real,
+            progress=bars,
+        )
+    if json:
+        print_json(result.to_dict())
+        return
+    output.print(two_columns(f"{index_dir}: proxy questions", rows_of(result)))
+    if text := advice(result):
+        note(text)
+
+
+def rows_of(result: "Calibration") -> dict[str, str]:
+    """What the table shows; agreements are shown only for cosines that were tried."""
+    nearest = max(cosine for cosine, _ in result.points)
+    shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < nearest] + [nearest]
+    return {
+        "threshold": f"cosine {result.threshold:.3f}, for an agreement of {result.wanted:.2f}",
+        "noise floor": f"{result.noise_floor:.2f} (two seeds of KMeans on the same vectors)",
+        "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.2g}" for x in shown),
+        "pairs tried": f"{len(result.points)}, of cosines up to {nearest:.2f}",
+        "encoder": result.encoder_name,
+    }
+
+
+def advice(result: "Calibration") -> str:
+    """What to do about a threshold that lets everything or nothing pass; "" for one between."""
+    if result.threshold >= 1:
+        return (
+            f"of the pairs tried none agrees by {result.wanted:.2f}, so only the same question would be looked up. "
+            "A larger corpus has nearer questions; or ask for a lower --agreement."
+        )
+    if result.threshold < FAR:
+        return (
+            f"a question with a cosine of {result.threshold:.2f} has little to do with yours, and would stand in for "
+            "it. Here the clusters are alike whatever question the passages are seen from. Guard with "
+            f"-P min_similarity={FAR:g} (kraq ask), or ask for a higher --agreement."
+        )
+    return ""
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Cannot read questions from {str(file)!r}: {error}") from error
+    if not lines:
+        raise ConfigError(f"{str(file)!r} has no questions; write one a line.")
+    return lines

@@ -10,9 +10,7 @@ from kraq_dspy.apps.cli.shared.terminal import counted, print_json, say
 
 
 def list_(
-    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="Folder in which fetched sets lie.")] = Path(
-        "data"
-    ),
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which fetched sets lie.")] = Path("data"),
     json: Json = False,
 ) -> None:
     """Name the data sets that can be fetched, and those that are in the folder."""
@@ -34,7 +32,7 @@ def fetch(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
     ] = Path("data"),
-    file: Annotated[list[Path] | None, typer.Option("--file", help="BioASQ's golden files; may be repeated.")] = None,
+    file: Annotated[list[Path] | None, typer.Option(help="BioASQ's golden files; may be repeated.")] = None,
 ) -> None:
     """Download a data set from the hub, or take BioASQ's files over. What is there already is kept."""
     from kraq_dspy.eval.datasets import fetch_dataset, load_dataset

@@ -1,5 +1,9 @@
 """Optimizes a step or a program on a dev set, and measures it on rows that it never saw: `kraq optimize`."""
 
+import contextlib
+import io
+import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,12 +11,14 @@ import typer
 
 from kraq_dspy.apps.cli.research.eval.options import interval, named_scorer
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.options import Calls, Json
-from kraq_dspy.apps.cli.shared.terminal import note, output, print_json, short, two_columns
-from kraq_dspy.apps.cli.shared.writable import require_writable_file
+from kraq_dspy.apps.cli.shared.options import Calls, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.shared.terminal import note, output, print_json, say, short, two_columns
+
+_SHOWN = 4  # demonstrations
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
+    from kraq_dspy.optimize.learned import Learned
     from kraq_dspy.optimize.rows import Split
 
 
@@ -25,60 +31,53 @@ def optimize(
             "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
         ),
     ],
-    dev: Annotated[
-        Path, typer.Option("--dev", metavar="FILE", help="JSON lines with inputs and what is right; see docs.")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The state to write (.json), for --program-state.")
-    ],
     calls: Calls,
-    index: Annotated[
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Needed: JSON lines with inputs and what is right; see docs.")
+    ] = None,
+    out: Annotated[
         Path | None,
-        typer.Option("--index", metavar="DIR", help="For programs; and for rows that name chunks or communities."),
+        typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="For programs; and for rows that name chunks or communities.")
     ] = None,
     optimizer: Annotated[
-        str,
-        typer.Option(
-            "--optimizer", help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's)."
-        ),
+        str, typer.Option(help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's).")
     ] = "bootstrap",
-    metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="Default: the one that fits the step.")
-    ] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None,
     train: Annotated[
-        Path | None, typer.Option("--train", metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
+        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
     ] = None,
-    train_share: Annotated[
-        float, typer.Option("--train-share", min=0.05, max=0.95, help="Share of --dev to learn from.")
-    ] = 0.5,
-    demos: Annotated[int, typer.Option("--demos", min=1, help="Demonstrations in a prompt.")] = 4,
-    candidates: Annotated[int, typer.Option("--candidates", min=2, help="Programs or instructions to try.")] = 6,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Of mipro, simba and copro.")] = 3,
-    budget_calls: Annotated[
-        int | None, typer.Option("--budget-calls", min=1, help="Stop before more model calls than this.")
-    ] = None,
+    train_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of --dev to learn from.")] = 0.5,
+    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4,
+    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6,
+    rounds: Annotated[int, typer.Option(min=1, help="Of mipro, simba and copro.")] = 3,
+    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None,
     start: Annotated[
-        Path | None, typer.Option("--start", metavar="FILE", help="Begin with this state instead of the plain program.")
+        Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Save the result even if it is worse.")] = False,
-    retriever: Annotated[
-        str | None, typer.Option("--retriever", help="What finds passages, where rows give none.")
-    ] = None,
+    force: Annotated[bool, typer.Option(help="Save the result even if it is worse.")] = False,
+    retriever: Annotated[str | None, typer.Option(help="What finds passages, where rows give none.")] = None,
     bertscore: Annotated[
-        str,
-        typer.Option(
-            "--bertscore", metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER."
-        ),
+        str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
     ] = "minilm",
-    seed: Annotated[int, typer.Option("--seed", help="Of the split, the optimizer and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0,
     json: Json = False,
 ) -> None:
     """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
 
     Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
     """
+    if dev is None or out is None:
+        raise missing({"--dev FILE": dev, "--out FILE": out})
+    os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
+    import dspy
+
     from kraq_dspy.optimize import Budget, DevSet, Method, Resources, Sizes, compile_program
 
+    if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
+        dspy.disable_logging()
     settings = calls.settings() if index is None else calls.settings_of(index)
     require_writable_file(out)
     scorer = named_scorer(bertscore)
@@ -94,7 +93,8 @@ def optimize(
             label="",
         )
 
-    with Bars(settings, quiet=json) as bars:
+    # Optimizers print; standard output is for the report alone.
+    with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
         compiled = compile_program(
             target,
             DevSet(dev, train, train_share),
@@ -136,6 +136,16 @@ def _fields(compiled: "Compiled") -> dict[str, Any]:
             "prompt_tokens": compiled.usage.prompt_tokens,
             "completion_tokens": compiled.usage.completion_tokens,
         },
+        "cost": compiled.cost,
+        "learned": [
+            {
+                "predictor": each.predictor,
+                "instructions": {"before": each.before, "after": each.after},
+                "demos": each.demos,
+            }
+            for each in compiled.learned
+        ],
+        "candidates": compiled.candidates,
         "seconds": round(compiled.seconds, 3),
         "problems": compiled.problems,
         "state": None if compiled.path is None else str(compiled.path),
@@ -153,10 +163,29 @@ def _show(compiled: "Compiled") -> None:
         f"(expected at most {compiled.estimated:,})",
         "state": str(compiled.path),
     }
+    if compiled.cost:
+        rows["cost"] = f"{compiled.cost:,.4f}"
+    if compiled.candidates:
+        rows["candidates"] = " ".join(f"{score:.3f}" for score in compiled.candidates)
     output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
+    for each in compiled.learned:
+        _show_learned(each)
     for problem in compiled.problems:
         note(short(problem, 300))
     if compiled.before == compiled.after:
         note("no row's score changed.")
     elif comparison.difference.low <= 0 <= comparison.difference.high:
         note("the interval of the difference has 0 in it: this may be chance. More rows would tell.")
+
+
+def _show_learned(learned: "Learned") -> None:
+    """The instructions as a diff, and the beginnings of the demonstrations' inputs."""
+    say((f"learned by {learned.predictor}", "bold"))
+    for line in learned.diff:
+        say((line, "red" if line.startswith("-") else "green"))
+    if learned.demos:
+        say(f"{len(learned.demos)} demonstrations:")
+    for demo in learned.demos[:_SHOWN]:
+        say("  ", short("; ".join(f"{name}: {value}" for name, value in demo.items()), 160))
+    if len(learned.demos) > _SHOWN:
+        say(f"  and {len(learned.demos) - _SHOWN} more")

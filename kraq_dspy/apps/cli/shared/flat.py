@@ -5,9 +5,8 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
@@ -18,10 +17,11 @@ WORDS: dict[Any, str] = {bool: "", int: "N", float: "X", Path: "PATH"}  # what h
 
 
 def flat(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with the fields of its option groups as parameters of its own.
+    """The command with the fields of its option groups as parameters of its own, which is all that typer knows.
 
     An option group is a dataclass whose fields are typer options with defaults; its `PANEL` heads them in help,
-    after the others. The command is handed the dataclass.
+    after the others. The command is handed the dataclass, so what thirty commands share is declared and read once. An
+    option is called as its parameter is (`max_calls`, `--max-calls`) unless it says otherwise.
     """
     signature = inspect.signature(command, eval_str=True)
     groups = {
@@ -71,28 +71,31 @@ def _parameter(name: str, default: Any, annotation: Any, panel: str | None) -> i
         notes = [copy.copy(note) for note in notes]
         for note in notes:
             if isinstance(note, OptionInfo):
+                if note.default is ... and not note.param_decls:
+                    word = name.replace("_", "-")
+                    note.param_decls = (f"--{word}/--no-{word}" if default is True else f"--{word}",)
                 note.rich_help_panel = note.rich_help_panel or panel
-                bare = [part for part in get_args(kind) or (kind,) if part is not type(None)]
+                parts = (kind,) if get_origin(kind) is Literal else get_args(kind) or (kind,)
+                bare = [part for part in parts if part is not type(None)]
                 if note.metavar is None:
                     note.metavar = WORDS.get(bare[0], "NAME" if bare[0] is str else None)
-                if isinstance(bare[0], type) and issubclass(bare[0], StrEnum):
-                    _take_choices(note, bare[0])
+                if get_origin(bare[0]) is Literal:
+                    _take_choices(note, get_args(bare[0]))
+                    kind = str if kind is bare[0] else str | None
         annotation = Annotated[(kind, *notes)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _take_choices(option: OptionInfo, choices: type[StrEnum]) -> None:
+def _take_choices(option: OptionInfo, names: tuple[str, ...]) -> None:
     """An option of a few words, which a word near to one of them is told about (typer's own message begins with words
     of pydantic)."""
 
-    names = [choice.value for choice in choices]
-
-    def parsed(value: str) -> StrEnum:
+    def parsed(value: str) -> str:
         if value not in names:
             raise typer.BadParameter(
                 f"There is no {value!r}{did_you_mean(value, names)}; there are: {', '.join(names)}."
             )
-        return choices(value)
+        return value
 
     option.parser = parsed
     option.metavar = f"<{'|'.join(names)}>"

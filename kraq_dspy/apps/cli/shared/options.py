@@ -1,11 +1,13 @@
-"""Declares the options that several commands share, each once, in the groups in which commands take them."""
+"""Declares the options that several commands share, opens an index with them, and checks what they name."""
 
 import dataclasses
 import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from kraq_dspy.consent import Named
     from kraq_dspy.models.lms.meter import Limits as MeterLimits
     from kraq_dspy.settings import RoleSettings, Settings
+    from kraq_dspy.workspace import Workspace
+
 
 IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
@@ -25,9 +29,7 @@ RandomQuestions = Annotated[
 ]
 
 
-class QuestionSource(StrEnum):
-    kraq = "kraq"
-    random = "random"
+QuestionSource = Literal["kraq", "random"]
 
 
 Source = Annotated[QuestionSource, typer.Option("--source", help="kraq, or random for the baseline's questions.")]
@@ -49,9 +51,7 @@ class Config:
     ] = None
     trust: Annotated[
         bool,
-        typer.Option(
-            "--trust", help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."
-        ),
+        typer.Option(help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."),
     ] = False
 
     @property
@@ -126,12 +126,11 @@ def _is_terminal() -> bool:
 class Models(Config):
     lm: Annotated[
         str | None,
-        typer.Option("--lm", metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+        typer.Option(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
     ] = None
     api_base: Annotated[
         str | None,
         typer.Option(
-            "--api-base",
             metavar="URL",
             help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
         ),
@@ -164,9 +163,7 @@ class Models(Config):
 
 @dataclass(frozen=True)
 class Calls(Models):
-    concurrency: Annotated[int | None, typer.Option("--concurrency", min=1, help="Model calls in flight at once.")] = (
-        None
-    )
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Model calls in flight at once.")] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
         settings = super().settings(base)
@@ -177,12 +174,9 @@ class Calls(Models):
 
 @dataclass(frozen=True)
 class Builds(Calls):
-    encoder: Annotated[
-        str | None, typer.Option("--encoder", help="Sentence encoder: minilm, or a model's name or path.")
-    ] = None
+    encoder: Annotated[str | None, typer.Option(help="Sentence encoder: minilm, or a model's name or path.")] = None
     encoder_api_base: Annotated[
-        str | None,
-        typer.Option("--encoder-api-base", metavar="URL", help="Where an OpenAI-compatible encoder is served."),
+        str | None, typer.Option(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
     ] = None
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -200,14 +194,10 @@ class Builds(Calls):
 @dataclass(frozen=True)
 class CorpusBuilds(Builds):
     runner: Annotated[
-        str | None,
-        typer.Option("--runner", help="Where models are asked: local, or ray (a cluster; kraq.toml, section run)."),
+        str | None, typer.Option(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
     ] = None
     redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact", help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact)."
-        ),
+        bool, typer.Option(help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).")
     ] = False
 
     def settings(self, base: "Settings | None" = None) -> "Settings":
@@ -227,11 +217,10 @@ class Columns:
 
     PANEL: ClassVar[str] = "Columns of csv, jsonl and parquet"
 
-    text_column: Annotated[str | None, typer.Option("--text-column", help="The text of a document. Default: text")] = (
-        None
-    )
-    title_column: Annotated[str | None, typer.Option("--title-column", help="Its title. Default: title")] = None
-    id_column: Annotated[str | None, typer.Option("--id-column", help="Its id. Default: id")] = None
+    text_column: Annotated[str | None, typer.Option(help="The text of a document. Default: text")] = None
+    title_column: Annotated[str | None, typer.Option(help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, typer.Option(help="Its id. Default: id")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
 
     def over(self, settings: "Settings") -> "Settings":
         """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
@@ -243,17 +232,11 @@ class Columns:
 class Limits:
     PANEL: ClassVar[str] = "Limits of this run"
 
-    max_calls: Annotated[
-        int | None, typer.Option("--max-calls", min=0, help="Stop before models are asked more often.")
-    ] = None
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=0, help="Stop before so many tokens are exceeded.")
-    ] = None
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before models are asked more often.")] = None
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before so many tokens are exceeded.")] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            "--max-cost", min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."
-        ),
+        typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
     ] = None
 
     def divided(self, parts: int) -> "Limits":
@@ -275,3 +258,52 @@ class Limits:
         if self == Limits():
             return None
         return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))
+
+
+@contextmanager
+def opened(
+    index_dir: Path, options: Config, limits: Limits | None = None, *, write: bool = False
+) -> "Iterator[Workspace]":
+    from kraq_dspy.models.embedders import load_embedder
+    from kraq_dspy.models.lms.meter import Meter
+    from kraq_dspy.models.lms.roles import LanguageModels
+    from kraq_dspy.workspace import Workspace
+
+    settings = options.settings_of(index_dir)
+    embedder = load_embedder(settings.encoder)
+    meter = Meter(limits.of(settings) if limits else None)
+    models = LanguageModels(settings, embedder=embedder, meter=meter)
+    with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+        yield space
+
+
+def require_writable(*folders: Path) -> None:
+    """Raises ConfigError for a folder that cannot be made or written. Leaves nothing there."""
+    for folder in folders:
+        _require_room(folder.absolute(), folder)
+
+
+def missing(options: Mapping[str, object]) -> ConfigError:
+    """An error that names all of the options that are None, so that they need not be found out one by one."""
+    return ConfigError(f"Missing: {'; '.join(name for name, value in options.items() if value is None)}.")
+
+
+def require_writable_file(file: Path) -> None:
+    """Raises ConfigError for a file that cannot be made or replaced. Leaves nothing there."""
+    if file.is_dir():
+        raise ConfigError(f"{str(file)!r} is a folder; --out names a file here.")
+    _require_room(file.absolute().parent, file)
+
+
+def _require_room(folder: Path, target: Path) -> None:
+    """A file without a name is made, since rights do not say everything: root may write to /proc, and cannot."""
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir():
+        raise ConfigError(f"{str(target)!r} cannot be written: {str(existing)!r} is a file. Choose another --out.")
+    try:
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise ConfigError(
+            f"{str(target)!r} cannot be written: nothing can be made in {str(existing)!r} ({error.strerror}). Choose "
+            "another --out."
+        ) from error

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from kraq_dspy.settings import Settings
 
 
-def run_build(build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool) -> None:
-    """What makes or changes an index, run under bars and limits, and its report."""
+def run_build(
+    build: "Callable[..., BuildReport]", settings: "Settings", limits: Limits, *, json: bool
+) -> "BuildReport":
+    """What makes or changes an index, run under bars and limits; its report is shown and returned."""
     with Bars(settings, quiet=json) as bars:
         report = build(settings=settings, limits=limits.of(settings), progress=bars)
     show_report(report, json=json)
+    return report
 
 
 def show_report(report: "BuildReport", *, json: bool) -> None:
@@ -27,11 +30,14 @@ def show_report(report: "BuildReport", *, json: bool) -> None:
     if json:
         print_json(report)
         return
-    output.print(grid(f"{report.path} in {report.seconds:.1f} s", "made,>count", report.counts.items()))
+    output.print(
+        grid(f"{report.path} in {report.seconds:.1f} s", ("made", "count"), report.counts.items(), right=["count"])
+    )
     if report.usage:
         with_tokens = has_tokens(report.models.values())
         rows = [(label(stage), *usage_cells(usage, with_tokens)) for stage, usage in report.usage.items()]
-        output.print(grid("asked of the models in this run", "stage" + usage_headings(with_tokens), rows))
+        headings = usage_headings(with_tokens)
+        output.print(grid("asked of the models in this run", ("stage", *headings), rows, right=headings))
     changes = report.documents
     if changes.changed or changes.removed:
         say(f"documents: {changes.added:,} added, {changes.changed:,} changed, {changes.removed:,} removed")
@@ -56,7 +62,7 @@ def show_failures(failures: "Sequence[Failure]", all_of_them: str, limit: int = 
         kinds.setdefault((failure.stage, re.sub(r"\d+", "", failure.reason)), []).append(failure)
     for alike in itertools.islice(kinds.values(), limit):
         first = alike[0]
-        note(short(f"{first.item_id}: {first.reason}", 240), label=f"  {first.stage}: ")
+        note(short(f"{first.where or first.item_id}: {first.reason}", 300), label=f"  {first.stage}: ")
         if len(alike) > 1:
             note(f"    and {len(alike) - 1:,} more like it", label="")
     if left := sum(len(alike) for alike in itertools.islice(kinds.values(), limit, None)):
@@ -70,8 +76,8 @@ def models_in_words(models: dict[str, str]) -> str:
     return ", ".join([default, *others])
 
 
-def usage_headings(with_tokens: bool) -> str:
-    return ",>calls,>tokens in,>tokens out" if with_tokens else ",>calls"
+def usage_headings(with_tokens: bool) -> Sequence[str]:
+    return ("calls", "tokens in", "tokens out") if with_tokens else ("calls",)
 
 
 def usage_cells(usage: "Usage", with_tokens: bool) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.workspace.shown import printable as printable
-from kraq_dspy.workspace.shown import short as short
+from kraq_dspy._internal.display import whole_text
+from kraq_dspy.apps.text import printable as printable
+from kraq_dspy.apps.text import short as short
+from kraq_dspy.errors import counted as counted
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -19,16 +22,22 @@ errors = Console(stderr=True, highlight=False)
 
 def print_json(value: Any) -> None:
     """`value`, which may hold records, as JSON and nothing else on standard output."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False, indent=2)))
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone(), indent=2)))
 
 
 def print_line(value: Any) -> None:
     """As `print_json`, on one line, at once: for results that come one after the other."""
-    print(_visible(json.dumps(value, default=_plain, ensure_ascii=False)), flush=True)
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone())), flush=True)
+
+
+def _takes_ascii_alone() -> bool:
+    """Whether standard output is in an encoding without most letters, as what Windows redirects: JSON escapes them."""
+    return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def _visible(text: str) -> str:
     """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
+    text = whole_text(text)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
@@ -68,11 +77,13 @@ def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
     return table
 
 
-def grid(title: str, headings: str, rows: Iterable[Sequence[Any]], **options: Any) -> Table:
-    """A table; `headings` with commas, those of right-aligned columns with ">" before them. No markup in cells."""
+def grid(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = (), **options: Any
+) -> Table:
+    """A table whose columns of the headings `right` are aligned there. No markup in cells."""
     table = Table(title=Text(title) if title else None, title_justify="left", **options)
-    for heading in headings.split(","):
-        table.add_column(heading.lstrip(">"), justify="right" if heading.startswith(">") else "left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
     for row in rows:
         table.add_row(*map(_cell, row))
     table.min_width = min(len(title), output.width)
@@ -83,11 +94,6 @@ def _cell(value: Any) -> Text:
     if isinstance(value, Text):
         return value
     return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
-
-
-def counted(number: int, what: str) -> str:
-    """1 as "1 call", 2 as "2 calls"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def compact(number: int) -> str:

@@ -10,13 +10,11 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.apps.cli.ask.show import answer_fields, show_answer
 from kraq_dspy.apps.cli.shared.bars import Bars
 from kraq_dspy.apps.cli.shared.options import Json, Models
 from kraq_dspy.apps.cli.shared.report import show_report
 from kraq_dspy.apps.cli.shared.terminal import command, counted, grid, output, print_json, say, short
 from kraq_dspy.records import Community, Question
-from kraq_dspy.workspace.choices import choose_program
 
 if TYPE_CHECKING:
     from kraq_dspy.workspace import Workspace
@@ -30,11 +28,10 @@ FEW = 10  # questions of --quick
 def demo(
     models: Models,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"A first taste: {FEW} questions and the passages shown with them.")
+        bool, typer.Option(help=f"A first taste: {FEW} questions and the passages shown with them.")
     ] = False,
     first: Annotated[
-        int | None,
-        typer.Option("--first", min=1, metavar="N", help="Only N questions and their passages: for slow models."),
+        int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -43,11 +40,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
     from kraq_dspy.asset.corpus.bundled import bundled_example
     from kraq_dspy.asset.corpus.load import load_documents
     from kraq_dspy.build.index.build import build_index
     from kraq_dspy.models.embedders import load_embedder, resolve_encoder
     from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import choose_program
 
     example = bundled_example()
     settings = models.settings()
@@ -77,7 +76,7 @@ def demo(
             bars.start("answer", len(questions) * len(PROGRAMS))
             for question in questions:
                 for name, program in programs.items():
-                    answers[name].append(space.ask(program, question["question"]))
+                    answers[name].append(space.ask(program, question["question"], next_questions=0))
                     bars.advance("answer")
         measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
         if json:
@@ -96,9 +95,9 @@ def demo(
             say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
     all_of_them = counted(len(questions), "question")
     say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
-    headings = ["program", *(f">{name}" for name in measured[PROGRAMS[0]])]
+    names = list(measured[PROGRAMS[0]])
     rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
-    output.print(grid("", ",".join(headings), rows))
+    output.print(grid("", ["program", *names], rows, right=names))
     say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
 
 
@@ -111,7 +110,7 @@ def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
     def label(community: Community) -> Text:
         question = questions.get(community.id)
         text = short(question.text, 160) if question else Text("no question")
-        return text + Text(f" ({len(community.chunk_ids)} passages)", style="dim")
+        return text + Text(f" ({counted(len(community.chunk_ids), 'passage')})", style="dim")
 
     tree = Tree(f"{len(communities):,} communities")
     broadest = [community for community in communities.values() if community.level == 0]
@@ -131,7 +130,7 @@ def _largest(communities: Iterable[Community], count: int) -> list[Community]:
 
 def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
     """Means over the questions; the measures are those of `kraq_dspy.eval`."""
-    from kraq_dspy.eval.metrics.answers import exact_match
+    from kraq_dspy.eval.metrics.answers import contains
     from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
 
     def mean(values: Iterable[float]) -> float:
@@ -144,6 +143,6 @@ def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> di
         f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
         f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
         "gold in answer": mean(
-            exact_match(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
+            contains(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
         ),
     }

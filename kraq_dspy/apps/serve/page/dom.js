@@ -76,9 +76,18 @@ export function dot(type) {
   return h("span", { class: `dot hue${hue(type)}`, "aria-hidden": "true" });
 }
 
-// Text with its mentions as links. `mentions` count characters as Python does, in code points.
+// Text with its mentions as links, and Markdown's marks for headings and stress hidden. `mentions` count characters as
+// Python does, in code points.
 export function marked(text, mentions, types = {}) {
-  if (!mentions || !mentions.length) return [text];
+  return linked(text, mentions || [], types).flatMap((part) => typeof part === "string" ? unmarked(part) : [part]);
+}
+
+function unmarked(text) {
+  return text.split(/(^ {0,3}#{1,6} |\*\*)/m).map((part, place) => place % 2 ? h("span", { hidden: true }, part) : part);
+}
+
+function linked(text, mentions, types) {
+  if (!mentions.length) return [text];
   const points = Array.from(text);
   const parts = [];
   let at = 0;

@@ -11,8 +11,8 @@ export function graphPanel(load, size) {
   const tip = h("p", { class: "tip", role: "status" });
   const left = h("span", { class: "dim" });
   const wider = h("button", { onclick: () => { fill(MOST); wider.remove(); }, title: "More of the neighbourhood" }, "More");
-  const box = h("div", { class: "graph" }, canvas, tip, h("div", { class: "tools" },
-    left, wider,
+  const box = h("div", { class: "graph" }, canvas, h("div", { class: "tools" },
+    tip, left, wider,
     h("button", { onclick: () => graph.zoom(1.4), "aria-label": "Larger" }, "+"),
     h("button", { onclick: () => graph.zoom(1 / 1.4), "aria-label": "Smaller" }, "−"),
     h("button", { onclick: () => graph.fit(), "aria-label": "All of it" }, "⤢")));

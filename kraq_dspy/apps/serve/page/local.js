@@ -24,6 +24,8 @@ export function localSource(data) {
       return listed.map(community).filter((each) => (level === undefined || each.level === Number(level)) && (!telling || each.question || each.n_children));
     },
 
+    starters: ({ limit }) => ({ items: data.starters.slice(0, limit) }),
+
     coverage: () => data.coverage || fail("There are no questions or no passages."),
 
     search: ({ q, limit }) => {

@@ -7,6 +7,7 @@ const BROADEST = 60;
 const DEPTH = 4;
 const ROW = 34;
 const LEAST = 3; // pixels of a cell that is worth drawing
+const WORDY = 150; // pixels in which the beginning of a question says something
 
 export async function communityMap() {
   const first = await source.get("communities", { level: 0, telling: true, limit: BROADEST });
@@ -49,7 +50,7 @@ export async function communityMap() {
   function cellOf({ each, left, width, hue }, depth) {
     const words = each.question || each.title;
     const cell = h("a", { class: `cell tone${hue % 6} depth${depth}`, href: link("community", each.id), tabindex: "-1",
-      style: { left: `${left}px`, top: `${depth * ROW}px`, width: `${Math.max(1, width - 1)}px`, height: `${ROW - 1}px` } }, width > 44 ? brief(words) : "");
+      style: { left: `${left}px`, top: `${depth * ROW}px`, width: `${Math.max(1, width - 1)}px`, height: `${ROW - 1}px` } }, width > WORDY ? words : "");
     const tell = () => { caption.textContent = `${words || "Without a question"} (${count(each.n_passages, "passage")}, ${count(each.n_entities, "entity", "entities")})`; };
     cell.addEventListener("pointerenter", tell);
     cell.addEventListener("pointerleave", () => { caption.textContent = WORDS; });
@@ -64,11 +65,6 @@ export async function communityMap() {
 }
 
 const WORDS = "Each block is a community, as wide as it has passages; what is narrower lies below it.";
-
-// A narrow block shows what an English question is about rather than how it begins.
-function brief(question) {
-  return question.replace(/^(what|where|who|how|when|which|why)( and \w+)? (is there between|is|are|was|were|do|does|did|links|has|have|made|produced|directed) /i, "");
-}
 
 // Places of a row, in proportion to the passages of each.
 function spread(row, left, width) {

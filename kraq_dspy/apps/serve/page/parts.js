@@ -8,6 +8,12 @@ export function questionRow(each, more = null) {
     h("span", { class: "facts" }, `level ${each.level} · ${count(each.n_passages, "passage")}`, more));
 }
 
+// A question that is known to be answerable: asked where that is possible, else shown where it comes from.
+export function suggested(each, { can_ask }) {
+  const href = can_ask ? link("ask", "", { q: each.text, go: "1" }) : link("document", each.document_id, { passage: each.chunk_id });
+  return h("li", {}, h("a", { class: "question", href, title: each.title || each.document_id }, each.text));
+}
+
 export function communityRow(each) {
   return h("li", { class: "question-row" },
     h("a", { class: each.question ? "question" : "question none", href: link("community", each.id), "data-stop": true }, each.question || each.title || `${count(each.n_entities, "entity", "entities")} without a question`),

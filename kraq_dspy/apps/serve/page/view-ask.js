@@ -1,7 +1,7 @@
 // Ask: one program or two side by side, as the answer comes, with what it rests on.
 
 import { count, h, link, number, replace, say } from "./dom.js";
-import { passage } from "./parts.js";
+import { passage, suggested } from "./parts.js";
 import { source } from "./source.js";
 
 const STAGES = 6; // colours of the bar of times
@@ -56,7 +56,7 @@ export async function viewAsk({ query, status }) {
   return {
     title: "Ask",
     leave: () => { if (abort) abort.abort(); },
-    ready: () => question.focus(),
+    ready: () => { question.focus(); if (query.get("go")) run(); },
     node: h("div", { class: "page" }, h("h1", {}, "Ask"), form, answers),
   };
 }
@@ -111,9 +111,10 @@ function column(program) {
     const queries = [...new Set([question(answer), ...answer.hits.map((each) => each.query)])];
     const hue = new Map(queries.map((each, place) => [each, place % STAGES]));
     cards = answer.hits.map((hit, place) => ({ hit, node: passage(hit, { open: false, note: [
-      h("span", { class: `query q${hue.get(hit.query)}`, title: `Found with: ${hit.query}` }, hit.why), h("span", { class: "dim" }, Number(hit.score).toFixed(3)), h("span", { class: "place" }, `${place + 1}`)] }) }));
+      h("span", { class: `query q${hue.get(hit.query)}`, title: `Found with: ${hit.query}` }, hit.why), hit.why === "dense" ? h("span", { class: "dim" }, Number(hit.score).toFixed(2)) : null, h("span", { class: "place" }, `${place + 1}`)] }) }));
     replace(rest,
       times(answer),
+      answer.next_questions.length ? h("section", { class: "next" }, h("h3", {}, "Next"), h("ul", { class: "plain" }, answer.next_questions.map((each) => suggested(each, { can_ask: true })))) : null,
       found(answer, queries, hue),
       answer.notes.length ? h("details", {}, h("summary", {}, "How it came to this"), h("ul", { class: "notes" }, answer.notes.map((each) => h("li", {}, each.trim())))) : null,
       h("h3", {}, answer.hits.length ? count(answer.hits.length, "passage of evidence", "passages of evidence") : "No passages"),

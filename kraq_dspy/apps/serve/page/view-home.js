@@ -2,7 +2,7 @@
 
 import { count, h, link, number, replace } from "./dom.js";
 import { communityMap } from "./map.js";
-import { growing, questionRow } from "./parts.js";
+import { growing, questionRow, suggested } from "./parts.js";
 import { source } from "./source.js";
 
 const PAGE = 40;
@@ -25,6 +25,7 @@ export async function viewHome({ query, status }) {
     const first = await load(0);
     replace(body, first.total ? growing(first, load, branch, "ul", "tree") : nothing(status));
   }
+  const begin = !level && counts.questions ? (await source.get("starters", { limit: 12 })).items : [];
   const map = !level && counts.communities > 2 ? await communityMap() : null;
   return {
     title: level ? `Questions of level ${level}` : "",
@@ -33,6 +34,7 @@ export async function viewHome({ query, status }) {
         h("h1", {}, counts.questions ? h("span", {}, `What ${count(counts.documents, "document")} can answer`) : status.index),
         h("p", { class: "lead" }, `${count(counts.questions, "question")} over ${count(counts.chunks, "passage")} and ${count(counts.entities, "entity", "entities")}, written by ${status.models.map((name) => name === "embedded" ? "the embedded model" : name).join(", ") || "no model"}.`,
           status.complete ? null : h("strong", {}, " The index is unfinished: more will come."))),
+      begin.length ? h("section", { class: "starters" }, h("h2", {}, "To begin with"), h("ul", {}, begin.map((each) => suggested(each, status)))) : null,
       map && map.node,
       tabs,
       body),

@@ -20,7 +20,7 @@ export async function viewSearch({ query, status }) {
       found.questions.length ? section("Questions", h("ul", { class: "plain" }, found.questions.map((each) => questionRow(each)))) : null,
       found.entities.length ? section("Entities", h("div", { class: "chips" }, found.entities.map(entityChip))) : null,
       found.passages.length ? section("Passages", h("div", { class: "passages" }, found.passages.map((each) => passage(each, {
-        note: h("span", { class: "dim" }, each.why ? `${each.why} ${each.score.toFixed(3)}` : ""),
+        note: h("span", { class: "dim" }, each.why === "dense" ? `dense ${each.score.toFixed(2)}` : each.why || ""),
       })))) : null),
   };
 }

@@ -3,22 +3,13 @@
 A reader lets OSError through (the loader names the file); whatever is wrong with the content is a `BadRow`.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-
+from kraq_dspy.asset.corpus.formats.html import read_html
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
 from kraq_dspy.asset.corpus.formats.parquet import read_parquet
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_plain
-from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
+from kraq_dspy.asset.corpus.formats.rows import Reader
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_tsv
-
-
-def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    from kraq_dspy.asset.corpus.formats import html  # its parser takes a tenth of a second to import
-
-    return html.read_html(path, settings)
-
 
 READERS: dict[str, Reader] = {
     ".txt": read_plain,

@@ -1,7 +1,11 @@
-"""Decodes bytes without guessing: UTF-8, or the encoding that a byte-order mark names; else an exact complaint."""
+"""Decodes bytes: UTF-8, or what a byte-order mark, the user or the file itself says; else an exact complaint.
+
+Nothing is guessed, but for a web page that says nothing true about itself: it is read as browsers read it.
+"""
 
 import codecs
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,24 +61,44 @@ def read_limited(stream: BinaryIO, settings: ReadSettings) -> bytes:
     return data
 
 
-def decode(data: bytes, declared: str | None = None) -> str:
-    """Text of UTF-8 or of what a byte-order mark says; else of the encoding that the file itself declares.
+def decode(data: bytes, settings: ReadSettings, *others: str) -> str:
+    """Text of what a byte-order mark says or of UTF-8; else of the settings' encoding, or the first of `others` that
+    fits.
 
     Raises UnreadableTextError for binary content and for other encodings, with the offset of the first wrong byte.
     """
     encoding = mark_of(data) or "utf-8"
-    if encoding == "utf-8" and b"\x00" in data:
+    others = tuple(filter(None, (settings.encoding, *others))) if encoding == "utf-8" else ()
+    if encoding == "utf-8" and b"\x00" in data and not is_wide(settings.encoding):
         raise UnreadableTextError(_binary(data))
     try:
+        if encoding == "utf-8" and is_wide(settings.encoding) and b"\x00" in data:
+            encoding, others = settings.encoding, ()
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        text_as_declared = _decode_declared(data, declared) if encoding == "utf-8" else None
-        if text_as_declared is None:
+        decoded = (_decoded(data, other) for other in others)
+        fitting = next((text for text in decoded if text is not None), None)
+        if fitting is None:
             raise UnreadableTextError(wrong_encoding(error, 0, encoding)) from None
-        text = text_as_declared
+        text = fitting
     if "\x00" in text or sum(map(text[:10_000].count, CONTROL)) > len(text[:10_000]) / 20:
         raise UnreadableTextError(_binary(data))
     return text
+
+
+def decode_page(data: bytes, settings: ReadSettings) -> str:
+    """Text of a web page: as `decode`, with what the page declares, and Windows-1252 where that is not true and the
+    page looks so. Raises UnreadableTextError."""
+    declared = _DECLARED.search(data[:4096])
+    name = declared[1].decode("ascii", "replace").lower() if declared else ""
+    name = _AS_BROWSERS.get(name, name)
+    western = "cp1252" if name and not _RUN_OF_HIGH_BYTES.search(data) else ""
+    return decode(data, settings, "" if is_wide(name) else name, western)
+
+
+def is_wide(encoding: str) -> bool:
+    """Whether a letter takes two bytes or four, so that lines cannot be told apart before it is decoded."""
+    return encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
 
 
 def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
@@ -85,7 +109,7 @@ def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
     start = stream.read(8192)
     if not start:
         raise UnreadableTextError("The file is empty.")
-    encoding = mark_of(start)
+    encoding = mark_of(start) or (settings.encoding if is_wide(settings.encoding) else None)
     if encoding not in (None, "utf-8-sig"):
         data = start + stream.read(settings.max_bytes + 1)
         if len(data) > settings.max_bytes:
@@ -93,7 +117,7 @@ def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
                 f"A file in {str(encoding).upper()} is read whole and may have {settings.max_bytes:,} bytes, which "
                 "this one exceeds. Convert it to UTF-8, or raise max_bytes."
             )
-        for number, text in enumerate(decode(data).split("\n"), start=1):
+        for number, text in enumerate(decode(data, settings).split("\n"), start=1):
             yield Line(number, text.removesuffix("\r"))
         return
     if b"\x00" in start:
@@ -102,7 +126,7 @@ def read_lines(stream: BinaryIO, settings: ReadSettings) -> Iterator[Line]:
         if len(raw) > settings.max_bytes:
             yield Line(number, "", settings.too_large(len(raw), "The line, as far as it was read,"))
         else:
-            yield _line(number, raw, offset)
+            yield _line(number, raw, offset, settings.encoding)
 
 
 def mark_of(data: bytes) -> str | None:
@@ -118,7 +142,8 @@ def wrong_encoding(error: UnicodeDecodeError, offset: int, encoding: str = "utf-
         return f"The byte 0x{byte} at offset {place:,} is not {encoding.upper()}, which the file begins as. Repair it."
     return (
         f"The byte 0x{byte} at offset {place:,} is not UTF-8, and there is no byte-order mark. "
-        "Convert the file from the encoding it was written in, such as: iconv -f WINDOWS-1252 -t UTF-8."
+        "Say the encoding it was written in, such as --encoding cp1252 ([corpus] encoding), or convert the file: "
+        "iconv -f WINDOWS-1252 -t UTF-8."
     )
 
 
@@ -159,21 +184,34 @@ def _raw_lines(stream: _ReplayedStream, settings: ReadSettings) -> Iterator[tupl
                 )
 
 
-def _line(number: int, raw: bytes, offset: int) -> Line:
+def _line(number: int, raw: bytes, offset: int, encoding: str) -> Line:
     try:
         text = raw.decode("utf-8")
-        return Line(number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n"))
     except UnicodeDecodeError as error:
-        return Line(number, "", wrong_encoding(error, offset))
+        other = _decoded(raw, encoding) if encoding else None
+        if other is None:
+            return Line(number, "", wrong_encoding(error, offset))
+        text = other
+    return Line(number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n"))
 
 
-def _decode_declared(data: bytes, declared: str | None) -> str | None:
-    if declared is None:
-        return None
-    # What a page calls Latin-1 or ASCII is Windows-1252 by the WHATWG Encoding Standard, section 4.2.
-    name = "cp1252" if declared.lower() in ("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii") else declared
+_DECLARED = re.compile(rb"<(?:\?xml[^>]*?encoding|meta[^>]*?charset)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")  # of no Western text, but of an encoding with two bytes a letter
+_AS_BROWSERS = {
+    **dict.fromkeys(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"), "cp932"),
+    **dict.fromkeys(("gb2312", "gbk", "x-gbk", "gb_2312-80"), "gb18030"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "korean", "windows-949"), "cp949"),
+    **dict.fromkeys(("big5", "big5-hkscs", "x-x-big5"), "big5hkscs"),
+    **dict.fromkeys(("iso-8859-9", "latin5"), "cp1254"),
+    **dict.fromkeys(("tis-620", "iso-8859-11"), "cp874"),
+}
+"""What pages call an encoding, and what they mean by it (WHATWG Encoding Standard, section 4.2)."""
+
+
+def _decoded(data: bytes, encoding: str) -> str | None:
     try:
-        return data.decode(name)
+        return data.decode(encoding)
     except (LookupError, ValueError):
         return None
 

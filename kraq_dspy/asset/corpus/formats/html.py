@@ -1,17 +1,20 @@
-"""Reads web pages: what a reader sees of them, a line for each block."""
+"""Reads web pages: what a reader sees of them, a line for each block, in one pass whatever a page leaves open."""
 
+import html
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from bs4 import BeautifulSoup, ParserRejectedMarkup, Tag
-from bs4.dammit import EncodingDetector
-from bs4.element import NavigableString, PreformattedString
+from kraq_dspy.asset.corpus.formats.decode import decode_page, read_limited, refuses_unreadable
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.records import Heading
 
-from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, clean
-
-DROPPED = frozenset(("head", "script", "style", "nav", "template", "noscript", "svg", "iframe", "object", "select"))
+DROPPED = frozenset(
+    ("title", "script", "style", "nav", "template", "noscript", "svg", "iframe", "object", "select", "noembed")
+)
 INLINE = frozenset(
     (
         *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i"),
@@ -20,60 +23,168 @@ INLINE = frozenset(
     )
 )
 CELLS = frozenset(("td", "th"))
-SPACES = re.compile(r"[ \t\n\f\r]+")
+VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
+RAW = frozenset(("script", "style", "title", "textarea", "iframe", "noembed", "xmp"))
+"""What holds text alone: nothing in them is a tag but their own end."""
+KEEPS_LINES = frozenset(("pre", "textarea", "xmp"))
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+
+_SPACES = re.compile(r"[ \t\n\f\r]+")
+_TAG = re.compile(r"<(?P<end>/)?(?P<name>[A-Za-z][^\s/>]*)")
+_QUOTE = re.compile(r"=[ \t\n\f\r]*([\"'])")
+_PRIVATE = re.compile("[\ue000-\ue006]")
 
 
 @refuses_unreadable
 def read_html(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is `<title>`. Scripts, styles and navigation are dropped."""
-    try:
-        with path.open("rb") as stream:
-            data = read_limited(stream, settings)
-        declared = EncodingDetector.find_declared_encoding(data, is_html=True)
-        soup = BeautifulSoup(clean(decode(data, declared)), "html.parser")
-        title = soup.title.get_text() if soup.title else ""
-        text = _visible_text(soup)
-    except (ParserRejectedMarkup, RecursionError, AssertionError, ValueError) as error:
-        yield BadRow(f"The HTML cannot be parsed: {error or type(error).__name__}. Mend it, or save it as text.")
-        return
+    """The title is `<title>`. Scripts, styles and navigation are dropped; headings are kept with their places."""
+    with path.open("rb") as stream:
+        source = decode_page(read_limited(stream, settings), settings)
+    page = _Page()
+    for part in _parts(source):
+        page.add(part)
+    text, headings = page.text()
     if not text:
         yield BadRow("The page shows no text; it may be filled in by a script. Save the page as a browser shows it.")
         return
-    yield Row(text, title=SPACES.sub(" ", title).strip() or clean(path.stem))
+    yield Row(text, title=normalised(_SPACES.sub(" ", page.title)).strip() or normalised(path.stem), headings=headings)
 
 
-def _visible_text(soup: BeautifulSoup) -> str:
-    """Walks without recursion: pages nest deeper than Python's stack."""
-    pieces: list[str] = []
-    waiting: list[tuple[Tag | NavigableString | str, bool]] = [(soup, False)]
-    while waiting:
-        node, preformatted = waiting.pop()
-        if isinstance(node, PreformattedString):  # comments, doctypes, processing instructions
-            continue
-        if isinstance(node, Tag):
-            if node.name in DROPPED:
-                continue
-            around = "" if node.name in INLINE else "\t" if node.name in CELLS else "\n"
-            keeps_lines = preformatted or node.name in ("pre", "textarea")
-            pieces.append(around)
-            waiting.append((_Separator(around), False))
-            waiting.extend(
-                (child, keeps_lines) for child in reversed(node.contents) if isinstance(child, Tag | NavigableString)
-            )
-        elif isinstance(node, _Separator):
-            pieces.append(str(node))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of a page: text where it has no `name`, else a tag that begins or ends."""
+
+    text: str = ""
+    name: str = ""
+    is_end: bool = False
+    is_closed: bool = False  # as <br/>
+
+
+def _parts(source: str) -> Iterator[_Part]:
+    """Tags and the text between them. No character is looked at twice, so an open tag or comment costs nothing."""
+    place = 0
+    while (begin := source.find("<", place)) >= 0:
+        if begin > place:
+            yield _Part(html.unescape(source[place:begin]))
+        if source.startswith("<!--", begin):
+            place = _after(source, "-->", begin + 4)
+        elif source.startswith("<![CDATA[", begin):
+            place = _after(source, "]]>", begin + 9)
+            yield _Part(source[begin + 9 : place].removesuffix("]]>"))
+        elif source.startswith(("<!", "<?"), begin):
+            place = _after(source, ">", begin + 2)
+        elif match := _TAG.match(source, begin):
+            name = match["name"].lower()
+            place = _end_of_tag(source, match.end())
+            is_closed = source[place - 2 : place] == "/>"
+            yield _Part(name=name, is_end=match["end"] is not None, is_closed=is_closed)
+            if name in RAW and not match["end"] and not is_closed:
+                closing = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(source, place)
+                end = closing.start() if closing else len(source)
+                raw = source[place:end]
+                yield _Part(html.unescape(raw) if name in ("title", "textarea") else raw)
+                place = end
         else:
-            pieces.append(str(node) if preformatted else SPACES.sub(" ", str(node)))
-    return _tidy("".join(pieces))
+            yield _Part("<")
+            place = begin + 1
+    if place < len(source):
+        yield _Part(html.unescape(source[place:]))
 
 
-class _Separator(str):
-    """What follows an element, between the texts of the page."""
+def _after(source: str, mark: str, start: int) -> int:
+    """Behind the next `mark`; the end where there is none, as HTML has it."""
+    found = source.find(mark, start)
+    return found + len(mark) if found >= 0 else len(source)
 
-    __slots__ = ()
+
+def _end_of_tag(source: str, place: int) -> int:
+    """Behind the ">" of a tag; one inside a quoted value is none, unless nobody closed the quote."""
+    end = source.find(">", place)
+    while end >= 0:
+        quote = _QUOTE.search(source, place, end)
+        closing = source.find(quote[1], quote.end()) if quote else -1
+        if closing < 0:
+            return end + 1
+        place = closing + 1
+        if place > end:
+            end = source.find(">", place)
+    return len(source)
 
 
-def _tidy(text: str) -> str:
-    """One line for a block, one space between words, cells of a table side by side."""
-    lines = (re.sub(r"[ \t]*\t[ \t]*", "\t", line).strip(" \t") for line in text.split("\n"))
-    return "\n".join(re.sub(" +", " ", line) for line in lines if line)
+class _Page:
+    """Gathers what a reader sees, from the parts of a page in their order."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._pieces: list[str] = []
+        self._open: list[str] = []
+        self._counts: Counter[str] = Counter()  # of what is open: how often each is, and which kinds matter
+        self._hidden = self._kept_lines = 0
+        self._has_title = False
+
+    def add(self, part: _Part) -> None:
+        if not part.name:
+            self._add_text(part.text)
+        elif part.is_end:
+            self._close(part.name)
+        else:
+            self._pieces.append(_around(part.name))
+            if part.name in HEADINGS and not self._hidden:
+                self._pieces.append(chr(0xE000 + HEADINGS[part.name]))
+            if part.name not in VOID and not part.is_closed:
+                self._enter(part.name, 1)
+                self._open.append(part.name)
+
+    def _add_text(self, text: str) -> None:
+        if self._open and self._open[-1] == "title" and not self._has_title:
+            self.title, self._has_title = text, True
+        if not self._hidden:
+            text = _PRIVATE.sub("", text)
+            self._pieces.append(text if self._kept_lines else _SPACES.sub(" ", text))
+
+    def _close(self, name: str) -> None:
+        """With what was left open inside. An end of what is not open changes nothing, but for `</p>` and the like."""
+        self._pieces.append(_around(name))
+        if not self._counts[name]:
+            return
+        while self._open:
+            last = self._open.pop()
+            self._enter(last, -1)
+            if last in HEADINGS and not self._hidden:
+                self._pieces.append("\ue000")
+            self._pieces.append(_around(last))
+            if last == name:
+                return
+
+    def _enter(self, name: str, step: int) -> None:
+        self._counts[name] += step
+        self._hidden += step * (name in DROPPED)
+        self._kept_lines += step * (name in KEEPS_LINES)
+
+    def text(self) -> tuple[str, tuple[Heading, ...]]:
+        """One line for a block, one space between words, cells of a table side by side; and the headings among them."""
+        lines: list[str] = []
+        headings: list[Heading] = []
+        start = level = 0
+        for line in normalised("".join(self._pieces)).split("\n"):
+            marks = _PRIVATE.findall(line)
+            level = max([level, *(ord(mark) - 0xE000 for mark in marks)])
+            tidy = _tidy(_PRIVATE.sub("", line))
+            if tidy and level:
+                headings.append(Heading(start, level, tidy))
+            if tidy or "\ue000" in marks:
+                level = 0
+            if tidy:
+                lines.append(tidy)
+                start += len(tidy) + 1
+        return "\n".join(lines), tuple(headings)
+
+
+def _around(name: str) -> str:
+    return "" if name in INLINE else "\t" if name in CELLS else "\n"
+
+
+def _tidy(line: str) -> str:
+    """Cells without the spaces around them and between them a tab; words with one space between them."""
+    cells = (re.sub(" +", " ", cell).strip(" ") for cell in line.split("\t"))
+    return "\t".join(filter(None, cells))

@@ -1,5 +1,6 @@
 """Reads JSON lines, plain or gzip-compressed, line by line; and small JSON files, whole."""
 
+import codecs
 import gzip
 import json
 import zlib
@@ -16,14 +17,44 @@ from kraq_dspy.asset.corpus.formats.decode import (
 )
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
+_FIRST = 1_000_000  # bytes of a line by which the kind of a file is told
+
 
 @refuses_unreadable
 def read_json_lines(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """An object a line; empty lines are passed over. Keys are line numbers from 1."""
+    """An object a line; empty lines are passed over. Keys are line numbers from 1. A file that is one list is read as
+    such."""
     is_compressed = path.name.lower().endswith(".gz")
+    if not is_compressed and _begins(path) == "list":
+        yield from _whole(path, settings)
+        return
+    yield from _lines(path, settings, is_compressed=is_compressed)
+
+
+@refuses_unreadable
+def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
+    """A list of objects, with their places from 1 as keys, or one object. Lines of objects are read as such."""
+    yield from _lines(path, settings) if _begins(path) == "lines" else _whole(path, settings)
+
+
+def _begins(path: Path) -> str:
+    """What a JSON file is by its first lines: "list", "lines" (of objects), else ""."""
+    with path.open("rb") as stream:
+        first = stream.readline(_FIRST).removeprefix(codecs.BOM_UTF8).strip()
+        if first.startswith(b"["):
+            return "list"
+        if not first.startswith(b"{") or not stream.readline(_FIRST).lstrip().startswith(b"{"):
+            return ""
+    try:
+        return "lines" if isinstance(json.loads(first), dict) else ""
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _lines(path: Path, settings: ReadSettings, *, is_compressed: bool = False) -> Iterator[Row | BadRow]:
     number = 0
     with path.open("rb") as file:
-        stream = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if is_compressed else file
+        stream = cast(BinaryIO, _Unpacked(file, settings)) if is_compressed else file
         try:
             for line in read_lines(stream, settings):
                 number = line.number
@@ -35,11 +66,30 @@ def read_json_lines(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow
             yield BadRow(f"The gzip data is damaged after line {number} ({error}). Compress or download it again.")
 
 
-@refuses_unreadable
-def read_json(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """A list of objects, with their places from 1 as keys, or one object."""
+class _Unpacked(gzip.GzipFile):
+    """A gzip file that is refused once it holds far more than its size: a bomb has no end."""
+
+    def __init__(self, file: BinaryIO, settings: ReadSettings) -> None:
+        super().__init__(fileobj=file)
+        size = file.seek(0, 2)
+        file.seek(0)
+        self._ratio = settings.max_unpacked
+        self._left = max(settings.max_bytes, size * settings.max_unpacked)
+
+    def readline(self, limit: int | None = -1) -> bytes:
+        line = super().readline(limit)
+        self._left -= len(line)
+        if self._left < 0:
+            raise UnreadableTextError(
+                f"The file unpacks to more than {self._ratio:,} times its size; the rest is left. Unpack it yourself, "
+                "or raise max_unpacked in [corpus] of kraq.toml."
+            )
+        return line
+
+
+def _whole(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     with path.open("rb") as stream:
-        content = _parse(decode(read_limited(stream, settings)))
+        content = _parse(decode(read_limited(stream, settings), settings))
     if isinstance(content, dict):
         yield row_of(content, "", settings)
         return

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.asset.corpus.formats.decode import UnreadableTextError, decode
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 BATCH = 256  # rows
 
 
 def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """Keys are row numbers from 1. Columns of bytes (images and the like) are not read."""
+    """Keys are row numbers from 1. Columns of bytes (images and the like) are not read, but for text without a type,
+    as some writers leave it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -20,10 +22,14 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             if missing := settings.missing(file.schema_arrow.names):
                 yield BadRow(missing)
                 return
-            columns = [field.name for field in file.schema_arrow if not _is_binary(field.type)]
-            for batch in file.iter_batches(batch_size=BATCH, columns=columns):
-                names = batch.schema.names
-                for values in zip(*(_values(column) for column in batch.columns), strict=True):
+            own = (settings.text_column, settings.title_column, settings.id_column)
+            fields = [field for field in file.schema_arrow if field.name in own or not _is_binary(field.type)]
+            names, problem = settings.own_names([field.name for field in fields])
+            if problem:
+                yield BadRow(problem)
+                return
+            for batch in file.iter_batches(batch_size=BATCH, columns=[field.name for field in fields]):
+                for values in zip(*(_values(column, settings) for column in batch.columns), strict=True):
                     number += 1
                     key = str(number)
                     row = row_of(dict(zip(names, values, strict=True)), key, settings)
@@ -36,12 +42,23 @@ def read_parquet(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
         yield BadRow(f"The Parquet file is damaged after row {number} ({str(error)[:200]}). Write it again.")
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Any, settings: ReadSettings) -> list[Any]:
     """Python values. A value that Python cannot hold, such as a time in nanoseconds, is the string Arrow shows."""
+    if _is_binary(column.type):
+        return [_text(value, settings) for value in column.to_pylist()]
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError, ImportError):
         return [_value(cell) for cell in column]
+
+
+def _text(value: bytes | None, settings: ReadSettings) -> str | bytes | None:
+    if value is None:
+        return None
+    try:
+        return decode(value, settings) if value else ""
+    except UnreadableTextError:
+        return value  # refused as a text
 
 
 def _value(cell: Any) -> Any:

@@ -1,19 +1,23 @@
 """Reads PDF through pypdf (extra `formats`): a file is a document, with a form feed between its pages."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from kraq_dspy.asset.corpus.chunk import PAGE_BREAK
 from kraq_dspy.asset.corpus.formats.decode import read_limited, refuses_unreadable
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
 from kraq_dspy.errors import needs
+from kraq_dspy.records import Heading
 
 
 @refuses_unreadable
 def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
-    """The title is the one in the PDF's properties. A page that pypdf cannot read is a bad row; the others are
-    kept. (Pages whose damage pypdf only logs come out empty.)
+    """The title is the one in the PDF's properties, where it is one. Words that a line's end cuts in two are whole
+    again. A page that pypdf cannot read is a bad row, and so are those without text; the others are kept.
     """
     with needs("pypdf", "formats", "Reading PDF"):
         import pypdf
@@ -25,22 +29,47 @@ def read_pdf(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
             if reader.is_encrypted and not _opens_without_password(reader):
                 yield BadRow("The PDF is encrypted. Save it without a password.")
                 return
-            pages = list(reader.pages)
+            n_pages = len(reader.pages)
             title = _title(reader)
         except Exception as error:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
             yield BadRow(f"The PDF is damaged ({_words(error)}). Open and save it anew, or take it out of the corpus.")
             return
-        texts = []
-        for number, page in enumerate(pages, start=1):
+        texts: list[str] = []
+        damaged: list[int] = []
+        n_letters = 0
+        for number in range(1, n_pages + 1):
             try:
-                texts.append(clean(page.extract_text()).replace("\f", "\n").strip())
+                text = _without_hyphenation(reader.pages[number - 1].extract_text())
             except Exception as error:  # noqa: BLE001  as above
-                texts.append("")
+                text = ""
+                damaged.append(number)
                 yield BadRow(f"Page {number} is damaged ({_words(error)}); the other pages are used.", f"page {number}")
+            texts.append("" if is_blank(text) else text.replace("\f", "\n").strip())
+            n_letters += len(text)
+            if n_letters > settings.max_bytes:
+                yield BadRow(
+                    f"The text of the first {number} pages is longer than {settings.max_bytes:,} letters, the "
+                    "limit. Split the PDF, or raise max_bytes in [corpus] of kraq.toml."
+                )
+                return
+        headings = _headings(reader, texts)
     if not any(texts):
-        yield BadRow(f"None of the PDF's {len(pages)} pages has text; it may be scanned. Run it through OCR first.")
+        yield BadRow(f"None of the PDF's {n_pages} pages has text; it may be scanned. Run it through OCR first.")
         return
-    yield Row(PAGE_BREAK.join(texts), title=title or clean(path.stem), metadata={"pages": len(pages)})
+    empty = [number for number, text in enumerate(texts, start=1) if not text and number not in damaged]
+    if empty:
+        shown = ", ".join(map(str, empty[:20])) + (", ..." if len(empty) > 20 else "")
+        yield BadRow(
+            f"{len(empty)} of {n_pages} pages have no text, which may be scanned: {shown}. The others are used; run "
+            "the PDF through OCR for these.",
+            f"page {empty[0]}",
+        )
+    yield Row(
+        PAGE_BREAK.join(texts),
+        title=title or normalised(path.stem),
+        metadata={"pages": n_pages},
+        headings=headings,
+    )
 
 
 def _opens_without_password(reader: Any) -> bool:
@@ -54,8 +83,67 @@ def _opens_without_password(reader: Any) -> bool:
 
 
 def _title(reader: Any) -> str:
+    """ "" where the property holds what a program put there: its own name, a file's name, "untitled"."""
     title = reader.metadata.title if reader.metadata else None
-    return clean(title).strip() if isinstance(title, str) else ""
+    title = " ".join(normalised(title).split()) if isinstance(title, str) else ""
+    return "" if is_blank(title) or _NO_TITLE.search(title) else title
+
+
+_NO_TITLE = re.compile(
+    r"^(microsoft (word|powerpoint|excel|office)\b|powerpoint presentation$|presentation\d*$|document\d*$|doc\d*$"
+    r"|slide \d+$|untitled\b|no title$|title$|unbenannt\b|sans titre\b|about:blank$|layout \d+$|print$|https?://\S*$)"
+    r"|\.(docx?|odt|rtf|pptx?|xlsx?|indd|qxd|tex|dvi|pdf|p65|pages|pub|html?)$",
+    re.IGNORECASE,
+)
+_LINE_END = re.compile(r"(?<=[^\W\d_])(-|\u2010|\u00ad)[ \t]?\r?\n[ \t]*(?=[^\W\d_])")
+_HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+
+
+def _without_hyphenation(text: str) -> str:
+    """The text of a page with the words whole that its lines cut: "inter-" and "national" is "international". A hyphen
+    stays where the page writes the same word with it inside a line, or where the next line begins with a capital."""
+    spelt = {word.lower() for word in _HYPHENATED.findall(text)}
+    parts: list[str] = []
+    place = 0
+    for cut in _LINE_END.finditer(text):
+        before = re.search(r"[^\W\d_]+$", text[max(0, cut.start() - 40) : cut.start()])
+        after = re.match(r"[^\W\d_]+", text[cut.end() : cut.end() + 40])
+        assert before is not None
+        assert after is not None
+        keeps = cut[1] != "\u00ad" and (f"{before[0]}-{after[0]}".lower() in spelt or after[0][0].isupper())
+        parts += [text[place : cut.start()], "-" if keeps else ""]
+        place = cut.end()
+    return normalised("".join(parts) + text[place:])
+
+
+def _headings(reader: Any, texts: Sequence[str]) -> tuple[Heading, ...]:
+    """Those of the outline, where their page has them word by word, else at its beginning."""
+    starts = [0, *accumulate(len(text) + len(PAGE_BREAK) for text in texts)]
+    found: list[Heading] = []
+    waiting = [(item, 1) for item in reversed(_outline(reader))]
+    while waiting and len(found) < _MOST_HEADINGS:
+        item, level = waiting.pop()
+        if isinstance(item, list):
+            waiting += [(each, level + 1) for each in reversed(item)]
+            continue
+        try:
+            page = reader.get_destination_page_number(item)
+            text = " ".join(normalised(str(item.title)).split())
+        except Exception:  # noqa: BLE001  an outline may lead anywhere
+            continue
+        if page is not None and 0 <= page < len(texts) and not is_blank(text):
+            found.append(Heading(starts[page] + max(0, texts[page].find(text)), level, text))
+    return tuple(sorted(found, key=lambda heading: heading.start))
+
+
+_MOST_HEADINGS = 10_000
+
+
+def _outline(reader: Any) -> list[Any]:
+    try:
+        return list(reader.outline)
+    except Exception:  # noqa: BLE001  pypdf raises whatever a damaged file makes its code raise
+        return []
 
 
 def _words(error: Exception) -> str:

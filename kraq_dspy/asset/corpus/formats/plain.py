@@ -6,10 +6,14 @@ from pathlib import Path
 
 from kraq_dspy.asset.corpus.formats.decode import decode, read_limited, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.front_matter import split_front_matter
-from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, clean
+from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.records import Heading
 
-HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(?=\S)")
 UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+ANCHOR = re.compile(r"\{#[^{}]*\}$")
 FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
@@ -28,26 +32,37 @@ def read_markdown(path: Path, settings: ReadSettings) -> Iterator[Row | BadRow]:
     row = _read(path, settings)
     fields, text = split_front_matter(row.text)
     metadata = {name: value for name, value in fields.items() if name not in ("id", "title", "text")}
-    yield Row(text, title=str(fields.get("title", "")) or first_heading(text) or row.title, metadata=metadata)
+    headings = tuple(find_headings(text))
+    title = str(fields.get("title", "")) or (headings[0].text if headings else "") or row.title
+    yield Row(text, title=title, metadata=metadata, headings=headings)
 
 
-def first_heading(text: str) -> str:
-    """Of Markdown; "" without one."""
-    fence = ""
-    previous = ""
+def find_headings(text: str) -> Iterator[Heading]:
+    """Of Markdown, outside code, without their mark-up."""
+    fence = previous = ""
+    start = 0
     for line in text.split("\n"):
         if match := FENCE.match(line):
             fence = "" if fence == match[1] else fence or match[1]
         elif not fence:
-            if (match := HEADING.fullmatch(line)) and match[1]:
-                return match[1].strip()
-            if previous.strip() and UNDERLINE.fullmatch(line):
-                return previous.strip()
-        previous = "" if fence or line.lstrip().startswith(("-", "*", ">", "|")) else line
-    return ""
+            if (match := HEADING.match(line)) and (heading := _plain(line[match.end() :])):
+                yield Heading(start, len(match[1]), heading)
+            elif previous.strip() and (match := UNDERLINE.fullmatch(line)):
+                yield Heading(start - len(previous) - 1, 1 if match[1][0] == "=" else 2, _plain(previous))
+        previous = "" if fence or line.lstrip().startswith(("-", "*", ">", "|", "#")) else line
+        start += len(line) + 1
+
+
+def _plain(heading: str) -> str:
+    """ "The [index](index.md) {#anchor}" as "The index"."""
+    heading = heading.strip()
+    unfenced = heading.rstrip("#")
+    if unfenced != heading and unfenced.rstrip(" \t") != unfenced:  # "## Heading ##", and not "## C#"
+        heading = unfenced.rstrip()
+    return LINK.sub(r"\1", ANCHOR.sub("", heading)).replace("**", "").replace("`", "").strip()
 
 
 def _read(path: Path, settings: ReadSettings) -> Row:
     """Raises UnreadableTextError."""
     with path.open("rb") as stream:
-        return Row(clean(decode(read_limited(stream, settings))), title=clean(path.stem))
+        return Row(normalised(decode(read_limited(stream, settings), settings)), title=normalised(path.stem))

@@ -4,26 +4,32 @@ import datetime
 import decimal
 import json
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.records import Metadata
+from kraq_dspy.asset.corpus.normalise import normalised
+from kraq_dspy.records import Heading, Metadata
 
 INTEGERS = range(-(2**63), 2**63)  # what SQLite and Qdrant hold
-UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """Names of the columns that matter, the most bytes that one text may have, and what to do where a column lacks."""
+    """Names of the columns that matter, limits, and what to do where a column lacks.
+
+    `max_bytes` bounds one text, `max_unpacked` how many times its size a compressed file may hold. `encoding` is that
+    of files that are not UTF-8 and have no byte-order mark.
+    """
 
     id_column: str = "id"
     title_column: str = "title"
     text_column: str = "text"
     max_bytes: int = 50_000_000
+    max_unpacked: int = 200
+    encoding: str = ""
     way_out: str = "Name the right one: --text-column NAME, or text_column in [corpus] of kraq.toml."
 
     @property
@@ -41,6 +47,17 @@ class ReadSettings:
         if self.text_column in columns:
             return ""
         return f"There is no column {self.text_column!r}; there are: {_names(columns)}. {self.way_out}"
+
+    def own_names(self, columns: Sequence[str]) -> tuple[list[str], str]:
+        """The columns, each with a name of its own, and why that cannot be: one that matters is there twice."""
+        seen: Counter[str] = Counter()
+        names = []
+        for column in columns:
+            seen[column] += 1
+            names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+        twice = [name for name in (self.text_column, self.title_column, self.id_column) if seen[name] > 1]
+        reason = f"There are {seen[twice[0]]} columns {twice[0]!r}. Give each a name of its own." if twice else ""
+        return names, reason
 
     def missing_named(self, what: str, columns: Iterable[str]) -> str:
         """That the column named for the "title" or "id" is none of these."""
@@ -62,6 +79,7 @@ class Row:
     id: str | None = None
     key: str = ""
     metadata: Metadata = field(default_factory=dict)
+    headings: tuple[Heading, ...] = ()
     lacks: frozenset[str] = frozenset()
 
 
@@ -96,12 +114,12 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
         return BadRow(f"The column {settings.id_column!r} holds a {kind}; expected a string or a number.", key)
     own = (settings.id_column, settings.title_column, settings.text_column)
     return Row(
-        text=clean(text),
+        text=normalised(text),
         title=_as_text(values.get(settings.title_column)),
         id=_as_text(identifier) or None,
         key=key,
         metadata={
-            clean(str(name)): _scalar(value)
+            normalised(str(name)): _scalar(value)
             for name, value in values.items()
             if name not in own and not _is_missing(value) and not isinstance(value, bytes)
         },
@@ -111,16 +129,6 @@ def row_of(values: Mapping[str, Any], key: str, settings: ReadSettings) -> Row |
 
 def _names(columns: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in list(columns)[:20]) or "none"
-
-
-def clean(text: str) -> str:
-    """Line ends as \\n, without a byte-order mark; NUL and lone surrogates, which stores refuse, become U+FFFD."""
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.removeprefix("\ufeff")
-    if text.isascii() and "\x00" not in text:
-        return text
-    return UNUSABLE.sub("\ufffd", text)
 
 
 def _is_missing(value: Any) -> bool:
@@ -135,12 +143,12 @@ def _as_text(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return clean(str(value))
+    return normalised(str(value))
 
 
 def _scalar(value: Any) -> str | int | float | bool:
     if isinstance(value, str):
-        return clean(value)
+        return normalised(value)
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -149,4 +157,4 @@ def _scalar(value: Any) -> str | int | float | bool:
         return value if math.isfinite(value) else str(value)
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta | decimal.Decimal):
         return str(value)
-    return clean(json.dumps(value, ensure_ascii=False, default=str))
+    return normalised(json.dumps(value, ensure_ascii=False, default=str))

@@ -1,13 +1,17 @@
 """Reads CSV and TSV, row by row. The first row names the columns; every value stays the string that it is."""
 
 import csv
-from collections.abc import Iterator
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kraq_dspy.asset.corpus.formats.decode import Line, read_lines, refuses_unreadable
 from kraq_dspy.asset.corpus.formats.rows import BadRow, ReadSettings, Row, row_of
 
 DELIMITERS = (",", "\t", ";", "|")
+_SAID = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+READ_AGAIN = 200_000_000  # characters of one file, at most, for the sake of quotes that nobody closed
 MISSING_IDS = ("nan", "NaN")  # how pandas writes a missing value as a string
 
 
@@ -30,12 +34,15 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
         first = next(lines, "")
         while not first.strip() and not lines.problems and not lines.ended:
             first = next(lines, "")
-        delimiter = _delimiter(first, delimiter, settings)
-        columns = _header(first, delimiter)
+        if said := _SAID.fullmatch(first.strip(" \r\n")):  # Excel's own line before the first row
+            delimiter, first = said[1], next(lines, "")
+        else:
+            delimiter = _delimiter(first, delimiter, settings)
+        columns, problem = settings.own_names(_header(first, delimiter))
         if lines.problems:
             yield BadRow(f"The first row cannot be read: {lines.problems[0]}")
-        elif missing := settings.missing(columns):
-            yield BadRow(missing)
+        elif problem := settings.missing(columns) or problem:
+            yield BadRow(problem)
         else:
             yield from _rows(lines, columns, delimiter, settings)
 
@@ -43,9 +50,9 @@ def _read(path: Path, settings: ReadSettings, delimiter: str) -> Iterator[Row | 
 def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: ReadSettings) -> Iterator[Row | BadRow]:
     # Strict, so that a quote that is never closed is an error and not one enormous row.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    number = 0
+    number = again = 0
     while True:
-        first_line = lines.number + 1
+        lines.begin_row()
         try:
             cells = next(reader)
             problem = ""
@@ -53,13 +60,20 @@ def _rows(lines: "_CsvLines", columns: list[str], delimiter: str, settings: Read
             return
         except csv.Error as error:
             cells, problem = [], f"{error}. Check its quotes."
+            if len(lines.of_row) > 1:  # a quote that nobody closed: only its own line is lost
+                again += lines.read_again(lines.of_row[1:])
+                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                problem = f"{error}: it opens a quote and does not close it. Check its quotes."
         problem = lines.problems[0] if lines.problems else problem
         lines.problems.clear()
         if not cells and not problem:
             continue  # an empty line
         number += 1
         key = str(number)
-        where = f"Row {number} (line {first_line})"
+        where = f"Row {number} (line {lines.of_row[0].number})"
+        if again > READ_AGAIN:
+            yield BadRow(f"{where}: too many rows open a quote and do not close it; the rest of the file is left.", key)
+            return
         if problem:
             yield BadRow(f"{where}: {problem}", key)
         elif len(cells) > len(columns):
@@ -95,23 +109,35 @@ def _header(line: str, delimiter: str) -> list[str]:
 
 
 class _CsvLines:
-    """The lines' text for the csv module, which wants the line ends. Keeps the problems of the lines it gave."""
+    """The lines' text for the csv module, which wants the line ends. Keeps the lines of the row that is being read, and
+    their problems."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
         self.lines = lines
-        self.number = 0
+        self.of_row: list[Line] = []
         self.problems: list[str] = []
         self.ended = False
+        self._waiting: deque[Line] = deque()
+
+    def begin_row(self) -> None:
+        self.of_row = []
+
+    def read_again(self, lines: Sequence[Line]) -> int:
+        """Give these once more, as the next ones; returns how many characters they have."""
+        self._waiting.extendleft(reversed(lines))
+        self.of_row = self.of_row[: len(self.of_row) - len(lines)]
+        self.problems = [line.problem for line in self.of_row if line.problem]
+        return sum(len(line.text) for line in lines)
 
     def __iter__(self) -> "_CsvLines":
         return self
 
     def __next__(self) -> str:
-        line = next(self.lines, None)
+        line = self._waiting.popleft() if self._waiting else next(self.lines, None)
         if line is None:
             self.ended = True
             raise StopIteration
-        self.number = line.number
+        self.of_row.append(line)
         if line.problem:
             self.problems.append(line.problem)
         return line.text + "\n"

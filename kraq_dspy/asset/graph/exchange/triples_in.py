@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.graph.exchange.passages import document_of_passages
-from kraq_dspy.asset.graph.exchange.rows import SUFFIXES, Row, find_table, read_rows, text_of
+from kraq_dspy.asset.graph.exchange.rows import SUFFIXES, Row, document_of_passages, find_table, read_rows, text_of
 from kraq_dspy.errors import ExchangeError
 from kraq_dspy.records import Chunk, Document, ExtractedEntity, ExtractedRelationship, Extraction
 

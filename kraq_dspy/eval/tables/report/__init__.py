@@ -9,16 +9,16 @@ from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import write_figures
 from kraq_dspy.eval.tables.report.markdown import markdown
 from kraq_dspy.eval.tables.report.page import page
-from kraq_dspy.eval.tables.report.terminal import print_grid, print_summary
+from kraq_dspy.eval.tables.report.terminal import print_grid, print_run, print_summary
 from kraq_dspy.eval.tables.summary import TableSummary
 
-__all__ = ["markdown", "page", "print_grid", "print_summary", "write_report"]
+__all__ = ["markdown", "page", "print_grid", "print_run", "print_summary", "write_report"]
 
 
 def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     """`report.md` and `report.html`, and `figures.json` for the tables of the papers.
 
-    Raises MissingExtraError without the plotting library.
+    Without matplotlib the page says so in the place of its plots.
     """
     figures = figures_of(summary)
     made_with = {

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from kraq_dspy.eval.papers.layout import figures_of
 from kraq_dspy.eval.papers.listing import shown
 from kraq_dspy.eval.statistics import Interval
+from kraq_dspy.eval.tables.beside import RunsBeside
 from kraq_dspy.eval.tables.summary import Cell, Latency, RunSummary, SystemSummary, TableSummary
 
 SIGNIFICANT = 0.05
 _STAGES = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select", "answer")
+CHANGED = 5  # questions shown that fell, and as many that rose
+ABOUT = ("program", "retriever", "model", "encoder", "passages")
 _WIDE = 6  # more metrics than this get a grid for each kind
 
 
@@ -24,14 +27,89 @@ class Grid:
     note: str = ""
 
 
-def grids(run: RunSummary) -> list[Grid]:
-    """Scores, differences, latency, cost, failures: those that the run has."""
+def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
+    """What the systems are, scores, differences, failures and, unless `brief`, latency and cost: those there are."""
     parts: list[Grid] = []
+    if (made_of := _made_of(run)) is not None:
+        parts.append(made_of)
     for title, metrics in _groups(run.metrics):
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
-    parts += [grid for grid in (_folds(run), _latency(run), _resources(run), _failures(run)) if grid is not None]
+    more = [] if brief else [_folds(run), _latency(run), _resources(run)]
+    parts += [grid for grid in (*more, _failures(run)) if grid is not None]
+    return parts
+
+
+def failed_questions(run: RunSummary, most: int) -> Grid | None:
+    """The questions that each system did worst by the first metric, or failed, with what it read from; the worst first.
+
+    None where every question is right, or none was answered.
+    """
+    metric = next(iter(run.metrics), "")
+    failed = [
+        (row.metrics.get(metric, -1.0), row)
+        for row in run.rows
+        if row.failure is not None or row.metrics.get(metric, 1.0) < 1.0
+    ]
+    if not failed or not any(row.answer or row.failure or row.extra.get("evidence") for _, row in failed):
+        return None
+    failed.sort(key=lambda pair: (pair[0], pair[1].question_id, pair[1].system))
+    rows = tuple(
+        (
+            row.system,
+            "failed" if score < 0 else number(score),
+            str(row.extra.get("question", row.question_id)),
+            "; ".join(row.extra.get("gold", ())),
+            row.failure or row.answer,
+            " | ".join(row.extra.get("evidence", ())),
+        )
+        for score, row in failed[:most]
+    )
+    headings = ("system", metric, "question", "gold", "answer", "evidence")
+    filled = [column for column, _ in enumerate(headings) if any(row[column] for row in rows)]
+    note = f"{len(failed)} of {len(run.rows)} rows are below 1 in {metric}; shown are the worst, {len(rows)}."
+    return Grid(
+        "Questions that failed",
+        tuple(headings[column] for column in filled),
+        tuple(tuple(row[column] for column in filled) for row in rows),
+        note=note,
+    )
+
+
+def beside_grids(beside: RunsBeside) -> list[Grid]:
+    """Two runs beside each other: the metrics, and the questions whose score fell or rose most."""
+    names = (beside.first, beside.second) if beside.first != beside.second else ("first run", "second run")
+    rows, strong = [], set()
+    for place, each in enumerate(beside.metrics):
+        sure = each.p_adjusted < SIGNIFICANT
+        if sure:
+            strong.add((place, 3))
+        means = [number(mean.estimate) for mean in (each.comparison.baseline, each.comparison.system)]
+        difference = f"{_interval(each.comparison.difference, signed=True)}{'*' if sure else ''}"
+        rows.append((each.metric, *means, difference, _p(each.p_adjusted).lstrip("="), str(each.n)))
+    note = (
+        "Paired by question, with 95 % interval (BCa bootstrap). p: paired randomisation test, adjusted by Holm for "
+        f"the metrics; * is below {SIGNIFICANT}."
+    )
+    parts = [
+        Grid(f"{beside.dataset}: second minus first", ("metric", *names, "difference", "p", "questions"), tuple(rows),
+             frozenset(strong), note)
+    ]  # fmt: skip
+    metric = beside.metrics[0].metric
+    ends = [*beside.changed[:CHANGED], *beside.changed[max(CHANGED, len(beside.changed) - CHANGED) :]]
+    changed = tuple(
+        (
+            str(row.extra.get("question", row.question_id)),
+            "; ".join(row.extra.get("gold", ())),
+            *(f"{number(each.metrics[metric]) if metric in each.metrics else 'failed'} {each.failure or each.answer}"
+              for each in (row, other)),
+        )
+        for row, other in ends
+    )  # fmt: skip
+    if changed:
+        note = f"{len(beside.changed)} questions have another {metric}; shown are those that fell and rose most."
+        parts.append(Grid("Questions that changed", ("question", "gold", "before", "after"), changed, note=note))
     return parts
 
 
@@ -107,6 +185,17 @@ def own_systems(run: RunSummary) -> list[SystemSummary]:
     points = {name for ablation in run.table.get("ablations", ()) for _, name in ablation["points"]}
     bases = {ablation["of"] for ablation in run.table.get("ablations", ())}
     return [system for system in run.systems if system.name not in points or system.name in bases]
+
+
+def _made_of(run: RunSummary) -> Grid | None:
+    """What each system is: program, retriever, model, encoder, passages."""
+    described = run.table.get("systems", {})
+    about = {system.name: described.get(system.name, {}).get("about", {}) for system in run.systems}
+    columns = [name for name in ABOUT if any(name in each for each in about.values())]
+    if not columns:
+        return None
+    rows = tuple((system, *(str(each.get(name, "")) for name in columns)) for system, each in about.items())
+    return Grid("Systems", ("system", *columns), rows)
 
 
 def _scores(run: RunSummary, title: str, metrics: Sequence[str]) -> Grid:
@@ -199,7 +288,8 @@ def _latency(run: RunSummary) -> Grid | None:
     if measured:
         note += (
             "p50, p90, p99: the whole question on the clock. Then medians of the stages. Parallel model: sum of the "
-            "stages' medians, a stage with branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
+            "medians of the papers' four stages (retrieve, embed and cluster, draft and verify, select), a stage with "
+            "branches counting with its slowest (KRAQ paper, appendix D.1); an estimate."
         )
     else:
         note += "Medians of one search."

@@ -1,7 +1,10 @@
 """Writes the summary as Markdown."""
 
-from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
+from kraq_dspy.eval.tables.report.grids import Grid, facts, failed_questions, grids, paper_grids
 from kraq_dspy.eval.tables.summary import TableSummary
+
+FAILED = 20
+"""Questions that failed, of each data set."""
 
 
 def markdown(summary: TableSummary) -> str:
@@ -11,6 +14,8 @@ def markdown(summary: TableSummary) -> str:
         parts.append(f"## {_escaped(run.header.dataset)}")
         parts.append("\n".join(f"- {name}: {_escaped(text)}" for name, text in facts(run).items()))
         parts += [_section(grid) for grid in grids(run)]
+        if (failed := failed_questions(run, FAILED)) is not None:
+            parts.append(_section(failed))
     return "\n\n".join(parts) + "\n"
 
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from html import escape
 
+from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
+from kraq_dspy.eval.tables.report.grids import Grid, facts, failed_questions, grids, paper_grids
 from kraq_dspy.eval.tables.report.plots import Plot, plots
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
 EXAMPLES = 20  # questions shown on which a system and the baseline differ
+FAILED = 100  # questions shown that failed
+WORDS = ("reason", "question", "gold", "answer", "evidence")  # columns of running text
 
 STYLE = """
 :root { color-scheme: light; --line: #d9dde3; --soft: #f6f7f9; --ink: #1d2430; --dim: #5a6472; }
@@ -81,12 +84,22 @@ def _section(run: RunSummary, place: int) -> str:
     tables = grids(run)
     parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
     parts.append(_definitions(run))
-    parts += [_table(grid) for grid in tables[:2]]
-    parts += [_figure(plot) for plot in plots(run, f"s{place}")]
-    parts += [_table(grid) for grid in tables[2:]]
+    parts += [_table(grid) for grid in tables[:3]]
+    parts += _figures(run, place)
+    parts += [_table(grid) for grid in tables[3:]]
+    if (failed := failed_questions(run, FAILED)) is not None:
+        parts.append(f"<details><summary>{escape(failed.title)}</summary>{_table(failed)}</details>")
     parts += _examples(run)
     parts.append("</section>")
     return "\n".join(parts)
+
+
+def _figures(run: RunSummary, place: int) -> list[str]:
+    """The plots, or a line that says why there are none."""
+    try:
+        return [_figure(plot) for plot in plots(run, f"s{place}")]
+    except MissingExtraError as error:
+        return [f'<p class="note">Plots are left out. {escape(str(error))}</p>']
 
 
 def _definitions(run: RunSummary) -> str:
@@ -96,7 +109,7 @@ def _definitions(run: RunSummary) -> str:
 
 def _table(grid: Grid) -> str:
     def kind(heading: str) -> str:
-        return ' class="words"' if heading in ("reason", "question") else ""
+        return ' class="words"' if heading in WORDS else ""
 
     head = "".join(f'<th scope="col"{kind(heading)}>{escape(heading)}</th>' for heading in grid.headings)
     body = []

@@ -7,10 +7,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kraq_dspy.eval.tables.report.grids import Grid, facts, grids, paper_grids
-from kraq_dspy.eval.tables.summary import TableSummary
+from kraq_dspy.eval.tables.report.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
-_WORDS = {"reason"}  # columns of running text, which may wrap
+FAILED = 5
+"""Questions that failed, of each data set."""
+_WORDS = {
+    "reason",
+    "question",
+    "gold",
+    "answer",
+    "evidence",
+    "before",
+    "after",
+}  # columns of running text, which may wrap
 
 
 def print_summary(summary: TableSummary, console: Console) -> None:
@@ -22,8 +32,25 @@ def print_summary(summary: TableSummary, console: Console) -> None:
         console.print(Text(f"\n{run.header.dataset}", style="bold cyan"))
         for name, text in facts(run).items():
             console.print(Text(f"  {name}: ", style="dim") + Text(_plain(text)))
-        for grid in grids(run):
-            print_grid(grid, console)
+        print_run(run, console)
+
+
+def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None:
+    """The figures of one data set, and the questions that failed; `brief` leaves out what they took."""
+    for grid in grids(run, brief=brief):
+        print_grid(grid, console)
+    failed = failed_questions(run, FAILED)
+    if failed is None:
+        return
+    console.print(Text(failed.title, style="bold"))
+    for row in failed.rows:
+        cells = dict(zip(failed.headings, row, strict=True))
+        first = f"{row[1]} {row[0]}: {_shortened(cells.get('question', ''), 2 * console.width)}"
+        console.print(Text(f"  {first}"))
+        for name in ("gold", "answer", "evidence"):
+            if cells.get(name):
+                console.print(Text(f"      {name}: {_shortened(cells[name], 2 * console.width)}", style="dim"))
+    console.print(Text(failed.note, style="dim"))
 
 
 def print_grid(grid: Grid, console: Console) -> None:
@@ -59,7 +86,7 @@ def _parts(grid: Grid, width: int) -> Iterator[Grid]:
 def _table(grid: Grid) -> Table:
     table = Table(title=grid.title or None, title_justify="left", title_style="bold")
     for column, heading in enumerate(grid.headings):
-        words = column == 0 or heading in _WORDS
+        words = column == 0 or heading in _WORDS or heading in ABOUT
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in _WORDS)
     for place, row in enumerate(grid.rows):
         cells = [
@@ -68,6 +95,11 @@ def _table(grid: Grid) -> Table:
         ]
         table.add_row(*cells)
     return table
+
+
+def _shortened(text: str, most: int) -> str:
+    plain = " ".join(_plain(text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def _plain(text: str) -> str:

@@ -26,6 +26,7 @@ from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dic
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
+from kraq_dspy.models.lms.envelope import WholeCharacters, opened
 from kraq_dspy.models.lms.journal import Item, current_item
 from kraq_dspy.models.lms.meter import Call, Meter
 from kraq_dspy.models.lms.servers.late_answers import Pace, first_answer
@@ -101,6 +102,7 @@ class CallLedger:
     ) -> Response:
         """Count the answer, which took so many requests, and write it down."""
         self.health.answered()
+        response = opened(response, request)
         call.usage = _usage(request, response, calls)
         item = entry.item
         if item is not None and item.journal is not None:
@@ -156,7 +158,7 @@ class _JournallingEngine(SharedByCopies):
 
     async def _complete(self, entry: _JournalledCall, request: Request) -> Response:
         if entry.answer is not None:
-            return entry.answer
+            return opened(entry.answer, request)
         with self.ledger.paying(entry, request) as call:
             if may_be_closed(request):
                 response, calls = await without_loops(request, self._read)
@@ -177,9 +179,9 @@ class _JournallingEngine(SharedByCopies):
                 yield event
             return
         with self.ledger.paying(entry, request) as call:
-            written = StreamAccumulator(request)
+            written, whole = StreamAccumulator(request), WholeCharacters()
             async for event in self._asked(request, streamed=True):
-                written.push(event := _named(event, request))
+                written.push(event := whole.of(_named(event, request)))
                 if event.type == "end":
                     self.ledger.settle(entry, call, request, written.response())
                 yield event

@@ -1,15 +1,18 @@
 """Asks a served model how likely it finds a text: prompt log-probabilities, which `dspy.LM` has no call for."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
+from dspy.lm15 import CollectionLimitError
 
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter_name import TRANSFORMERS, with_adapter
 from kraq_dspy.models.lms.logprobs import by_segment
+from kraq_dspy.models.lms.servers.bounded import BoundedTransport, ReplyLimits
 from kraq_dspy.models.lms.servers.transport import key_of
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.settings import RoleSettings
@@ -33,7 +36,8 @@ def make_prompt_scorer(settings: RoleSettings) -> PromptScorer:
             '("hosted_vllm/NAME" with api_base), load it here ("transformers/FOLDER"), or choose the scorer \'kraq\'.'
         )
     key = key_of(settings.model, settings.api_key_env) if settings.api_key_env else None
-    return VLLMPromptScorer(settings.addresses[0], name, key=key, timeout_s=settings.timeout_s)
+    limits = ReplyLimits(settings.addresses[0], settings.reply_s, settings.reply_mb)
+    return VLLMPromptScorer(settings.addresses[0], name, key=key, timeout_s=settings.timeout_s, limits=limits)
 
 
 class VLLMPromptScorer(SharedByCopies):
@@ -42,11 +46,19 @@ class VLLMPromptScorer(SharedByCopies):
     Such requests do not read vLLM's prefix cache. Safe for threads.
     """
 
-    def __init__(self, api_base: str, model: str, *, key: str | None = None, timeout_s: float = 120.0) -> None:
+    def __init__(
+        self,
+        api_base: str,
+        model: str,
+        *,
+        key: str | None = None,
+        timeout_s: float = 120.0,
+        limits: ReplyLimits | None = None,
+    ) -> None:
         self.api_base = api_base.rstrip("/")
         self.model = model
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.Client(headers=headers, timeout=timeout_s)
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = BoundedTransport(limits or ReplyLimits(self.api_base, 600.0, 16), timeout_s)
 
     def prompt_logprobs(self, prompts: Sequence[Sequence[str]]) -> list[list[tuple[float, ...]]]:
         """As `ports.PromptScorer`. Raises ModelError for a server that is no vLLM, refuses, or cannot be reached."""
@@ -80,17 +92,19 @@ class VLLMPromptScorer(SharedByCopies):
 
     def _post(self, url: str, body: dict[str, Any]) -> Any:
         try:
-            response = self._client.post(url, json=body)
-        except httpx.HTTPError as error:
+            status, _, content = self._client.post(url, body, self._headers)
+        except CollectionLimitError as error:
+            raise ModelError(str(error)) from error
+        except NetworkError as error:
             raise ModelError(
                 f"The verifier's server {url} cannot be reached ({type(error).__name__}: {error}). Start it, or mend "
                 "api_base."
             ) from error
-        if response.status_code == 404 and url.endswith("/tokenize"):
+        if status == 404 and url.endswith("/tokenize"):
             raise ModelError(f"{url} does not exist: the scorer 'wang2024' needs vLLM. Choose the scorer 'kraq'.")
-        if response.is_error:
-            raise ModelError(f"{url} answered {response.status_code}: {response.text[:500]}")
-        return response.json()
+        if status >= 400:
+            raise ModelError(f"{url} answered {status}: {content[:500].decode('utf-8', 'replace')}")
+        return json.loads(content)
 
 
 class _InProcess(SharedByCopies):

@@ -13,16 +13,16 @@ from typing import Any
 
 from dspy.lm15 import LM15Error, Request, Response, RouterConfig
 
-from kraq_dspy._internal.dspy_internals import (
-    AsyncLiteLLMEngine,
-    AsyncLM15Engine,
-    LiteLLMEngine,
-    LM15Engine,
-    lookup,
-    timeouts_for,
-)
+from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, LiteLLMEngine, LM15Engine, lookup
 from kraq_dspy.consent import own_variables
 from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
+from kraq_dspy.models.lms.servers.bounded import (
+    AsyncBoundedEngine,
+    AsyncBoundedTransport,
+    BoundedEngine,
+    BoundedTransport,
+    ReplyLimits,
+)
 from kraq_dspy.models.lms.servers.several import AsyncSeveralServers, ServerChoice, SeveralServers
 from kraq_dspy.settings import RoleSettings
 
@@ -85,12 +85,20 @@ def _native(settings: RoleSettings, provider: str) -> Route:
     url = settings.api_base
     if url and provider == "ollama" and not url.rstrip("/").endswith("/v1"):
         url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
-    config = RouterConfig(
-        api_keys={provider: key} if key else None,
-        base_urls={provider: url} if url else None,
-        timeouts=timeouts_for(settings.timeout_s),
+    limits = ReplyLimits(url or provider, settings.reply_s, settings.reply_mb)
+
+    def config(transport: type) -> RouterConfig:
+        return RouterConfig(
+            api_keys={provider: key} if key else None,
+            base_urls={provider: url} if url else None,
+            transport=transport(limits, settings.timeout_s),
+        )
+
+    return Route(
+        limits.where,
+        lambda: BoundedEngine(config(BoundedTransport)),
+        lambda: AsyncBoundedEngine(config(AsyncBoundedTransport)),
     )
-    return Route(url or provider, lambda: LM15Engine(config), lambda: AsyncLM15Engine(config))
 
 
 def _native_key(settings: RoleSettings, provider: str) -> str | None:

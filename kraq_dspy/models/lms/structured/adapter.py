@@ -10,12 +10,15 @@ import logging
 import re
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_origin
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError, LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError
 
 from kraq_dspy._internal.both_ways import blocking, call, is_blocking
+from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import (
     CUSTOM_TYPE_START_IDENTIFIER,
     adapter_fallback_scope,
@@ -23,9 +26,17 @@ from kraq_dspy._internal.dspy_internals import (
     format_field_value,
     serialize_for_json,
 )
-from kraq_dspy.models.lms.structured.enforcement import enforces_schema, known_enforcement, needs_bounds
+from kraq_dspy.models.lms.envelope import QUOTED, Flaw, flaws_heard, tell
+from kraq_dspy.models.lms.structured.enforcement import (
+    enforces_schema,
+    is_about_schemas,
+    known_enforcement,
+    needs_bounds,
+    schema_refused,
+    schema_tried,
+)
 from kraq_dspy.models.lms.structured.forms import JSON_OBJECT, PLAIN, SECTIONS, Form, is_typed
-from kraq_dspy.models.lms.structured.repair import ends_in_blanks, read_reply
+from kraq_dspy.models.lms.structured.repair import ends_in_blanks, is_whole, read_reply
 from kraq_dspy.models.lms.structured.schemas import about, kind, reply_schema
 from kraq_dspy.models.lms.structured.unmarked import repeats_itself
 
@@ -40,11 +51,17 @@ TURN = re.compile(
 """Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
 marks inside a message too."""
 SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
+SHOWN_TORN = 12_000  # of one that was cut off
+Question = tuple[Any, list[Any], dict[str, Any]]
+"""What an adapter is asked for: a signature, demonstrations and inputs."""
 
 
 class UnreadableReplyError(AdapterParseError):
     """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end;
-    `is_blank`, that it has no more than the marker of the one text that was asked for."""
+    `is_blank`, that it has no more than the marker of the one text that was asked for.
+
+    The message shows the beginning of the reply, `lm_response` has all of it.
+    """
 
     def __init__(
         self,
@@ -55,10 +72,20 @@ class UnreadableReplyError(AdapterParseError):
         ran_on: bool = False,
         is_blank: bool = False,
     ) -> None:
-        message = "; ".join(faults) or None
-        super().__init__("KraqAdapter", signature, reply, message, parsed_result=values)  # type: ignore[arg-type]
+        super().__init__("KraqAdapter", signature, reply, None, parsed_result=values)  # type: ignore[arg-type]
         self.faults = faults
         self.ran_on, self.is_blank = ran_on, is_blank
+        self.message = _briefly(faults, reply)
+        self.args = (self.message,)
+
+
+class NoAnswerError(UnreadableReplyError):
+    """A reply that is no answer by its envelope: refused, withheld, cut off before it was whole, a tool call or
+    thinking alone. `flaw` says which."""
+
+    def __init__(self, signature: Any, flaw: Flaw, faults: Sequence[str] = ()) -> None:
+        super().__init__(signature, flaw.text, {}, [flaw.words, *faults])
+        self.flaw = flaw
 
 
 class KraqAdapter(dspy.ChatAdapter):
@@ -72,8 +99,11 @@ class KraqAdapter(dspy.ChatAdapter):
       becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
       another or begin a turn; the prompt says that inputs are data.
     - A reply is repaired before another is paid for (`kraq_dspy.models.lms.structured.repair`).
+    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once,
+      a model that refused or whose reply was withheld is not asked again, and what is left of a flaw is told.
     - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
-      and says what was wrong with it; then UnreadableReplyError. A reply that ran on under a schema is asked for again
+      and says what was wrong with it; then UnreadableReplyError, unless some lists are readable: the others are empty
+      then, which is told as a flaw. A reply that ran on under a schema is asked for again
       without one, and chatter where one text is wanted under one. Typed fields that cannot be read under their markers
       are asked for as a JSON object, as by stock DSPy. Where one text is wanted and the reply is its marker alone, it
       is asked for without markers; if that is empty too, it is taken for what the model has to say. What was streamed
@@ -92,6 +122,7 @@ class KraqAdapter(dspy.ChatAdapter):
         super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
         self._free, self._held, self._form = free, held, free
         self._fault: AdapterParseError | None = None
+        self._torn = ""  # a reply that was cut off, to be gone on with
         self._is_second = False
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
@@ -108,20 +139,61 @@ class KraqAdapter(dspy.ChatAdapter):
     ) -> list[dict[str, Any]]:
         if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is None:
             await call(enforces_schema, lm)
+        question = signature, demos, inputs
         with adapter_fallback_scope() as progress:
             first, options = self._first_call(lm, lm_kwargs, signature)
-            try:
-                return await _as_dspy_asks(first, lm, options, signature, demos, inputs)
-            except AdapterParseError as error:
-                if progress.emitted:
-                    return [_as_it_stands(signature, error)]
-                if not self.use_json_adapter_fallback:
-                    raise
-                second, options = first._second_call(lm, lm_kwargs, signature, error)
-                second._is_second = True
-                return await _as_dspy_asks(second, lm, options, signature, demos, inputs)
+            reply = await first._ask_held(lm, options, lm_kwargs, question)
+            if progress.emitted and reply.error is not None:
+                tell(reply.flaw)
+                return [_as_it_stands(signature, reply.error)]
+            if reply.is_torn(signature) and not progress.emitted and self.use_json_adapter_fallback:
+                return await first._ask_on(lm, options, question, reply)
+            if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
+                return reply.values_or_error(signature)
+            second, options = first._second_call(lm, lm_kwargs, options, signature, reply)
+            second._is_second = True
+            return (await second._ask(lm, options, question)).after(reply, signature)
 
     __call__ = blocking(acall)
+
+    async def _ask(self, lm: Any, options: dict[str, Any], question: Question) -> "_Reply":
+        values, error = None, None
+        with flaws_heard() as heard:
+            try:
+                values = await _as_dspy_asks(self, lm, options, *question)
+            except AdapterParseError as unreadable:
+                error = unreadable
+        return _Reply(values, error, heard[-1] if heard else None)
+
+    async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
+        """Where the server refuses the schema, or breaks over it, the reply to the same without one."""
+        if self._form is not self._held or "response_format" not in options:
+            return await self._ask(lm, options, question)
+        try:
+            reply = await self._ask(lm, options, question)
+        except ContextWindowExceededError:
+            raise
+        except (LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError) as error:
+            if isinstance(error, LMServerError) and not is_about_schemas(error):
+                raise
+            reply = await self._with(self._free)._ask(lm, dict(free), question)
+            schema_refused(lm, str(error))
+            return reply
+        schema_tried(lm, kept=reply.error is None)
+        return reply
+
+    async def _ask_on(
+        self, lm: Any, options: dict[str, Any], question: Question, reply: "_Reply"
+    ) -> list[dict[str, Any]]:
+        """What was there, and what the model adds when it is shown where its reply was cut off."""
+        signature = question[0]
+        more = self._with(self._form, torn=reply.text)
+        more._is_second = True
+        try:
+            rest = await more._ask(lm, options, question)
+        except ContextWindowExceededError:
+            rest = _Reply(flaw=reply.flaw)
+        return rest.after(reply, signature)
 
     def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
         if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
@@ -131,11 +203,15 @@ class KraqAdapter(dspy.ChatAdapter):
         return self, dict(lm_kwargs)
 
     def _second_call(
-        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, error: AdapterParseError
+        self, lm: Any, lm_kwargs: dict[str, Any], options: dict[str, Any], signature: Any, reply: "_Reply"
     ) -> tuple["KraqAdapter", dict[str, Any]]:
+        """How it is asked again; `options` are those of the first call."""
+        error: Any = reply.error
         ran_on = getattr(error, "ran_on", False)
         if getattr(error, "is_blank", False):
             return self._with(PLAIN), dict(lm_kwargs)
+        if reply.is_cut_off:
+            return self._with(self._form, error), dict(options)
         if self._form is self._held:
             logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
             return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
@@ -147,20 +223,26 @@ class KraqAdapter(dspy.ChatAdapter):
                 return self._with(self._held), held
         return self._with(self._form, error), dict(lm_kwargs)
 
-    def _with(self, form: Form, fault: AdapterParseError | None = None) -> "KraqAdapter":
+    def _with(self, form: Form, fault: AdapterParseError | None = None, torn: str = "") -> "KraqAdapter":
         other = copy.copy(self)
-        other._form, other._fault = form, fault
+        other._form, other._fault, other._torn = form, fault, torn
         return other
 
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
-        if self._fault is None:
+        form = f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
+        if self._torn:
+            reply = harmless_reply(self._torn)[-SHOWN_TORN:]
+            again = (
+                f"That was cut off. Write what is still missing, and nothing that is there, in the same form:\n\n{form}"
+            )
+        elif self._fault is not None:
+            reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
+            again = (
+                f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n{form}"
+            )
+        else:
             return messages
-        again = (
-            f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n"
-            f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
-        )
-        reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
         return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
 
     def format_system_message(self, signature: Any) -> str:
@@ -256,6 +338,78 @@ ADAPTER = KraqAdapter()
 """The one that is used where nobody configured another."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came of one call: values, or why there are none, and what the envelope says."""
+
+    values: list[dict[str, Any]] | None = None
+    error: AdapterParseError | None = None
+    flaw: Flaw | None = None
+
+    @property
+    def text(self) -> str:
+        return self.flaw.text if self.flaw else ""
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What could be read, of one reply."""
+        if self.values is not None:
+            return self.values[0]
+        return dict(getattr(self.error, "parsed_result", None) or {})
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self.flaw is not None and self.flaw.why == "length" and bool(self.text.strip())
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another call would come to the same end."""
+        if self.error is None or self.flaw is None:
+            return False
+        return self.flaw.why in ("refused", "filtered") or (self.flaw.why == "length" and not self.text.strip())
+
+    def is_torn(self, signature: Any) -> bool:
+        """Whether it is one reply that was cut off in a list, of which something is there, and no loop."""
+        if not self.is_cut_off or len(self.values or [{}]) != 1 or is_whole(self.text) or repeats_itself(self.text):
+            return False
+        return any(self.read.get(name) for name in _lists(signature))
+
+    def values_or_error(self, signature: Any) -> list[dict[str, Any]]:
+        if self.values is not None:
+            tell(self.flaw)
+            return self.values
+        raise self._named(signature, self.flaw) from self.error
+
+    def after(self, first: "_Reply", signature: Any) -> list[dict[str, Any]]:
+        """The values of a second call, with what the first one has beside them where lists were cut off or unreadable.
+
+        Lists that neither has are empty where another one has something; that is told.
+        """
+        if self.values is not None and not first.is_torn(signature):
+            return self.values_or_error(signature)
+        lists, together = _lists(signature), dict(first.read)
+        for name, value in self.read.items():
+            before = together.setdefault(name, value)
+            if name in lists and first.is_torn(signature):
+                together[name] = [*before, *(item for item in value if item not in before)]
+        missing = [name for name in signature.output_fields if name not in together]
+        if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
+            raise self._named(signature, self.flaw or first.flaw) from self.error
+        if missing:
+            tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
+        else:
+            tell(self.flaw)
+        return [{**together, **{name: [] for name in missing}}]
+
+    def _named(self, signature: Any, flaw: Flaw | None) -> AdapterParseError:
+        faults = getattr(self.error, "faults", ())
+        if flaw is not None:
+            return NoAnswerError(signature, flaw, faults)
+        if isinstance(self.error, UnreadableReplyError):
+            return self.error
+        return UnreadableReplyError(signature, "", {}, faults or ["it is empty"])
+
+
 def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
     """A streamed reply that cannot be asked for again: where one text is wanted, it is that text.
 
@@ -329,8 +483,19 @@ def _held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> dict[str, An
     return {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def _faults(error: AdapterParseError) -> str:
+def _lists(signature: Any) -> set[str]:
+    return {name for name, annotation in _outputs(signature).items() if get_origin(annotation) is list}
+
+
+def _faults(error: AdapterParseError | None) -> str:
     return "; ".join(getattr(error, "faults", ())) or "it is empty"
+
+
+def _briefly(faults: Sequence[str], reply: str) -> str:
+    """What was wrong, and how the reply begins."""
+    begins = " ".join(reply[: 2 * QUOTED].split())[:QUOTED]
+    more = f"… ({len(reply):,} characters)" if len(reply) > len(begins) else ""
+    return ("; ".join(faults) or "it is empty") + (f". The reply: {begins!r}{more}" if begins else "")
 
 
 _REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fields)", re.IGNORECASE)
@@ -343,6 +508,7 @@ def harmless(text: str) -> str:
 
 def harmless_reply(text: str) -> str:
     """A model's own words with their markers: shown broken ones, it writes broken ones again."""
+    text = whole_text(text)  # no server takes a half of a character, which older replies may hold
     text = TURN.sub(lambda mark: f"{mark[0]} ", text)
     text = _REQUEST.sub(r"\1,", text)
     return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))

@@ -13,29 +13,31 @@ import ast
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 import dspy
 import json_repair
 from pydantic import ValidationError
 
+from kraq_dspy._internal.display import whole_text
 from kraq_dspy._internal.dspy_internals import parse_value
 from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.models.lms.structured.forms import without_marker
 from kraq_dspy.models.lms.structured.schemas import choices, record_fields
+from kraq_dspy.models.lms.structured.thinking import without_thinking
 from kraq_dspy.models.lms.structured.torn_json import end_of_value, without_torn_end, without_torn_text
 from kraq_dspy.models.lms.structured.unmarked import unmarked, with_named_texts
 
 HEADER = re.compile(r"^[ \t>*_`#-]*\[\[? ?##? ?(\w+) ?##? ?\]\]?", re.MULTILINE)  # a line of its own forgives much
 INLINE_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
 NOTHING = re.compile(r"\W*(none|n/?a|null|nothing|empty)\b.{0,40}$", re.IGNORECASE | re.DOTALL)
-THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 FENCED = re.compile(r"^\s*```[\w-]*[ \t]*\n?(.*?)\n?\s*(?:```\s*.*)?$", re.DOTALL)
 TRUTH = re.compile(r"\b(true|yes|same|false|no|not|different)\b", re.IGNORECASE)
 DECIDED = re.compile(r"(true|yes|false|no)\b(?!\s*(?:or\b|/))", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 BLANKS = 200
+MOST_OBJECTS = 100  # that are looked for in a reply
 PLACEHOLDER = re.compile(r"\W*(\.{3}|…|\{\w+\})\W*", re.IGNORECASE)
 MAY_BE_EMPTY = frozenset({"description", "explanation", "type"})
 """Keys of text about a thing; the thing itself is named by others."""
@@ -50,7 +52,6 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
 
     A reply that breaks off inside a list loses its later lists too; they count as empty when it has at least one item.
     """
-    reply = without_marker(_without_thinking(reply))
     sections = _sections(reply, fields)
     values: dict[str, Any] = {}
     trouble: list[str] = []
@@ -59,7 +60,7 @@ def read_reply(reply: str, fields: Mapping[str, Any]) -> tuple[dict[str, Any], l
             continue
         try:
             values[name] = coerced(_unnamed(sections[name], name), annotation)
-        except (ValueError, TypeError, SyntaxError) as error:
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
             trouble.append(f"{name}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     cut_off = "completed" not in sections
     if cut_off and not trouble and any(isinstance(value, list) and value for value in values.values()):
@@ -74,7 +75,7 @@ def coerced(text: Any, annotation: Any) -> Any:
     """`text` (or a JSON value) as the type. Raises ValueError or TypeError."""
     if annotation is str or annotation is dspy.Reasoning:
         plain = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-        return parse_value(_unfenced(plain).strip(), annotation)
+        return parse_value(whole_text(_unfenced(plain).strip()), annotation)
     if not isinstance(text, str):
         return _fitted(text, annotation)
     text = _unfenced(text).strip()
@@ -91,43 +92,109 @@ def coerced(text: Any, annotation: Any) -> Any:
     return parse_value(text, annotation)
 
 
-def _without_thinking(reply: str) -> str:
-    reply = THINKING.sub("", reply)
-    for tag in ("</think>", "</thinking>", "</reasoning>"):
-        if tag in reply:  # some chat templates open the tag in the prompt
-            reply = reply.rpartition(tag)[2]
-    return reply
-
-
 def _sections(reply: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Text by field name, the first of each; the field "completed" marks a whole reply."""
+    """Text or JSON values by field name; "completed" marks a whole reply.
+
+    In this order: one JSON object that is all of the reply, fields under their markers, JSON objects that have all
+    fields, one that is broken, and what has no form.
+    """
     names = {name.casefold(): name for name in [*fields, "completed"]}
+    if _unfenced(reply).lstrip().startswith("{") and (found := _whole_objects(reply, names, fields)):
+        return found  # a text in it may be about tags and markers
+    reply = without_marker(without_thinking(reply))
+    return (
+        _marked(reply, names, fields)
+        or _whole_objects(reply, names, fields)
+        or _from_object(reply, names)
+        or _from_bare_value(reply, fields)
+        or unmarked(reply, fields)
+    )
+
+
+def _marked(reply: str, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Text under the markers, the first of each; empty where there is no field's."""
     matches = {match.end(): match for pattern in (HEADER, INLINE_HEADER) for match in pattern.finditer(reply)}
     headers = [matches[end] for end in sorted(matches) if matches[end][1].casefold() in names]
     sections: dict[str, Any] = {}
     for number, header in enumerate(headers):
         end = headers[number + 1].start() if number + 1 < len(headers) else len(reply)
         sections.setdefault(names[header[1].casefold()], reply[header.end() : end].strip().removeprefix("**").strip())
-    if any(name in sections for name in fields):
-        return with_named_texts(sections, fields)
-    return _from_object(reply, names) or _from_bare_value(reply, fields) or unmarked(reply, fields)
+    return with_named_texts(sections, fields) if any(name in sections for name in fields) else {}
+
+
+def _whole_objects(reply: str, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of whole JSON objects that have all of them together; empty where there are none.
+
+    Objects that follow each other at once are one answer, whose lists add up; of several answers with words or tags
+    between them the last one counts, since models think before they answer. Where no answer has all fields, all of
+    them may.
+    """
+    answers: list[dict[str, Any]] = []
+    last_end = -1
+    for start, end, value in _objects(reply):
+        found = _named(value, names)
+        if not found:
+            continue
+        if last_end >= 0 and not reply[last_end:start].strip(" \t\r\n,;`"):
+            found = _added(answers.pop(), found)
+        answers.append(found)
+        last_end = end
+    together: dict[str, Any] = {}
+    for answer in reversed(answers):
+        together = {**answer, **together}
+        if answer.keys() >= fields.keys():
+            return dict(answer)
+    return together if together.keys() >= fields.keys() else {}
+
+
+def _objects(reply: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """JSON objects in the text with where they begin and end; none that stands in another one."""
+    decoder, place = json.JSONDecoder(strict=False), reply.find("{")
+    for _ in range(MOST_OBJECTS):
+        if place < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(reply, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            yield place, end, value
+        place = reply.find("{", end)
+
+
+def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Both answers as one: lists add up, and of other values the later one counts."""
+    lists = {
+        name: [*value, *after[name]]
+        for name, value in before.items()
+        if isinstance(value, list) and isinstance(after.get(name), list)
+    }
+    return {**before, **after, **lists}
 
 
 def _from_object(reply: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """One JSON object with the fields as keys, as JSONAdapter asks for it; it may lie inside others."""
+    """One JSON object with the fields as keys that is broken or breaks off; it may lie inside others."""
     if "{" not in reply:
         return {}
     body = reply[reply.index("{") :]
     whole = without_torn_end(body)
-    fields = _named(json_repair.loads(whole), names)
+    fields = _named(_mended(whole), names)
     if whole == body or not any(isinstance(value, str) for value in fields.values()):
         return fields
     # A text was read, and the list behind it has no complete item: its first one counts without the text that is torn.
-    for name, value in _named(json_repair.loads(without_torn_text(body)), names).items():
+    for name, value in _named(_mended(without_torn_text(body)), names).items():
         items = [item for item in value if _says_enough(item)] if isinstance(value, list) else []
         if items:
             fields.setdefault(name, items)
     return fields
+
+
+def _mended(text: str) -> Any:
+    """The JSON that the text is meant to be; None where it is nested too deep to be one."""
+    try:
+        return json_repair.loads(text)
+    except RecursionError:
+        return None
 
 
 def _says_enough(item: Any) -> bool:
@@ -263,9 +330,18 @@ def ends_in_blanks(reply: str) -> bool:
     return len(reply) - len(reply.rstrip()) > BLANKS
 
 
+def is_whole(reply: str) -> bool:
+    """Whether the reply came to its end by its form: its last marker, or a JSON object that is closed."""
+    if "completed" in reply[-100:].casefold():
+        return True
+    objects = list(_objects(reply))
+    return bool(objects) and not reply[objects[-1][1] :].strip(" \t\r\n`")
+
+
 def _fitted(value: Any, annotation: Any) -> Any:
     """A JSON value as the type; lists item by item, texts and records each once: labels and numbers, one for each of
     many things, may well be the same."""
+    value = _whole(value)
     if _is_schema(value):
         raise UnreadableError("the schema was copied instead of data")
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -285,6 +361,15 @@ def _fitted(value: Any, annotation: Any) -> Any:
             value = value[0]
         return type_adapter(annotation).validate_python(_completed(value, annotation))
     return type_adapter(annotation).validate_python(value)
+
+
+def _whole(value: Any) -> Any:
+    """The value without halves of characters, which escapes in JSON may leave."""
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, list):
+        return [_whole(entry) for entry in value]
+    return {key: _whole(entry) for key, entry in value.items()} if isinstance(value, dict) else value
 
 
 def _is_schema(value: Any) -> bool:

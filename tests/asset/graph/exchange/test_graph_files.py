@@ -8,10 +8,9 @@ import networkx as nx
 import pyarrow.parquet
 import pytest
 
-from kraq_dspy.asset.graph.exchange.graphml_out import write_graphml
 from kraq_dspy.asset.graph.exchange.graphrag_out import write_graphrag
-from kraq_dspy.asset.graph.exchange.jsonl_out import write_jsonl
-from kraq_dspy.asset.graph.networkx_view import to_networkx
+from kraq_dspy.asset.graph.networkx_view import to_networkx, write_graphml
+from kraq_dspy.build.index.export import write_jsonl
 from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
 from tests.asset.graph.exchange.given import Given
 
@@ -42,7 +41,7 @@ def test_networkx_reads_the_graphml_back_with_every_attribute(tmp_path: Path) ->
         "description": 'Says "hi" 🎻',
         "names": "Ann & <Bob> | Ann",
         "degree": 1,
-        "chunks": "c1 | c2",
+        "chunk_ids": "c1 | c2",
         "community": "deep",
         "communities": "wide | deep",
         "claims": "Ann sings.",
@@ -56,7 +55,7 @@ def test_networkx_reads_the_graphml_back_with_every_attribute(tmp_path: Path) ->
         "claims": "東京 amazes Ann.",
     }
     assert graph.edges["a", "b", "r1"] == {
-        "predicate": "visits", "description": "Ann visits.", "weight": 2.5, "chunks": "c1",
+        "predicate": "visits", "description": "Ann visits.", "weight": 2.5, "chunk_ids": "c1",
         "claims": "東京 amazes Ann.",
     }  # fmt: skip
     assert graph.number_of_edges() == 2

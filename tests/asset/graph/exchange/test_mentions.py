@@ -1,4 +1,4 @@
-from kraq_dspy.asset.graph.exchange.mentions import Mentions
+from kraq_dspy.asset.graph.exchange.graphrag_out import Mentions
 
 CHUNKS = {"one": 0, "two": 1, "three": 2}
 

@@ -15,7 +15,7 @@ from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured import enforcement
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
-from kraq_dspy.models.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement
+from kraq_dspy.models.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement, reason_of
 from kraq_dspy.settings import RoleSettings, settings_from_dict
 from kraq_dspy.signatures import AnswerQuestion, ConfirmSameEntity, ExtractElements
 from tests.models.lms.conftest import Reply, ScriptedServer
@@ -26,7 +26,7 @@ SECTIONS = "[[ ## same ## ]]\nTrue\n\n[[ ## completed ## ]]"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enforcement, "_answers", {})
+    monkeypatch.setattr(enforcement, "_verdicts", {})
 
 
 @pytest.fixture
@@ -93,6 +93,76 @@ def test_a_server_that_refuses_schemas_is_asked_without(
 ) -> None:
     scripted.replies = [reply("response_format is not supported", status=400), reply(SECTIONS)]
     assert confirm(lm) is True
+
+
+@pytest.mark.parametrize(
+    ("body", "times"),
+    [
+        ({"error": {"code": 500, "message": "response_format must be text", "type": "server_error"}}, 1),
+        ({"detail": "json_schema is not supported"}, 2),  # lm15 does not read that, so it is asked twice
+    ],
+)
+def test_a_server_that_fails_over_schemas_is_asked_without(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, body: dict[str, Any], times: int
+) -> None:
+    refusal = [reply(status=500, body=json.dumps(body).encode())] * 4 + [reply("Blue.")]
+    scripted.replies = [*refusal * times, reply(SECTIONS)]
+    assert confirm(lm) is True
+    assert "response_format" not in scripted.requests[-1]
+    assert "its server fails over them" in reason_of(lm)
+
+
+def test_a_server_that_had_one_bad_moment_is_asked_again(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
+) -> None:
+    scripted.replies = [reply("busy", status=500)] * 4 + [
+        reply("Blue."),
+        reply('{"number": 7}'),
+        reply('{"same": true}'),
+    ]
+    assert confirm(lm) is True
+    assert "response_format" in scripted.requests[-1]
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [{"content": None, "reasoning_content": "hm"}, {"content": "<think>\nhm"}, {"content": ""}],
+    ids=["reasoning", "tag", "nothing"],
+)
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_model_that_thinks_is_judged_by_its_first_reply(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, spent: dict[str, Any], keeps: bool
+) -> None:
+    thought = reply(message={"role": "assistant", **spent}, finish="length")
+    first = reply('{"same": true}' if keeps else "I think so.")
+    scripted.replies = [thought, thought, thought, first, reply(SECTIONS)]
+    assert confirm(lm) is True
+    assert known_enforcement(lm) is keeps
+    assert reason_of(lm) == ("its first reply kept to one" if keeps else "its first reply did not keep to one")
+
+
+def test_a_model_that_thinks_and_then_keeps_to_a_schema_is_held_to_them(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
+) -> None:
+    scripted.replies = [reply('<think>A number.</think>{"number": 7}')]
+    assert enforces_schema(lm)
+
+
+def test_a_schema_that_a_server_breaks_over_later_is_left_out(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM
+) -> None:
+    broken = reply("failed to parse grammar", status=500)
+    scripted.replies = [reply('{"number": 7}')] + [broken] * 4 + [reply(SECTIONS)]
+    assert confirm(lm) is True
+    assert known_enforcement(lm) is False
+
+
+def test_what_was_decided_is_said_with_its_reason(
+    scripted: ScriptedServer, reply: type[Reply], lm: KraqLM, caplog: pytest.LogCaptureFixture
+) -> None:
+    scripted.replies = [reply("The sea is blue.")]
+    enforces_schema(lm)
+    assert caplog.messages == ["hosted_vllm/m is asked without JSON schemas: it answered 'The sea is blue.' to one"]
 
 
 def test_it_is_found_out_once_for_many_callers(scripted: ScriptedServer, reply: type[Reply], lm: KraqLM) -> None:

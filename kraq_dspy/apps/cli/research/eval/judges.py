@@ -21,9 +21,7 @@ def judges(
         typer.Argument(metavar="LABELLED.jsonl", help="Lines with id, question, answers, answer, right (true, false)."),
     ] = None,
     dataset: OneDataset = None,
-    judge: Annotated[
-        str, typer.Option("--judge", help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")
-    ] = "binary",
+    judge: Annotated[str, typer.Option(help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")] = "binary",
     out: RunOut = None,
     json: Json = False,
 ) -> None:

@@ -22,18 +22,16 @@ class Data:
     PANEL: ClassVar[str] = "Data"
 
     data: Annotated[
-        Path,
-        typer.Option("--data", metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl)."),
+        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
     ] = Path("data")
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit",
             min=1,
             help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")] = 0
+    seed: Annotated[int, typer.Option(help="Of the sample, the clusters and the bootstrap.")] = 0
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,6 @@ class Bertscore:
     bertscore: Annotated[
         str,
         typer.Option(
-            "--bertscore",
             metavar="MODEL",
             help="roberta-large (the papers'), minilm (packaged, offline), a hub name, or FOLDER:LAYER.",
         ),

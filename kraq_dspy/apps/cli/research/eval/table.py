@@ -9,8 +9,7 @@ import typer
 from kraq_dspy.apps.cli.research.eval.options import Baseline, Bertscore, Data, RunOut
 from kraq_dspy.apps.cli.research.report import make_report
 from kraq_dspy.apps.cli.shared.bars import Bars
-from kraq_dspy.apps.cli.shared.options import Builds, Json
-from kraq_dspy.apps.cli.shared.writable import require_writable
+from kraq_dspy.apps.cli.shared.options import Builds, Json, require_writable
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,32 +33,27 @@ def table(
         typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
     ] = None,
     tokens: Annotated[
-        int | None,
-        typer.Option("--tokens", min=1, help="The papers' sample: questions until their evidence has so many tokens."),
+        int | None, typer.Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
     ] = None,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="The paper's own settings, options and numbers of questions.")
-    ] = False,
+    paper: Annotated[bool, typer.Option(help="The paper's own settings, options and numbers of questions.")] = False,
     judge: Annotated[
-        str | None,
-        typer.Option("--judge", help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right)."),
+        str | None, typer.Option(help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right).")
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", help="A column more; may be repeated.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None,
     out: RunOut = None,
     indexes: Annotated[
-        Path, typer.Option("--indexes", metavar="DIR", help="Where indexes of data sets are kept and found again.")
+        Path, typer.Option(metavar="DIR", help="Where indexes of data sets are kept and found again.")
     ] = Path("runs/indexes"),
     baseline: Baseline = None,
     ablations: Annotated[bool, typer.Option(help="Also the systems with one setting varied.")] = True,
     program_state: Annotated[
         list[Path] | None,
         typer.Option(
-            "--program-state",
             metavar="(SYSTEM=)FILE",
             help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
         ),
     ] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again where a row failed.")] = False,
+    retry_failed: Annotated[bool, typer.Option(help="Ask again where a row failed.")] = False,
     json: Json = False,
 ) -> None:
     """Run a table over data sets: index them, ask every system every question, write rows and a report."""

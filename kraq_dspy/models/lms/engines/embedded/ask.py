@@ -1,269 +1,270 @@
-"""Turns a summary or passages into a question: what a sentence tells becomes what a curious person would ask."""
+"""Asks the question that a text answers: what its heading announces, what it defines, or else plainly about its names.
+
+The templates are few, so that each is right wherever it is used: nothing is asked that a sentence of the text does not
+answer by its form.
+"""
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 
-from kraq_dspy.models.lms.engines.embedded.clause import (
-    LOOSE,
-    MOST_WORDS,
-    ONE,
-    ask_about_act,
-    ask_about_thing,
-    ask_for_person,
-    ask_for_role,
-    ask_for_statement,
-    ask_for_subject,
-    ask_the_authors,
-    tells_why,
+from kraq_dspy.models.lms.engines.embedded.headings import (
+    announced_question,
+    headings_by_weight,
+    subject_of,
+    topic_question,
 )
-from kraq_dspy.models.lms.engines.embedded.definition import PEOPLE, ask_for_defined, defined_name
+from kraq_dspy.models.lms.engines.embedded.language import language_of, plain_question
 from kraq_dspy.models.lms.engines.embedded.names import (
-    DEFINITION,
+    PERSON,
+    REFERENCE,
     frequent_terms,
     has_capitals,
     kind_of,
     names_in,
     without_words,
 )
-from kraq_dspy.models.lms.engines.embedded.question_forms import (
-    ACTS,
-    BETWEEN,
-    CHINESE,
-    CUES,
-    OF_KINDS,
-    OF_ONE,
-    OF_PAIR,
-    OF_THREE,
-    RANK,
-)  # fmt: skip
-from kraq_dspy.models.lms.engines.embedded.text import UNSPACED, sentences
-from kraq_dspy.models.lms.engines.embedded.vocabulary import BASE_OF_PAST, KIND_OF_NOUN, MONTH, STOP
-from kraq_dspy.records import content_id
+from kraq_dspy.models.lms.engines.embedded.text import parted, sentences
+from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, PEOPLE, STOP
 
-GOES_ON = re.compile(
-    r",? (?:[a-z]+(?:ed|ing|s)|born|best|led|won|had|was|were|been|wrote|became|met|built|ran|held)\b|, (?:an?|the) "
+NOTHING_NAMED = "What is this about?"
+_IS_A = (
+    r"(?:(?:,| who) [^,;:]{3,70},)?,? (?P<verb>is|was|are|were) (?:an?|the|one of the|the name of an?)"
+    r" (?P<thing>[^;:]+)"
 )
-"""What comes after a name that a sentence is about, rather than after one that describes the next noun."""
-ACTS_AS_PERSON = re.compile(f"{ONE}{ACTS}|{RANK}{ONE}")
-CALLED_PERSON = re.compile(rf"{ONE}[^.]*\b(?:he|she|his|her)\b")
-ASKS = re.compile(
-    r"(?:Who|What|Which|Where|When|Why|How|Is|Are|Was|Were|Do|Does|Did|Can|Could|Will|Would|Should|Has|Have)\b"
+_DEFINES = re.compile(rf"^(?P<name>(?:[Tt]he )?[\"“]?[A-Z0-9][^,;:]{{1,70}}?)[\"”]?{_IS_A}")
+_NO_NAME = re.compile(
+    r"\b(?!(?:of|the|and|de|la|le|du|van|von|der|for|in|on|at|to|a|del|al|y|di|da)\b)[a-z]+| [-–] |[?!]"
 )
-LIVED = re.compile(rf"{ONE} \((?:[^()]*[;,] )?(?:born\b|(?:{MONTH} )?\d{{1,2}},? (?:{MONTH} )?\d{{4}} ?[–-] ?)")
+"""What no name has: other words in small letters, and the marks of a headline."""
+_UNPAIRED = re.compile(r"[()\[\]{}]|^[^\"“”]*[\"“”][^\"“”]*$")
+_NO_SUBJECT = STOP - {"the"} | {"another", "others", "results", "people"}
+_DONE_BY = {
+    "directed": "directed", "written": "wrote", "produced": "produced", "composed": "composed", "founded": "founded",
+    "created": "created", "established": "established", "designed": "designed", "developed": "developed",
+    "published": "published", "invented": "invented", "discovered": "discovered", "painted": "painted",
+    "owned": "owns", "performed": "performed", "recorded": "recorded", "built": "built",
+}  # fmt: skip
+"""What is said to have been done to a thing, and what one asks for who did it."""
+_BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(_DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
+_WHEN = re.compile(
+    rf"^(?P<done>born|founded|established|built|opened|published|released|formed|launched|discovered|signed|fought|held)"
+    rf" (?:in|on) (?:{MONTH}|\d{{1,2}} {MONTH}|\d{{4}})"
+)
+_NOT_OF_IT = re.compile(r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|whose|where)\b")
+_LIVED = re.compile(
+    rf"^(?P<name>[A-Z][^,;:()]{{1,60}}?)(?: [\"“][^\"”]+[\"”])? \((?:[^()]*[;,] )?"
+    rf"(?:born (?:[^()]*\d{{4}})|(?:{MONTH} \d{{1,2}}, |\d{{1,2}} {MONTH} )\d{{4}} ?(?P<died>[–-])?)"
+)
+"""Somebody with the dates of a life."""
+_GOES_ON = re.compile(r"(He|She|It|Its)\b")
+_SEVERAL = frozenset(["band", "group", "duo", "trio", "quartet", "couple", "twins", "brothers", "sisters"])
+_OF_THING = re.compile(r"Its?\b")
+_MAY_BE_SOMEBODY = re.compile(
+    r"(?:er|or|ist|ian|man|woman|ess|ant|ent|ee|eur|ard|mate)\b|\b(?:native|graduate|star|icon|figure|victim|alumnus"
+    r"|hero|heroine|veteran|child|son|daughter|sister|brother|wife|husband|mother|father|friend|professional|head)$"
+)
+"""Kinds of somebody that `PEOPLE` may lack: then a name of two words is asked about neither by who nor by what."""
+_ADDRESSED = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir)\.? ")
+_DONE = (
+    "directed|written|produced|composed|founded|created|established|designed|developed|published|released|recorded|built"
+    "|formed|opened|discovered|painted|performed|awarded|set|held|played|broadcast|launched|introduced|filmed"
+)
+_STATE = "based|headquartered|known|operated|owned|used|named|affiliated|distributed"
+_TELLS_APART = re.compile(
+    r"^(?P<kind>[^,]+?),? (?:(?:who|that|which) (?P<clause>[a-z]+ .+)|"
+    rf"(?P<done>{_DONE})\b(?P<by>.+)|(?P<is>{_STATE})\b(?P<so>.+))"
+)
+"""A thing, and what tells it apart from others of its kind."""
+_END = re.compile(
+    r",(?! \d{4}\b)|[;:—–]| - | (?:and|but|or) (?:is|was|are|were|has|had|who|that|which|\w+ed)\b"
+    r"| (?:who|which|that|whose|where|when|while)\b"
+)
+_ORDINAL = re.compile(r"(?:first|second|third|last|next|only|same|other|\w+th|\d+(?:st|nd|rd|th))\b")
+_HANGS = re.compile(
+    r"\b(?:I|me|my|we|us|our|you|your|he|she|him|they|them|it|its|his|her|their|this|these|those|same|here|there)\b|[<>{}]"
+)
+"""What would leave a question hanging on its text."""
+_ODD_NAME = re.compile(r"(?:^|\s)(?:\d+|\w)(?:\s|$)")
+"""Names with a number or a letter in them that may stand for anything."""
+MOST_NAME_WORDS = 8
+MOST_TOLD = 14  # words of what tells a thing apart
 LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
-CENTRAL = 4  # names that a question may be about
+OPENING = 2  # sentences of a passage that may say what it is about
+TRIED = 12  # headings of which the first that announces a question is taken
 
 
-def question_about(summary: str) -> str:
-    """One question about what the summary is mostly about. Its first line is a title where more lines follow. The form
-    depends on the text alone, so different summaries get different forms."""
+def question_about(summary: str, passages: Sequence[str] = (), subject: str = "") -> str:
+    """One question about what the summary is mostly about; its first line is a title where more lines follow.
+
+    `passages` are those behind the summary: a heading of theirs that announces a question goes before all else.
+    `subject` is what the whole corpus is about (`subject_of`), for passages that do not say it.
+
+    >>> question_about("Ada Lovelace\\nAda Lovelace was an English mathematician.")
+    'Who was Ada Lovelace?'
+    """
     title, _, body = summary.strip().partition("\n")
     if not body:
         title, body = "", title
     parts = sentences(body)
-    return _question(_by_weight(title, parts, body), parts, int(content_id(summary)[:8], 16))
+    names = _by_weight(title, parts, body) or ([title] if title else [])
+    return _question(names, parts, summary, passages, subject)
 
 
-def question_about_theme(passages: list[str]) -> str:
-    """One question about the names that the most passages share."""
+def question_about_theme(passages: Sequence[str]) -> str:
+    """One question about what the most passages share: a heading, or the names that they have in common."""
     shared: Counter[str] = Counter()
     for passage in passages:
         shared.update(dict.fromkeys(_by_weight("", sentences(passage), passage), 1))
     text = "\n".join(passages)
-    return _question(
-        [name for name, _ in shared.most_common()], sentences(text), int(content_id(text)[:8], 16), single=False
-    )
+    return _question([name for name, _ in shared.most_common()], sentences(text), text, passages)
 
 
-def _question(names: list[str], parts: list[str], dice: int, *, single: bool = True) -> str:
-    """`names` by weight. What a sentence tells of the first and another gives the form, else what one tells of a name
-    among the first few; `single` lets one about the first alone go before a form that fits any two."""
-    if not names:
-        return "What is this about?"
-    first = names[0]
-    partners = _partners(first, names, parts)
-    if UNSPACED.search(first):
-        return CHINESE[0].format(a=first, b=partners[0]) if partners else CHINESE[1].format(a=first)
-    called = {name: _called(name, parts) for name in names[: 2 * CENTRAL]}
-    if question := _told_relation(first, partners, parts, called) or _told_clause(names, parts, called, least=1):
-        return question
-    if single and (cue := _cue(first, parts)):
-        return _filled(cue, called[first])
-    if question := _told_clause(names, parts, called, least=0) or _defined(names, parts) or _told_of_any(names, parts):
-        return question
-    if question := _what_it_is(parts) or _told_clause(names, parts, called, least=0, untold=True):
-        return question
-    kinds = {name: _known_kind(name, parts) for name in (first, *partners[:2])}
-    for partner in partners[:2]:
-        if forms := OF_KINDS.get((kinds[first], kinds[partner])):
-            return _filled(forms[dice % len(forms)], called[first], called[partner])
-    if len(partners) > 1 and dice % 2:
-        return _filled(OF_THREE[dice // 2 % len(OF_THREE)], *(called[name] for name in (first, *partners[:2])))
-    if partners:
-        return _filled(OF_PAIR[dice // 2 % len(OF_PAIR)], called[first], called[partners[0]])
-    about = next((part for part in parts if first in part), "")
-    forms = OF_ONE.get(kind_of(first, about), OF_ONE[""])
-    return _filled(forms[dice // 2 % len(forms)], called[first])
+def defined_name(sentence: str, titles: Collection[str] = ()) -> tuple[str, str, str]:
+    """(name, verb, kind) of a sentence that says what a name is: ("Ada", "was", "English mathematician"); empty ones
+    where it does not. A title is a name whatever its letters."""
+    match = _definition(sentence, titles)
+    if not match:
+        return "", "", ""
+    name, thing = match["name"].strip('"“”'), match["thing"]
+    kind = _NOT_OF_IT.split(thing.partition(",")[0])[0].strip()
+    return re.sub(r"^The (?=[A-Z0-9])", "the ", name), match["verb"], kind
 
 
-def _filled(form: str, a: str, b: str = "", c: str = "") -> str:
-    return form.format(a=a, b=b, c=c).replace("s's ", "s' ")
+def _definition(sentence: str, titles: Collection[str]) -> re.Match[str] | None:
+    plain = without_asides(sentence).rstrip(" .!?")
+    begun = plain.removeprefix("The ").lstrip('"“')
+    title = next((title for title in titles if begun.startswith(title)), "")
+    if title and (match := re.match(rf"(?P<name>(?:The )?[\"“]?{re.escape(title)})[\"”]?{_IS_A}", plain)):
+        return match
+    match = _DEFINES.match(plain)
+    return match if match and _is_name(match["name"].strip('"“”')) else None
 
 
-def _told_relation(first: str, partners: list[str], parts: list[str], called: dict[str, str]) -> str:
-    """A question from a sentence that tells how `first` and a partner are related; "" where none says it plainly."""
-    for part in parts:
-        for partner in partners:
-            for source, target in ((first, partner), (partner, first)):
-                if form := _form_between(part, source, target):
-                    return _filled(form, called[source], called[target])
-                if question := ask_for_role(part, source, called[target]):
-                    return question
-    return next(
-        (
-            question
-            for part in parts
-            for partner in partners
-            for one, other in ((first, partner), (partner, first))
-            if " " in one and (question := ask_for_statement(part, one, called[other]))
-        ),
-        "",
-    )
+def is_person(kind: str, sentence: str, name: str) -> bool:
+    """Whether the text says so: by what somebody is ("Welsh director and writer"), or by the dates of a life."""
+    heads = {phrase.split()[-1].lower() for phrase in re.split(r" and |/", kind) if phrase.strip()}
+    lived = _LIVED.match(sentence)
+    return not PEOPLE.isdisjoint(heads) or bool(lived and lived["name"] in name) or bool(_ADDRESSED.match(name))
 
 
-def _told_clause(
-    names: list[str], parts: list[str], called: dict[str, str], *, least: int, untold: bool = False
-) -> str:
-    """What a sentence tells of one of the central names as a question that has at least `least` of the other names,
-    most if it can; "" where no sentence tells such a thing. `untold` lets it ask why or how where no sentence says."""
-    candidates: list[tuple[int, int, str]] = []
-    for place, name in enumerate(names[:CENTRAL]):
-        question_word = _question_word(name, parts)
-        for part in parts:
-            about, subject = ask_about_act(part, name, called[name]), ask_for_subject(part, name, question_word)
-            candidates += [(0, 2 * place, about if untold or _is_told(about, part) else "")]
-            candidates += [(1, 2 * place + 1, subject)]
-    for part in parts:
-        thing = ask_about_thing(part)
-        candidates += [(1, CENTRAL, thing if untold or _is_told(thing, part) else "")]
-        candidates += [(1, CENTRAL, ask_for_person(part)), (0, CENTRAL, ask_the_authors(part) or _own_question(part))]
-    questions = []
-    for hidden, place, question in candidates:
-        there = sum(name in question for name in called)
-        if 0 < len(question) <= LONGEST and there >= max(1, least + 1 - hidden):
-            questions.append((-min(2, there + hidden), place, question))
-    return min(questions)[2] if questions else ""
+def without_asides(sentence: str) -> str:
+    """Without references and what stands in brackets, brackets inside brackets too."""
+    before = ""
+    while before != sentence:
+        before, sentence = sentence, re.sub(r"\s*(?:\([^()]*\)|\[[^\[\]]*\])", "", sentence)
+    return REFERENCE.sub("", sentence).replace(" ,", ",").replace("  ", " ")
 
 
-def _is_told(question: str, part: str) -> bool:
-    """Whether the sentence answers the question, rather than that somebody would like to know."""
-    return not question.startswith(("Why", "How")) or tells_why(part)
+def _question(names: list[str], parts: list[str], text: str, passages: Sequence[str], subject: str = "") -> str:
+    language = language_of("\n".join([text, *passages]))
+    headings = headings_by_weight(passages, text)
+    if language == "en":
+        subject = subject_of(passages) or subject
+        announced = (announced_question(heading, passages, subject) for heading in headings[:TRIED])
+        opening = [sentence for passage in passages for sentence in sentences(parted(passage)[1])[:OPENING]]
+        bare = [re.sub(r" \([^)]*\)$", "", heading.text) for heading in headings]
+        titles = dict.fromkeys([*bare, *(title.partition(", ")[0] for title in bare)])
+        question = next((one for one in announced if 0 < len(one) <= LONGEST), "")
+        question = question or _told(names, titles, [*parts, *opening])
+        if question or headings:
+            return question or _somebody(headings[0].text, passages) or topic_question(headings[0], passages)
+    named = [name for name in names if not _ODD_NAME.search(name)] or [heading.text for heading in headings]
+    if not named:
+        return NOTHING_NAMED
+    return plain_question(language, [named[0], *_partners(named[0], named, parts)])
 
 
-def _own_question(part: str) -> str:
-    """The sentence itself, where it is a question that can stand alone."""
-    alone = part.endswith("?") and ASKS.match(part) and not LOOSE.search(part.partition(" ")[2])
-    return part if alone and 4 <= len(part.split()) <= MOST_WORDS and names_in(part) else ""
+def _somebody(title: str, passages: Sequence[str]) -> str:
+    """ "Who is ...?", where what the passages tell of the title goes on with "he" or "she"; "" else."""
+    name = re.sub(r" \([^)]*\)$", "", title)
+    if not PERSON.fullmatch(name) or name.startswith("The "):
+        return ""
+    for passage in passages:
+        for part, following in pairwise(sentences(parted(passage)[1])):
+            pronoun = _GOES_ON.match(following)
+            if pronoun and part.startswith(name):
+                return f"Who is {name}?" if pronoun[1] in ("He", "She") else ""
+    return ""
 
 
-def _defined(names: list[str], parts: list[str]) -> str:
-    """The question for what a sentence defines, for the weightiest of the names if it can; "" where none does."""
-    questions = []
-    for part in parts:
-        subject, question = ask_for_defined(part)
-        if 0 < len(question) <= LONGEST:
-            place = next((n for n, name in enumerate(names) if name in subject or subject in name), len(names))
-            questions.append((place, question))
-    return min(questions, key=lambda one: one[0])[1] if questions else ""
-
-
-def _what_it_is(parts: list[str]) -> str:
-    """ "Who was Ada Lovelace?", of what the first sentence that defines a name tells; "" where none does."""
-    for part in parts:
-        name, verb, kind = defined_name(part)
+def _told(names: list[str], titles: Collection[str], parts: list[str]) -> str:
+    """The question for what a sentence says that a name is, of the weightiest name if it can; "" where none says."""
+    found: list[tuple[int, str]] = []
+    for part, following in pairwise([*parts, ""]):
+        name = defined_name(part, titles)[0]
+        lived = _LIVED.match(part)
         if name:
-            is_who = _is_person(name, kind, parts) or verb in ("are", "were")
-            return f"{'Who' if is_who else 'What'} {verb} {name}?"
-    return ""
+            question = _about_defined(part, following, titles)
+        elif lived and _is_name(name := lived["name"]):
+            question = f"Who {'was' if lived['died'] else 'is'} {name}?"
+        else:
+            continue
+        place = next((n for n, one in enumerate(names) if one in name or name in one), len(names))
+        found.append((place, question))
+    found.sort(key=lambda one: one[0])
+    return next((question for _, question in found if 0 < len(question) <= LONGEST), "")
 
 
-def _is_person(name: str, kind: str, parts: list[str]) -> bool:
-    """By what the text says that it is, as "Welsh director and writer"."""
-    heads = {phrase.split()[-1] for phrase in re.split(r" and |/", kind) if phrase.strip()}
-    return not PEOPLE.isdisjoint(heads) or _known_kind(name, parts) == "person"
-
-
-def _told_of_any(names: list[str], parts: list[str]) -> str:
-    """What the first sentence that can be turned round tells of any name; "" where none can."""
-    for part in parts:
-        for name in names_in(part):
-            about = ask_about_act(part, name, name)
-            question = (about if _is_told(about, part) else "") or ask_for_subject(
-                part, name, _question_word(name, parts)
-            )
-            if 0 < len(question) <= LONGEST and any(other in question for other in names[: 2 * CENTRAL]):
-                return question
-    return ""
-
-
-def _form_between(part: str, source: str, target: str) -> str:
-    """The form that fits what the sentence says between the two, when `source` comes first; "" where none does."""
-    start = part.find(source)
-    end = part.find(target, start + len(source)) if start >= 0 else -1
-    if end < 0 or end - start - len(source) > 90:
+def _about_defined(part: str, following: str, titles: Collection[str]) -> str:
+    """Who made it, or which of its kind it is, where the definition goes on to say so; else what or who it is."""
+    match = _definition(part, titles)
+    name, verb, kind = defined_name(part, titles)
+    thing = match["thing"] if match else ""
+    pronoun = _GOES_ON.match(following)
+    goes_on = bool(pronoun and pronoun[1] in ("He", "She") and PERSON.fullmatch(name))
+    is_who = is_person(kind, part, name) or goes_on
+    if not is_who and (done := _BY.match(thing)) and not _NOT_OF_IT.search(thing[: done.start("done")]):
+        return f"Who {_DONE_BY[done['done']]} {name}?"
+    if question := _which(name, verb, thing):
+        return question
+    if is_who and verb in ("is", "was") and re.search(r"\b(?:best |well |widely )?known for\b", part):
+        return f"What {verb} {name} known for?"
+    is_unsure = bool(PERSON.fullmatch(name)) and bool(_MAY_BE_SOMEBODY.search(kind))
+    if is_unsure and not is_who and kind_of(name, part) in ("person", "concept") and not _OF_THING.match(following):
         return ""
-    middle = re.sub(r"\s*\([^)]*\)", "", part[start + len(source) : end]).rstrip(" \"“'")
-    if re.search(r"[.;:]\s", middle) or not GOES_ON.match(middle):
+    is_several = verb in ("are", "were") and (not name.startswith("the ") or kind.rpartition(" ")[2] in _SEVERAL)
+    is_who = is_who or is_several
+    return f"{'Who' if is_who else 'What'} {verb} {name}?"
+
+
+def _which(name: str, verb: str, thing: str) -> str:
+    """Which thing of its kind it is, by what the definition goes on to say: "Which ferry was built in 1990?"; "" where
+    it says nothing of the sort, or would give the name away."""
+    match = _TELLS_APART.match(thing)
+    kind = match["kind"] if match else ""
+    if (
+        not match
+        or _NOT_OF_IT.search(kind)
+        or _ORDINAL.match(kind)
+        or not kind.split()[-1].isalpha()
+        or not kind.split()[-1].islower()
+    ):
         return ""
-    plain = re.sub(r"(?: (?:the|a|an|his|her|its|their))+$", "", middle)
-    if "," not in plain[1:]:
-        for pattern, form in BETWEEN:
-            if re.search(pattern, plain):
-                return form
-    return ""
-
-
-def _called(name: str, parts: list[str]) -> str:
-    """With "the" where the text mostly says so: the Saints, the Supreme Court."""
-    counts = Counter(
-        bool(match[1])
-        for part in parts
-        for match in re.finditer(rf"\b([Tt]he )?{re.escape(name)}(?= (\w+)|\W|$)", part)
-        if not match[2] or match[2] in STOP or match[2] in BASE_OF_PAST
-    )
-    return f"the {name}" if counts[True] > counts[False] and not name.startswith("The ") else name
-
-
-def _question_word(name: str, parts: list[str]) -> str:
-    """Who, what, or which film: by what the text says that it is."""
-    kind = next((kind for part in parts for defined, _, kind in [defined_name(part)] if name in defined), "")
-    if _is_person(name, kind, parts):
-        return "Who"
-    for part in parts:
-        if name in part and (stated := DEFINITION.match(part, part.find(name) + len(name) + 1)):
-            head = re.split(r"\b(?:of|in|for|by|from|who|that|which|directed|written|based)\b", stated[1])[0].split()
-            if head and head[-1].lower() in KIND_OF_NOUN:
-                return f"Which {head[-1].lower()}"
-    noun = next((word for word in map(str.lower, name.split()[::-1]) if word in KIND_OF_NOUN), "")
-    if noun:
-        return f"Which {noun}"
-    return "Who" if _called(name, parts).startswith("the ") and name.endswith("s") else "What"
-
-
-def _known_kind(name: str, parts: list[str]) -> str:
-    """What kind of thing it is, where a sentence shows it; "" where the name alone would have to say it."""
-    about = [part for part in parts if name in part]
-    marked = [part.replace(name, ONE) for part in about]
-    if any(ACTS_AS_PERSON.search(part) or LIVED.search(part) for part in marked):
-        return "person"
-    kind = next((kind_of(name, part) for part in about if part.startswith((name, f"The {name}"))), "")
-    kind = kind or next((kind_of(name, part) for part in about), "")
-    if kind == "person" and not any(CALLED_PERSON.search(part) for part in marked):
+    told = match["clause"] or match["by"] or match["so"]
+    told = _END.split(told.strip())[0].rstrip(" .")
+    if match["done"] and not re.search(r"\bby\b|\d", told):
+        return ""  # as are many: "held in Finland"
+    if match["done"]:
+        told = f"{'were' if verb in ('are', 'were') else 'was'} {match['done']} {told}"
+    elif match["is"]:
+        told = f"{verb} {match['is']} {told}"
+    elif told.split()[0] in STOP - {"is", "was", "are", "were", "has", "had"}:
         return ""
-    return kind
+    own = [word for word in re.findall(r"\w{4,}", name) if word[0].isupper()]
+    gives_away = sum(word in told + kind for word in own) * 2 > len(own)
+    is_told = 3 <= len(told.split()) <= MOST_TOLD and names_in(f"· {told}") and told.split()[-1] not in STOP
+    return f"Which {kind} {told}?" if is_told and not gives_away and not _HANGS.search(told) else ""
+
+
+def _is_name(name: str) -> bool:
+    words = name.split()
+    is_short = 0 < len(words) <= MOST_NAME_WORDS and words[0].lower() not in _NO_SUBJECT
+    return is_short and bool(names_in(f"· {name}")) and not _NO_NAME.search(name) and not _UNPAIRED.search(name)
 
 
 def _by_weight(title: str, parts: list[str], body: str) -> list[str]:
@@ -304,15 +305,3 @@ def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
         for name in names[1:8]
         if name not in first and first not in name and any(name in part for part in together)
     ]
-
-
-def _cue(first: str, parts: list[str]) -> str:
-    for part in parts:
-        if part.startswith(first) and GOES_ON.match(re.sub(r"\s*\([^)]*\)", "", part[len(first) :])):
-            for pattern, form in CUES:
-                if re.search(pattern, part):
-                    return form
-            if re.match(r"(?: \([^)]*\))? (?:is|was|are|were) ", part[len(first) :]):
-                kind = defined_name(part)[2]
-                return "Who is {a}?" if _is_person(first, kind, parts) else "What is {a}?"
-    return ""

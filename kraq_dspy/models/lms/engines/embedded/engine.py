@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, TokenLogprob, TopLogprob, Usage
 
+from kraq_dspy import signatures
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
@@ -73,11 +75,10 @@ class EmbeddedEngine(SharedByCopies):
         return list(self.embedder.encode_passages(texts) @ self.embedder.encode_queries([question])[0])
 
     def _values(self, task: Task) -> dict[str, Any]:
-        fields = {name: kind for name, kind in task.outputs.items() if name != "reasoning"}
-        outputs = " ".join(sorted(fields))
-        step = STEPS.get(f"{outputs} < {_telling_input(task)}") or STEPS.get(outputs)
+        fields = [name for name in task.outputs if name != "reasoning"]
+        step = _step(task)
         made = step(task, self.similar) if step else {name: self._guess(task, name) for name in fields}
-        values: dict[str, Any] = {outputs: made} if step and len(fields) == 1 else made
+        values: dict[str, Any] = {fields[0]: made} if step and len(fields) == 1 else made
         if "reasoning" in task.outputs:
             everything = sentences("\n".join(_evidence(task)))
             values["reasoning"] = " ".join(central(everything, 2)) or "The inputs say so."
@@ -103,11 +104,6 @@ class EmbeddedEngine(SharedByCopies):
 
 _tokens_of_instructions = lru_cache(maxsize=64)(count_tokens)
 """The same ones come with every prompt of a signature."""
-
-
-def _telling_input(task: Task) -> str:
-    known = ("second_question", "found", "summary", "passages", "response", "pairs", "points")
-    return next((name for name in known if name in task.inputs), "")
 
 
 def _evidence(task: Task) -> list[str]:
@@ -176,57 +172,78 @@ def _rated(name: str, rated: tuple[int, str]) -> dict[str, Any]:
     return {"evaluation": evaluation, name: rating}
 
 
-STEPS: dict[str, Step] = {
-    "claims entities relationships": lambda task, similar: first_reading(task.text("passage")),
-    "names relationships": lambda task, similar: names_and_links(task.text("passage")),
-    "claims entities missing relationships < found": lambda task, similar: second_reading(
-        task.text("passage"), task.text("found")
+STEPS: dict[type[dspy.Signature], Step] = {
+    signatures.AnswerQuestion: lambda task, similar: answer(task.text("question"), _evidence(task), similar),
+    signatures.AnswerFromGraph: lambda task, similar: answer(task.text("question"), _evidence(task), similar),
+    signatures.AnswerAndExplain: _with_reason,
+    signatures.AnswerFromPairs: _answer_from_pairs,
+    signatures.AnswerFromPoints: lambda task, similar: answer_from_points(
+        task.text("question"), task.texts("points"), similar
     ),
-    "same": lambda task, similar: same_thing(task.text("first"), task.text("second")),
-    "same < second_question": lambda task, similar: is_same_question(
+    signatures.AskAboutPassages: lambda task, similar: question_about_theme(task.texts("passages")),
+    signatures.AskSubQuestion: lambda task, similar: question_about(task.text("information")),
+    signatures.CheckResponse: _check,
+    signatures.ChooseRewritings: lambda task, similar: rewrite.rewritings(task.text("question")),
+    signatures.CondenseQuestion: lambda task, similar: rewrite.core(task.text("question")),
+    signatures.ConfirmSameEntity: lambda task, similar: same_thing(task.text("first"), task.text("second")),
+    signatures.ConfirmSameQuestion: lambda task, similar: is_same_question(
         task.text("first_question"), task.text("second_question"), similar
     ),
-    "number": lambda task, similar: matching_number(task.text("question"), task.texts("catalogue"), similar),
-    "description": lambda task, similar: merged_description(task.text("name"), task.texts("descriptions")),
-    "findings summary title": lambda task, similar: community_summary(task.texts("elements")),
-    "question < summary": lambda task, similar: question_about(task.text("summary")),
-    "question < passages": lambda task, similar: question_about_theme(task.texts("passages")),
-    "answer": lambda task, similar: answer(task.text("question"), _evidence(task), similar),
-    "answer explanation": _with_reason,
-    "answer < pairs": _answer_from_pairs,
-    "answer < points": lambda task, similar: answer_from_points(task.text("question"), task.texts("points"), similar),
-    "points": lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
-    "rewritten": lambda task, similar: rewrite.clearer(task.text("question")),
-    "searches": lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
-    "rephrasings": lambda task, similar: rewrite.rephrased(
-        task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+    signatures.DecomposeQuestion: lambda task, similar: sub_questions(task.text("question")),
+    signatures.DraftAnswer: _with_reason,
+    signatures.ExtractElements: lambda task, similar: first_reading(task.text("passage")),
+    signatures.FindMissedElements: lambda task, similar: second_reading(task.text("passage"), task.text("found")),
+    signatures.FindSameQuestion: lambda task, similar: matching_number(
+        task.text("question"), task.texts("catalogue"), similar
     ),
-    "keywords": lambda task, similar: rewrite.keywords(task.text("question")),
-    "guess": lambda task, similar: rewrite.statement(task.text("question")),
-    "core": lambda task, similar: rewrite.core(task.text("question")),
-    "rewritings": lambda task, similar: rewrite.rewritings(task.text("question")),
-    "summary < passages": lambda task, similar: passages_summary(task.texts("passages")),
-    "summary title": lambda task, similar: _titled(passages_summary(task.texts("passages"))),
-    "pairs": lambda task, similar: question_answer_pairs(task.text("passage")),
-    "shortened": lambda task, similar: shortened(task.text("text"), int(task.text("words") or 60)),
-    "account": lambda task, similar: account(task.text("question"), _evidence(task), similar),
-    "sub_question": lambda task, similar: question_about(task.text("information")),
-    "sub_questions": lambda task, similar: sub_questions(task.text("question")),
-    "rationale response": _with_reason,
-    "verdict < response": lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
-    "valid < response": _check,
-    "correct": _judge,
-    "feedback grade": _grade,
-    "answer question": lambda task, similar: factoid_pair(task.text("passage"), similar),
-    "evaluation groundedness": lambda task, similar: _rated(
+    signatures.GenerateQuestion: lambda task, similar: question_about(task.text("summary")),
+    signatures.GradeAnswer: _grade,
+    signatures.GuessAnswer: lambda task, similar: rewrite.statement(task.text("question")),
+    signatures.JudgeAnswer: _judge,
+    signatures.JudgeListAnswer: _judge,
+    signatures.ListKeywords: lambda task, similar: rewrite.keywords(task.text("question")),
+    signatures.MergeDescriptions: lambda task, similar: merged_description(
+        task.text("name"), task.texts("descriptions")
+    ),
+    signatures.NameElements: lambda task, similar: names_and_links(task.text("passage")),
+    signatures.RateGroundedness: lambda task, similar: _rated(
         "groundedness", grounded(task.text("question"), task.text("answer"), task.text("passage"))
     ),
-    "evaluation relevance": lambda task, similar: _rated(
+    signatures.RatePoints: lambda task, similar: rated_points(task.text("question"), task.texts("reports"), similar),
+    signatures.RateRelevance: lambda task, similar: _rated(
         "relevance", relevant(task.text("question"), task.text("audience"))
     ),
-    "evaluation stand_alone": lambda task, similar: _rated("stand_alone", stands_alone(task.text("question"))),
+    signatures.RateStandAlone: lambda task, similar: _rated("stand_alone", stands_alone(task.text("question"))),
+    signatures.RephraseQuestion: lambda task, similar: rewrite.rephrased(
+        task.text("question"), int(task.text("count") or 3), int(task.text("most_characters") or 0)
+    ),
+    signatures.RewriteQuestion: lambda task, similar: rewrite.clearer(task.text("question")),
+    signatures.ShortenText: lambda task, similar: shortened(task.text("text"), int(task.text("words") or 60)),
+    signatures.SummarizeCommunity: lambda task, similar: community_summary(task.texts("elements")),
+    signatures.SummarizeEvidence: lambda task, similar: _titled(passages_summary(task.texts("passages"))),
+    signatures.SummarizePassages: lambda task, similar: passages_summary(task.texts("passages")),
+    signatures.TellFromGraph: lambda task, similar: account(task.text("question"), _evidence(task), similar),
+    signatures.VaryQuestion: lambda task, similar: rewrite.varied(task.text("question"), int(task.text("count") or 4)),
+    signatures.VerifyDraft: lambda task, similar: "Yes" if _verdict(task) >= 0.5 else "No",
+    signatures.WriteFactoidPair: lambda task, similar: factoid_pair(task.text("passage"), similar),
+    signatures.WriteQAPairs: lambda task, similar: question_answer_pairs(task.text("passage")),
 }
-"""By the names of the outputs, sorted, and where these are not enough, by an input that tells them apart."""
+"""What is done for each signature of this library."""
+
+
+def _step(task: Task) -> Step | None:
+    """That of the signature with the prompt's outputs and, of several, the most of its inputs; None for another.
+
+    A prompt does not name its signature, and instructions change when they are optimized: fields are what stays.
+    """
+    outputs = task.outputs.keys() - {"reasoning"}
+    shared = {
+        signature: len(signature.input_fields.keys() & task.inputs.keys())
+        for signature in STEPS
+        if signature.output_fields.keys() == outputs
+    }
+    best = max(shared, key=shared.__getitem__, default=None)
+    return STEPS[best] if best is not None and shared[best] else None
 
 
 def _logprobs(text: str, task: Task, alternatives: int) -> tuple[TokenLogprob, ...]:

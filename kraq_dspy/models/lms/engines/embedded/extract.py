@@ -16,6 +16,7 @@ from kraq_dspy.models.lms.engines.embedded.text import clipped, sentences, words
 from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
 
 PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their)\b")
+FILE = re.compile(r"[\w.-]+\.(?:py|ts|c|h|cpp|java|go|rs|rb|sh|sql|txt|md|json|xml|csv|html?|pdf)")
 FIRST_ENTITIES, FIRST_LINKS, FIRST_CLAIMS = 12, 14, 6
 """What the first reading gives; gleaning gives the rest."""
 
@@ -103,7 +104,7 @@ def _other(names: list[str]) -> str:
 
 
 def _title_and_text(passage: str) -> tuple[str, str]:
-    """A short first line without a full stop is a title."""
+    """A short first line without a full stop is a title; what names nothing (a number, a file) is left out."""
     first, _, rest = passage.strip().partition("\n")
     first = first.strip().lstrip("# ").strip()
     if (
@@ -112,7 +113,7 @@ def _title_and_text(passage: str) -> tuple[str, str]:
         and len(first.split()) <= 14
         and not first.endswith((".", "。", ":", "?"))
     ):
-        return first, rest.strip()
+        return first if re.search(r"[^\W\d_]{2}", first) and not FILE.fullmatch(first) else "", rest.strip()
     return "", passage.strip()
 
 

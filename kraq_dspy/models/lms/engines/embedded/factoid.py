@@ -3,16 +3,16 @@
 import re
 
 from kraq_dspy.models.lms.engines.embedded.answer import DATE, NUMBER, Similar, short_answer
-from kraq_dspy.models.lms.engines.embedded.ask import question_about
+from kraq_dspy.models.lms.engines.embedded.ask import defined_name, is_person, question_about
 from kraq_dspy.models.lms.engines.embedded.judge import support
-from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
+from kraq_dspy.models.lms.engines.embedded.names import names_in
 from kraq_dspy.models.lms.engines.embedded.text import clipped, content_words, parted, sentences
 
 IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)(?:[.,;]| \()")
 DOES = re.compile(
-    r"(?P<rest>(?!(?:is|was|are|were|and|or|of|in|on|at|by|for|from|to|with|as|who|which|that|the|a|an|near)\b)"
-    r"[a-z]+ .{3,120}?)\.$"
+    r"(?P<rest>(?:wrote|directed|founded|invented|composed|painted|married|designed|played) .{3,120}?)\.$"
 )
+"""What somebody does, rather than something."""
 POINTING = re.compile(
     r"\b(?:the|this|that|these|those|above|following) (?:\w+ )?(?:documents?|texts?|passages?|articles?|sections?|"
     r"tables?|figures?|authors?|papers?|reports?|pages?|chapters?|excerpts?|stud(?:y|ies)|examples?)\b"
@@ -25,18 +25,18 @@ PRONOUN = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|their|theirs|the
 
 
 def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
-    """From the first sentence that says what a named thing is or does; else about what is told most."""
+    """From the first sentence that says what a named thing is or what somebody did; else about what is told most."""
     for sentence in sentences(parted(passage)[1]):
         name = next(iter(names_in(sentence, known=frozenset(sentence.split()[:1]))), "")
+        after = sentence.removeprefix(name).lstrip() if name else ""
         if not name or not sentence.startswith(name):
             continue
-        after = sentence[len(name) :].lstrip()
-        about = kind_of(name, sentence)
-        if stated := IS.match(after):
-            who = "Who" if about == "person" else "What"
+        kind = defined_name(sentence)[2]
+        if kind and (stated := IS.match(after)):
+            who = "Who" if is_person(kind, sentence, name) else "What"
             return {"question": f"{who} {stated['verb']} {name}?", "answer": stated["what"]}
         if (done := DOES.match(after)) and names_in(done["rest"]) and not PRONOUN.search(done["rest"]):
-            return {"question": f"{'Who' if about == 'person' else 'What'} {done['rest']}?", "answer": name}
+            return {"question": f"Who {done['rest']}?", "answer": name}
     question = question_about(passage)
     response, _ = short_answer(question, [passage], similar)
     return {"question": question, "answer": response or clipped(passage, 30)}

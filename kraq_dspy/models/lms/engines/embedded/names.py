@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from kraq_dspy.models.lms.engines.embedded.text import UNSPACED, WORD
+from kraq_dspy.models.lms.engines.embedded.text import UNPARTED, UNSPACED, WORD
 from kraq_dspy.models.lms.engines.embedded.vocabulary import (
     COMMON,
     FUNCTION_LETTERS,
+    FUNCTION_WORDS,
     KIND_OF_NOUN,
     LEADERS,
     MONTH,
@@ -112,19 +113,34 @@ def has_capitals(text: str) -> bool:
 
 
 def frequent_terms(text: str, limit: int = 12) -> list[str]:
-    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first."""
+    """For scripts without capitals: quoted titles, then what is said at least twice, longest stretches first.
+
+    Stretches of letters in Chinese and Japanese, of up to three words where words are apart; nothing in Thai and other
+    scripts that part no words and tell no names.
+    """
     quoted = [next(filter(None, groups)).strip() for groups in QUOTED.findall(text)]
     counts: Counter[str] = Counter()
-    for run in WORD.findall(text):
-        if UNSPACED.search(run):
-            for size in range(2, 7):
-                counts.update(run[i : i + size] for i in range(len(run) - size + 1))
-        elif len(run) > 3 and run.lower() not in STOP:
-            counts[run] += 1
+    for sentence in re.split(r"[\n.!?;:,،؛؟।]+", text):
+        row = WORD.findall(sentence)
+        for run in filter(UNSPACED.search, row):
+            if not UNPARTED.search(run):
+                for size in range(2, 7):
+                    counts.update(run[i : i + size] for i in range(len(run) - size + 1))
+        for size in range(1, 4):
+            counts.update(filter(None, (_term(row[i : i + size]) for i in range(len(row) - size + 1))))
     often = {term: n for term, n in counts.items() if n > 1 and not FUNCTION_LETTERS & {term[0], term[-1]}}
     whole = [t for t in often if not any(t != other and t in other and often[other] >= often[t] for other in often)]
     whole.sort(key=lambda term: (-often[term] * len(term), text.find(term)))
     return list(dict.fromkeys([*quoted, *whole]))[:limit]
+
+
+def _term(row: Sequence[str]) -> str:
+    """Words that may name something together; "" for those that begin or end with a word that names nothing."""
+    if any(UNSPACED.search(word) or word.isdigit() for word in row):
+        return ""
+    edges = {row[0].lower(), row[-1].lower()}
+    shortest = 4 if row[0].isascii() else 3
+    return " ".join(row) if edges.isdisjoint(STOP | FUNCTION_WORDS) and len(" ".join(row)) >= shortest else ""
 
 
 def kind_of(name: str, context: str = "") -> str:

@@ -9,17 +9,33 @@ from itertools import chain, pairwise
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
 
-WORD = re.compile(r"[^\W_]+(?:[’'.\-&][^\W_]+)*")
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"
+)
+"""Vowels and accents that stand above, below or beside the letter before them: no letters for `re`."""
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
+WORD = re.compile(rf"{_LETTERS}(?:[’'.\-&]{_LETTERS})*")
 WRAPPED = range(40, 111)
 """Widths at which texts are broken into lines by hand or by an editor."""
+REPEATED = 20  # words, from which on a fifth of them have to differ
 HEADING = re.compile(r"^ {0,3}#{1,6} .*$\n?", re.MULTILINE)
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+UNPARTED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Scripts without spaces whose words are not told by letters: Thai, Lao, Burmese, Khmer."""
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def sentences(text: str) -> list[str]:
-    """In order, without Markdown's headings; a line break ends a sentence unless it only keeps a line short."""
+    """In order, without Markdown's headings, and without what says nothing: marks alone, or the same few words over and
+    over. A line break ends a sentence unless it only keeps a line short."""
     text = unwrapped(HEADING.sub("", text))
-    return [text[start:end] for start, end in sentence_spans(text)]
+    parts = (text[start:end] for start, end in sentence_spans(text))
+    return [part for part in parts if _says_something(part)]
+
+
+def _says_something(part: str) -> bool:
+    own = WORD.findall(part)
+    return bool(own) and (len(own) <= REPEATED or len(set(own)) * 5 > len(own))
 
 
 def parted(passage: str) -> tuple[str, str]:

@@ -80,6 +80,8 @@ COMMON = _set("""
     chairman chair ceo cfo cto judge president senator minister secretary coach captain prince king queen lord lady sir
     uncle aunt ghost spirit spirits advertising illustration illustrations transportation committee emergency
     promotional motto headquarters external internet tv fm mhz ep dvd cd fig audience parliament attraction st mt jr sr
+    absolutely agreed appreciate awesome busy cool exactly haha hello hi hmm lol looking nah sounds totally ugh wow yay
+    yep yup mondays tuesdays wednesdays thursdays fridays saturdays sundays
     inc ltd co op ed vol pp al etc pm bc ad ii iii iv vs feb mar apr jan jun jul aug sep sept oct nov dec
 """)
 """Words that name nothing when they stand alone, with a capital or without; those of STOP do not either."""
@@ -89,6 +91,7 @@ LEADERS = _set("""
     especially eventually find following get getting give go install join keep know learn leave let look make making
     meet needless note play please possibly probably put read recommending redistributing remember run say see show sign
     start stop take taking tell thank think try turn use using visit wait want watch when while why yes yeah oh well
+    hey hi hello wow yay yep haha
     actually clearly finally fortunately generally honestly hopefully however ideally importantly indeed initially
     interestingly ironically likewise mainly maybe nearly notably obviously often perhaps previously really recently
     sadly seemingly similarly simply sometimes soon specifically suddenly surely surprisingly then therefore thus
@@ -109,7 +112,7 @@ NO_NAMES = _set("""
 NOUNS = {
     "work": _set("""
         film movie novel book album song single series show play opera poem video game magazine newspaper comic manga
-        documentary sitcom episode painting musical soundtrack
+        documentary sitcom episode painting musical soundtrack recording compilation novella duology trilogy
     """),
     "person": _set("""
         actor actress singer writer author director producer politician player footballer musician composer scientist
@@ -120,74 +123,66 @@ NOUNS = {
     "organisation": _set("""
         company band group university college school team club organization organisation agency party corporation label
         studio network publisher airline brand institution franchise duo trio orchestra manufacturer retailer
+        brewery chain service center centre board ministry
     """),
     "place": _set("""
         city town village county district municipality country state river lake mountain island region province
         neighborhood neighbourhood suburb building museum park castle station airport mosque church mansion street hotel
-        capital
+        capital community area creek tributary hamlet parish peninsula valley mall stadium venue reservoir
     """),
-    "event": _set("war battle election festival tournament championship competition award ceremony season race league"),
+    "event": _set(
+        "war battle election festival tournament championship competition award ceremony season race league outbreak"
+    ),
     "species": _set("genus species plant breed bird fish insect family flower tree"),
 }
 KIND_OF_NOUN = {noun: kind for kind, nouns in NOUNS.items() for noun in nouns}
+
+FUNCTION_WORDS = _set("""
+    في من على إلى عن مع بعد قبل بين كل أو ثم قد أن إن لا ما هو هي هذا هذه ذلك تلك التي الذي الذين كان كانت عام عبر حول
+    عند حتى كما ولد وقد وهو وهي غير أي
+    है हैं था थी थे का की के में से को ने पर और यह वह वे एक भी कि जो हो होता होती गया गई गए कर करके लिए तक बाद द्वारा साथ
+    अपने उसके इसके तथा या ही तो नहीं किया होकर
+""")
+"""Arabic and Hindi words that name nothing."""
 
 FUNCTION_LETTERS = frozenset(
     "的了是在和与及也有不他她它这那一为中于以到之而或被把从对就都并个们年月日はがをにのとでもへたてる"
 )
 """Letters at which no Chinese or Japanese name begins or ends."""
 
-
-_REGULAR = _set("""
-    accuse achieve acquire adapt add address admire admit adopt advise allow analyse analyze announce appear apply
-    appoint approach argue arrest assist assume attack attend award ban base belong benefit blame block boost borrow
-    call capture cause challenge change chase check claim classify climb collaborate collect combine compare compete
-    complete compose comprise concede conclude conduct confirm connect conquer consider consist contain continue
-    contribute convert cost count cover create criticise criticize cross deal debut decide decline defeat defend define
-    deliver demand demonstrate deny depend depict derive describe design destroy detect determine develop direct
-    discover discuss dismiss divide dominate donate drop earn eliminate employ enable encode end endorse enhance ensure
-    enter establish estimate evaluate examine exceed exist expand expect experience explain exploit explore express
-    extend extract face fail feature file fill film finish fire fix focus follow form found fund gain gather generate
-    guide handle happen help hire host identify ignore illustrate implement improve include increase indicate influence
-    inherit injure inspire integrate intend interview introduce invade invent invite involve join kill land last launch
-    learn license lift limit link list live look love manage map mark marry match maximise maximize measure mention
-    mentor merge minimise minimize miss model modify move murder name nominate note observe obtain occur offer open
-    operate oppose order organise organize outlaw outline outperform overestimate own paint pass pay perform permit
-    photograph pick pioneer plan play point portray possess praise predict prefer prepare present prevent process
-    produce promise promote propose protect prove provide publish purchase push qualify raise range rank rate reach
-    realise realize recommend record recruit reduce refer reflect reform refuse reject release rely remain remove rename
-    render repeat replace represent require rescue resemble resolve restore result retain retire return reveal review
-    rule save schedule score search secure seek select separate serve share show sign solve specialise specialize spend
-    split sponsor stand star start state stay stop store stress struggle study submit succeed sue suffer suggest supply
-    support survive suspend sustain switch tackle target test threaten top touch tour trade train transfer transform
-    translate treat trigger turn unite unveil use utilize value vary view visit vote wait want warn wear welcome work
-    yield
+PEOPLE = NOUNS["person"] | _set("""
+    man woman boy girl person politician character cinematographer solicitor singer-songwriter
+    dancer choreographer sculptor photographer bishop priest pope saint emperor empress prince princess duke earl
+    soldier astronaut mathematician chemist biologist astronomer theologian explorer entrepreneur jurist diplomat
+    archaeologist linguist translator critic columnist anchor host athlete driver rower gymnast skater skier cyclist
+    pianist violinist organist cellist jockey golfer gangster criminal spy pilot sailor surgeon physician founder
+    co-founder ceo owner manager captain chairman chairwoman editor executive boss leader conductor mayor governor
+    senator judge ambassador secretary inventor developer designer presenter broadcaster songwriter bassist vocalist
 """)
-_DOUBLED = {
-    "admit": "admitted", "ban": "banned", "drop": "dropped", "map": "mapped", "occur": "occurred",
-    "permit": "permitted", "prefer": "preferred", "refer": "referred", "star": "starred", "stop": "stopped",
-    "submit": "submitted", "top": "topped", "transfer": "transferred",
-}  # fmt: skip
-_IRREGULAR = {
-    "beat": "beat", "became": "become", "began": "begin", "bought": "buy", "broke": "break", "brought": "bring",
-    "built": "build", "caught": "catch", "chose": "choose", "drove": "drive", "fought": "fight", "found": "find",
-    "gave": "give", "grew up": "grow up", "held": "hold", "knew": "know", "led": "lead", "left": "leave",
-    "lost": "lose", "made": "make", "met": "meet", "ran": "run", "sang": "sing", "sent": "send", "sold": "sell",
-    "spoke": "speak", "sued": "sue", "taught": "teach", "took over": "take over", "took": "take", "went": "go",
-    "won": "win", "wrote": "write", "shot": "shoot", "overtook": "overtake", "rode": "ride", "came": "come",
-    "rose": "rise", "fell": "fall", "drew": "draw", "flew": "fly", "wore": "wear", "spent": "spend", "kept": "keep",
-    "felt": "feel", "sat": "sit", "stood": "stand", "paid": "pay", "saw": "see", "sought": "seek", "learnt": "learn",
-    "dealt": "deal", "got": "get", "grew": "grow", "thought": "think", "showed": "show",
-}  # fmt: skip
+"""What somebody is said to be who is asked for with "who"."""
 
+PROCEDURES = _set("""
+    accept access activate add adjust allow apply arrange ask assemble assign attach authenticate avoid bake block book
+    boot browse build buy calculate calibrate call cancel change charge check choose clean clear close collect combine
+    compare compile compose compute configure connect control convert cook copy create customize cut debug declare
+    define delete deploy design detect develop diagnose disable display download draw edit enable encrypt enlarge enter
+    evaluate execute export extend fill filter find fit fix format gather generate get give grow handle help identify
+    implement import improve increase insert inspect install integrate invert invite join keep label launch listen load
+    log maintain make manage measure merge migrate mirror monitor mount move name navigate open operate order organise
+    organize pack paint pair park pass pay perform plan plant play prepare prevent print process program protect
+    publish purchase put raise rate rearrange rebuild receive record recover recycle reduce register release remove
+    rename repair replace report request require reset resolve restart restore return reuse review rewind run save scan
+    schedule search secure select sell send serve set share show sign solve sort specify start stop store submit
+    subscribe switch synchronize take teach test track transfer translate troubleshoot tune turn uninstall unlock update
+    upgrade upload use validate verify view visit wash watch write
+""")
+"""What headings of instructions tell how to do."""
 
-def _past(base: str) -> str:
-    if base in _DOUBLED:
-        return _DOUBLED[base]
-    if base.endswith("e"):
-        return f"{base}d"
-    return f"{base[:-1]}ied" if base.endswith("y") and base[-2] not in "aeiou" else f"{base}ed"
-
-
-BASE_OF_PAST = {**{_past(base): base for base in _REGULAR}, **_IRREGULAR}
-"""The verb by its past form."""
-BASES = frozenset({*_REGULAR, *(base for base in _IRREGULAR.values() if " " not in base)}) - {"found"}
+GENERIC_HEADINGS = _set("""
+    introduction overview contents summary conclusion conclusions results methods method discussion references abstract
+    background appendix acknowledgements acknowledgments index preface notes note example examples usage faq about
+    license licence changelog readme home menu navigation search see-also objective objectives purpose aim aims untitled
+    document title unknown none miscellaneous other others general introduction.
+""") | {"table of contents", "see also", "related work", "external links", "further reading", "patients and methods",
+        "materials and methods", "getting started", "other issues", "quick start"}  # fmt: skip
+"""Headings of so many texts that they announce nothing."""

@@ -22,7 +22,7 @@ from kraq_dspy.models.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, VerifyDraft
+from kraq_dspy.signatures import AnswerQuestion, ConfirmSameQuestion, ExtractElements, VerifyDraft
 from tests.conftest import KeywordEmbedder
 
 FILM = (
@@ -170,6 +170,13 @@ def test_sentences_behind_those_that_count_are_not_even_parted(monkeypatch: pyte
     monkeypatch.setattr(summarize, "sentences", parted)
     merged_description("Ada", ["Ada is a nurse.", *(f"She knew {name}." for name in "ABCDEFGHIJ" * 100)])
     assert len(seen) < 10
+
+
+@pytest.mark.parametrize("noise", ["[[ ## ", "a b ", "-_- ", "0 "])
+def test_what_says_nothing_is_no_sentence(noise: str) -> None:
+    assert sentences(f"{noise * 900}\n\nAnna left.") == ["Anna left."]
+    with dspy.context(lm=make_lm(RoleSettings()), adapter=KraqAdapter()):
+        assert dspy.Predict(ExtractElements)(passage=f"note\n{noise * 900}").relationships == []
 
 
 def test_sentences_that_add_nothing_are_left_out() -> None:

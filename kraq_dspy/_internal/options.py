@@ -1,0 +1,267 @@
+"""Declares options in dataclasses, each once, and checks values against them: settings, and options of programs.
+
+Settings are classes with `@checked`; their bounds stand in the annotations:
+
+    >>> @checked("chunks")
+    ... class ChunkSettings:
+    ...     tokens: Positive = 300
+    >>> ChunkSettings(tokens=-5)
+    Traceback (most recent call last):
+    kraq_dspy.errors.ConfigError: chunks.tokens is -5; it must be 1 or more.
+
+Options of programs and retrievers are fields made by `option`, which also hold what the command line says of them:
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class CombinedOptions:
+    ...     k: int = option(15, "Passages in all.", least=1)
+    >>> options_of(CombinedOptions)["k"].expected
+    'a whole number, 1 or more'
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+from kraq_dspy._internal.validation import suggestion
+from kraq_dspy.errors import ConfigError
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bounds:
+    """The range of a number: from `least` to `most`, or above `above` and below `below`."""
+
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    def hold(self, number: float) -> bool:
+        return (
+            (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+            and (self.above is None or number > self.above)
+            and (self.below is None or number < self.below)
+        )
+
+    def __str__(self) -> str:
+        """As "1 or more" or "from 0 to 1"; empty without bounds."""
+        if self.least is not None and self.most is not None:
+            return f"from {self.least:g} to {self.most:g}"
+        if self.above is not None and self.below is not None:
+            return f"between {self.above:g} and {self.below:g}"
+        parts = [f"{self.least:g} or more"] if self.least is not None else []
+        parts += [f"above {self.above:g}"] if self.above is not None else []
+        parts += [f"below {self.below:g}"] if self.below is not None else []
+        return " and ".join(parts)
+
+
+Positive = Annotated[int, Bounds(least=1)]
+Count = Annotated[int, Bounds(least=0)]
+NotNegative = Annotated[float, Bounds(least=0)]
+AboveZero = Annotated[float, Bounds(above=0)]
+Share = Annotated[float, Bounds(least=0, most=1)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneOf:
+    """Marks a text that is one of a few: `precision: Annotated[str, OneOf(("auto", "fp32"))]`."""
+
+    values: tuple[str, ...]
+
+
+class Joined:
+    """Marks a text that may be given as a list of texts, which are joined with commas."""
+
+
+class Word(str):
+    """A value as it stands on a command line; `Option.read` turns it into what the option holds."""
+
+
+_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """One option as it was declared. `flag` is how the command line spells it; `kinds` are the types that it takes;
+    `counts` says of what in an index it takes so many: "passages", "questions", "reports" or "levels"."""
+
+    name: str
+    kinds: tuple[Any, ...]
+    default: Any
+    help: str
+    bounds: Bounds
+    choices: tuple[Any, ...]
+    flag: str
+    counts: str
+    is_joined: bool
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is dataclasses.MISSING
+
+    @property
+    def takes(self) -> str:
+        """The type in words, as "a whole number" or '"auto", "fp32" or "bf16"'."""
+        if self.choices and not self._free_kinds:
+            *others, last = [f'"{value}"' for value in self.choices]
+            return f"{', '.join(others)} or {last}"
+        if self.is_joined:
+            return "text, or a list of texts"
+        names = (_WORDS.get(kind, getattr(kind, "__name__", str(kind))) for kind in self.kinds if kind is not NoneType)
+        return " or ".join(names)
+
+    @property
+    def expected(self) -> str:
+        """Type, range and choices in words: "a whole number, 1 or more"."""
+        words = " or ".join(_WORDS[kind] for kind in self._free_kinds if kind is not NoneType)
+        words += f"{' ' if self.bounds.most is not None else ', '}{self.bounds}" if str(self.bounds) else ""
+        if self.choices:
+            listed = ", ".join(map(str, self.choices))
+            words = f"{words}, or {listed}" if words else f"one of {listed}"
+        return f"{words}, or none" if NoneType in self.kinds else words
+
+    @property
+    def _free_kinds(self) -> tuple[Any, ...]:
+        """The types of which any value fits, not `choices` alone."""
+        return tuple(kind for kind in self.kinds if kind not in map(type, self.choices))
+
+    def in_range(self, value: Any) -> bool:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return value in self.choices or not is_number or self.bounds.hold(value)
+
+    def is_of_kind(self, value: Any) -> bool:
+        return value in self.choices or any(_is_of(value, kind) for kind in self._free_kinds)
+
+    def read(self, owner: str, value: Any) -> Any:
+        """The value in its type. Raises ConfigError that names `owner` and the option."""
+        read = self.converted(self._from_text(value) if isinstance(value, Word) else value)
+        if not self.is_of_kind(read) or not self.in_range(read):
+            shown = str(value) if isinstance(value, Word) else repr(value)
+            raise ConfigError(f"{owner}: the option {self.name!r} is {shown}; expected {self.expected}.")
+        return read
+
+    def converted(self, value: Any) -> Any:
+        """A whole number as a number, and a list of texts as one text, where the option takes that."""
+        if float in self.kinds and type(value) is int and int not in self.kinds:
+            return float(value)
+        if self.is_joined and isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+            return ",".join(value)
+        return value
+
+    def _from_text(self, text: str) -> Any:
+        """The text itself where it is no value of the option."""
+        plain = text.strip()
+        if plain.lower() == "none" and NoneType in self.kinds:
+            return None
+        if bool in self.kinds:
+            return {"true": True, "yes": True, "false": False, "no": False}.get(plain.lower(), plain)
+        for kind in (int, float):
+            if kind in self.kinds:
+                try:
+                    return kind(plain)
+                except ValueError:
+                    continue
+        return str(text)
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind in (int, bool):
+        return type(value) is kind
+    if get_origin(kind) is dict:
+        return isinstance(value, dict) and all(isinstance(one, get_args(kind)[1]) for one in value.values())
+    return isinstance(value, kind)
+
+
+def option(
+    default: Any = dataclasses.MISSING,
+    help: str = "",
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    flag: str = "",
+    counts: str = "",
+) -> Any:
+    """A field of a dataclass of options. Numbers below `least` or above `most` are refused; `flag` is the command
+    line's word for it where that is not the field's name; `counts` as in `Option`."""
+    facts = {"help": help, "bounds": Bounds(least, most), "flag": flag, "counts": counts}
+    return dataclasses.field(default=default, metadata=facts)
+
+
+@functools.cache
+def options_of(kind: Any) -> Mapping[str, Option]:
+    """The options of a dataclass by name, in their order."""
+    hints = get_type_hints(kind, include_extras=True)
+    declared = {}
+    for field in dataclasses.fields(kind):
+        facts = field.metadata or option().metadata
+        kinds, marks = _parts(hints[field.name])
+        choices = [value for part in kinds if get_origin(part) is Literal for value in get_args(part)]
+        choices += [value for mark in marks if isinstance(mark, OneOf) for value in mark.values]
+        plain = [part for part in kinds if get_origin(part) is not Literal]
+        declared[field.name] = Option(
+            field.name,
+            (*plain, *dict.fromkeys(type(each) for each in choices if type(each) not in plain)),
+            field.default,
+            facts["help"],
+            next((mark for mark in marks if isinstance(mark, Bounds)), facts["bounds"]),
+            tuple(choices),
+            facts["flag"] or f"--{field.name.replace('_', '-')}",
+            facts["counts"],
+            any(isinstance(mark, Joined) for mark in marks),
+        )
+    return declared
+
+
+def _parts(annotation: Any) -> tuple[list[Any], list[Any]]:
+    """The types of which one may be, and what is marked on them: `Positive | None` has its bounds inside."""
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [_parts(each) for each in get_args(annotation)]
+        return [kind for kinds, _ in parts for kind in kinds], [mark for _, marks in parts for mark in marks]
+    if get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        kinds, others = _parts(inner)
+        return kinds, [*marks, *others]
+    return [annotation], []
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def checked(section: str = "") -> Callable[[type[T]], type[T]]:
+    """Makes a frozen dataclass with slots whose values are checked: types are strict (no text for a number), and what
+    does not fit is a ConfigError. `section` is put before the name of each key: "chunks.tokens is -5; ..."."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        made: Any = dataclasses.dataclass(frozen=True, slots=True)(cls)
+        plain = made.__init__
+
+        @functools.wraps(plain)
+        def check_and_set(self: Any, *values: Any, **named: Any) -> None:
+            options = options_of(made)
+            if len(values) > len(options):
+                raise TypeError(f"{cls.__name__} takes {len(options)} values, not {len(values)}.")
+            given = {**dict(zip(options, values, strict=False)), **named}
+            plain(self, **dict(_checked(section, options, given)))
+
+        made.__init__ = check_and_set
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def _checked(section: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        name = f"{section}.{key}" if section else key
+        if key not in options:
+            raise ConfigError(f"{name} is not known; {suggestion(key, options)}")
+        option, read = options[key], options[key].converted(value)
+        if not option.is_of_kind(read):
+            bounds = f", {option.bounds}" if str(option.bounds) else ""
+            raise ConfigError(f"{name} is {value!r}; it must be {option.takes}{bounds}.")
+        if not option.in_range(read):
+            raise ConfigError(f"{name} is {value!r}; it must be {option.bounds}.")
+        yield key, read

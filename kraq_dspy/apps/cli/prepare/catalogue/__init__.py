@@ -1,1 +1,0 @@
-"""Holds the commands for an index's prepared answers: `kraq catalogue`."""

@@ -1,0 +1,93 @@
+"""Makes an index what DSPy's own programs take: tools for `dspy.ReAct`, and a retriever that returns passages."""
+
+import dataclasses
+import functools
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any, get_args
+
+import dspy
+from pydantic.fields import FieldInfo
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy.apps.mcp.tools import IndexTools
+from kraq_dspy.ports import Filters, RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
+from kraq_dspy.workspace.workspace import Workspace
+
+
+def index_tools(space: Workspace) -> list[dspy.Tool]:
+    """The index as tools of an agent, none of which asks a language model: `search`, `starters`, `questions_about`,
+    `community`, `neighbours_of` and `read_document`, those of `kraq mcp`.
+
+        react = dspy.ReAct("question -> answer", tools=index_tools(space))
+        react(question="Who wrote Don Juan?").answer
+
+    What a tool found is a line of JSON. An id that is not there raises UnknownRecordError, which `dspy.ReAct` shows
+    to its model.
+    """
+    tools = IndexTools(space, choose_program(DEFAULT_PROGRAM))
+    methods = (
+        tools.search,
+        tools.starters,
+        tools.questions_about,
+        tools.community,
+        tools.neighbours_of,
+        tools.read_document,
+    )
+    return [dspy.Tool(_as_json(method), arg_desc=_descriptions(method)) for method in methods]
+
+
+def _as_json(method: Callable[..., Any]) -> Callable[..., str]:
+    @functools.wraps(method)
+    def tool(**arguments: Any) -> str:
+        return json.dumps(dataclasses.asdict(method(**arguments)), ensure_ascii=False)
+
+    return tool
+
+
+def _descriptions(method: Callable[..., Any]) -> dict[str, str]:
+    """What the method's `Annotated` parameters say of themselves."""
+    notes = {
+        name: next((note for note in get_args(parameter.annotation) if isinstance(note, FieldInfo)), None)
+        for name, parameter in inspect.signature(method).parameters.items()
+    }
+    return {name: note.description for name, note in notes.items() if note is not None and note.description}
+
+
+class PassageRetriever(dspy.Module):
+    """A retriever in the shape of `dspy.retrievers.Embeddings`: called with a query, it returns
+    `dspy.Prediction(passages=[...])`, best first, with `ids`, `scores` and `hits` beside them.
+
+        search = PassageRetriever(space.retriever(), k=5)
+        search("Who wrote Don Juan?").passages
+
+    `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
+    chunks' metadata. Raises what `retrieve` raises, and ValueError for a `k` below 1.
+    """
+
+    def __init__(self, retrieve: RetrieverLike, k: int = 5, filters: Filters | None = None) -> None:
+        super().__init__()
+        if k < 1:
+            raise ValueError(f"k is {k}; expected 1 or more passages.")
+        self.retrieve = as_retriever(retrieve)
+        self.k = k
+        self.filters = filters
+
+    async def aforward(self, query: str, k: int | None = None) -> dspy.Prediction:
+        hits = await call(self.retrieve, query, k or self.k, filters=self.filters)
+        return dspy.Prediction(
+            passages=[hit.chunk.passage for hit in hits],
+            ids=[hit.chunk.id for hit in hits],
+            scores=[hit.score for hit in hits],
+            hits=hits,
+        )
+
+    forward = blocking(aforward)
+
+    def __call__(self, query: str, k: int | None = None) -> dspy.Prediction:  # type: ignore[override]
+        """The query by its place, as DSPy's retrievers take it."""
+        prediction: dspy.Prediction = super().__call__(query=query, k=k)
+        return prediction

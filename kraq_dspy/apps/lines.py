@@ -1,0 +1,148 @@
+"""Says in lines what a program's prediction rests on, besides its answer and its passages."""
+
+from collections.abc import Callable, Iterator
+
+import dspy
+from rich.text import Text
+
+from kraq_dspy._internal.display import brief
+from kraq_dspy.apps.text import short
+from kraq_dspy.errors import counted
+from kraq_dspy.workspace.choices import ProgramChoice
+
+
+def prediction_lines(choice: ProgramChoice, prediction: dspy.Prediction) -> Iterator[Text]:
+    """What is shown of the prediction; of a program of another package, the keys that its declaration names."""
+    show = LINES.get(choice.spec.name)
+    if show is not None:
+        yield from show(prediction)
+    else:
+        for key in choice.spec.keys:
+            if key in prediction:
+                yield Text(f"{key}: ", style="cyan") + short(brief(prediction[key]), 300)
+    if choice.inner is not None and prediction.get("source") == "program":
+        yield from prediction_lines(choice.inner, prediction)
+
+
+def explanation(answer: dspy.Prediction) -> Iterator[Text]:
+    """What supports the answer, where that was asked for."""
+    if "explanation" in answer:
+        yield Text("because ", style="bold") + short(answer.explanation, 600)
+
+
+def auxiliary_questions(answer: dspy.Prediction) -> Iterator[Text]:
+    """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
+    yield from explanation(answer)
+    for auxiliary in answer.auxiliary_questions:
+        yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
+
+
+def speculation(answer: dspy.Prediction) -> Iterator[Text]:
+    """The rationale, the drafts and the times; for the efficient program the question that stood in."""
+    yield Text("because ", style="bold") + short(answer.rationale, 600)
+    for draft in answer.drafts:
+        mark = "→" if draft.number == answer.chosen else " "
+        score = answer.scores.get(draft.number)
+        total = f"{score.total:8.3f}" if score else "  failed"
+        style = "cyan" if draft.number == answer.chosen else ""
+        yield Text(f"  {mark} draft {draft.number} {total} ", style=style) + short(draft.response, 100)
+    if answer.get("scores_are") == "embedded":
+        yield Text("  the embedded model's log-probabilities are invented: these scores mean nothing", style="yellow")
+    for failure in answer.failures:
+        yield Text(f"  draft {failure.number} failed: ", style="yellow") + short(failure.reason, 200)
+    if "proxy_used" in answer:
+        yield _proxy(answer)
+    times = answer.timings
+    stages = ("retrieve", "proxy", "lookup", "embed", "cluster", "draft_max", "verify_max", "select")
+    parts = ", ".join(f"{name} {1000 * getattr(times, name):.1f}" for name in stages if getattr(times, name))
+    yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
+
+
+def _proxy(answer: dspy.Prediction) -> Text:
+    if answer.proxy is None:
+        return Text("no stored question; passages embedded online")
+    similarity = f"{answer.proxy_similarity:.2f}"
+    if not answer.proxy_used:
+        return Text(f"nearest question at {similarity} not used; passages embedded online")
+    counts = f"{answer.n_looked_up} looked up, {answer.n_embedded} embedded online"
+    return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
+
+
+def global_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
+    """The best `count` points, and how many reports they come from."""
+    batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
+    yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
+    for point in answer.points[:count]:
+        yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
+
+
+def local_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
+    """The names of the entities, and the titles of `count` of their reports."""
+    names = ", ".join(entity.name for entity in answer.entities)
+    links = len(answer.relationships)
+    size = f"{counted(links, 'relationship')}, {counted(answer.context_tokens, 'token')}"
+    yield Text(f"entities ({size}): ") + short(names, 300)
+    for hit in answer.reports[:count]:
+        yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
+
+
+def plug_ins(answer: dspy.Prediction) -> Iterator[Text]:
+    """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
+
+    Nothing for the variant without plug-ins.
+    """
+    if not answer.sub_questions:
+        return
+    for part in answer.sub_questions:
+        yield Text("  ? ", style="cyan") + short(part, 160)
+    counts = [(answer.n_looked_up, "looked up"), (answer.n_made, "made now"), (answer.n_failed, "failed")]
+    passages = ", ".join(f"{count} {what}" for count, what in counts if count)
+    yield Text(f"{counted(len(answer.pairs), 'question-answer pair')}; passages: {passages or 'none'}")
+    if answer.valid is False:
+        yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
+
+
+def sub_answers(answer: dspy.Prediction) -> Iterator[Text]:
+    """The graph's account, and each sub-question with its answer."""
+    yield Text("the graph: ", style="bold") + short(answer.account_summary or "nothing", 400)
+    for each in answer.sub_answers:
+        yield Text("  ? ", style="cyan") + short(each.question, 160)
+        yield Text("    ") + short(each.shortened, 200)
+    if answer.n_failed:
+        failed = counted(answer.n_failed, "sub-question")
+        yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
+
+
+def catalogue_search(answer: dspy.Prediction) -> Iterator[Text]:
+    """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
+    search, entry = answer.search, answer.entry
+    if entry is not None:
+        how = "word for word" if search.exact else counted(search.calls, "call")
+        yield Text(f"entry {entry.number}, version {entry.version} ({how}): ", "cyan") + short(entry.question, 160)
+        if entry.sources:
+            yield Text("from ") + short(", ".join(source.document_id for source in entry.sources), 300)
+    else:
+        yield Text(f"not in the catalogue: {counted(search.blocks, 'block')}, {counted(search.calls, 'call')}")
+    for rejected in search.rejected:
+        line = Text(f"  entry {rejected.entry.number} is another question: ", style="yellow")
+        yield line + short(rejected.entry.question, 120) + Text(" (") + short(rejected.reason, 120) + Text(")")
+    if search.invalid or search.failed:
+        bad = f"replies that named no entry: {search.invalid}, calls that failed: {search.failed}"
+        yield Text(bad, style="yellow")
+    if search.kept:
+        yield Text("found right, and kept in the catalogue")
+    if search.collected:
+        yield Text("noted for review: kraq catalogue review DIR")
+
+
+LINES: dict[str, Callable[[dspy.Prediction], Iterator[Text]]] = {
+    "traditional": explanation,
+    "combined": auxiliary_questions,
+    "speculative": speculation,
+    "efficient": speculation,
+    "graph-local": local_search,
+    "graph-global": global_search,
+    "qa-rag": plug_ins,
+    "k2rag": sub_answers,
+    "qa-search": catalogue_search,
+}

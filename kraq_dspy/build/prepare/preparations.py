@@ -1,0 +1,93 @@
+"""Declares what `kraq precompute` makes offline, for programs and retrievers to look up."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kraq_dspy.build.index.estimate import Estimate
+from kraq_dspy.build.prepare.graph import embed_graph
+from kraq_dspy.build.prepare.instructed import InstructedOptions, precomputation
+from kraq_dspy.build.prepare.k2rag import build_summarised
+from kraq_dspy.build.prepare.qa_pairs import estimate_qa_pairs, make_qa_pairs
+from kraq_dspy.build.prepare.raptor import build_tree, open_tree
+from kraq_dspy.errors import IndexStateError
+from kraq_dspy.ports import Progress
+from kraq_dspy.programs.shared.spec import NoOptions
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is made offline once and looked up. `make(space, options, progress)` makes what is missing, in an index that
+    is open for writing, and returns a report.
+
+    `command` is what a person types after `kraq precompute DIR`. What is not `required` is made while the question
+    waits where it was not made before. `is_there` says whether making it again can be spared. `estimate` says what it
+    will take, without asking a model: an `indexing.estimate.Estimate`.
+    """
+
+    name: str
+    help: str
+    make: Callable[[Any, Any, Progress], Any]
+    command: str = ""
+    options: type = NoOptions
+    required: bool = False
+    is_there: Callable[[Any], bool] | None = None
+    estimate: Callable[[Any, Progress], Estimate] | None = None
+
+
+def _instructed(space: Any, options: InstructedOptions, progress: Progress) -> Any:
+    with precomputation(space.index, space.models.settings, options) as work:
+        return work.run(progress)
+
+
+def _qa_pairs(space: Any, options: Any, progress: Progress) -> Any:
+    return make_qa_pairs(space.index, space.models, progress=progress)
+
+
+def _estimated_pairs(space: Any, progress: Progress) -> Estimate:
+    return estimate_qa_pairs(space.index, space.models.settings)
+
+
+def _graph(space: Any, options: Any, progress: Progress) -> Any:
+    return embed_graph(space.index, space.embedder, progress)
+
+
+def _tree(space: Any, options: Any, progress: Progress) -> Any:
+    return build_tree(space.index, space.embedder, space.models, progress=progress)
+
+
+def _has_tree(space: Any) -> bool:
+    """Whether there is a tree of the passages as they are; to find its clusters again takes as long as at first."""
+    try:
+        open_tree(space.index, space.embedder)
+    except IndexStateError:
+        return False
+    return True
+
+
+def _summarised(space: Any, options: Any, progress: Progress) -> Any:
+    return build_summarised(space.index, space.embedder, space.models, progress=progress)
+
+
+INSTRUCTED = Preparation(
+    "instructed",
+    "Passages embedded as seen from the stored questions.",
+    _instructed,
+    options=InstructedOptions,
+    required=True,
+)
+QA_PAIRS = Preparation(
+    "qa-pairs", "Every passage as question-answer pairs.", _qa_pairs, "--qa-pairs", estimate=_estimated_pairs
+)
+GRAPH = Preparation("graph", "Embeddings of entities and reports.", _graph, "--graph")
+RAPTOR = Preparation("raptor", "A tree of summaries.", _tree, "--raptor", required=True, is_there=_has_tree)
+SUMMARISED = Preparation("k2rag", "Every document summarised, and indexed so.", _summarised, "--k2rag", required=True)
+
+PREPARATIONS = {each.name: each for each in (INSTRUCTED, QA_PAIRS, GRAPH, RAPTOR, SUMMARISED)}
+"""By name, as the declarations of programs and retrievers name them."""
+
+
+def required_commands(names: Iterable[str]) -> list[str]:
+    """What a person runs before a program or retriever with these preparations answers."""
+    needed = (PREPARATIONS[name] for name in names)
+    return [f"kraq precompute DIR {each.command}".strip() for each in needed if each.required]

@@ -1,0 +1,407 @@
+"""Asks programs and retrievers about questions of your own, and says how good they are, with intervals."""
+
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import dspy
+
+from kraq_dspy.asset.store.manifest import now
+from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.judging.without_references import JUDGED
+from kraq_dspy.eval.learned import learned_by, learned_note, without_learned
+from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
+from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
+from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, write_rows
+from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, excerpts, measured, reason_of
+from kraq_dspy.eval.tables.made_with import machine
+from kraq_dspy.eval.tables.report import print_run, write_report
+from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
+from kraq_dspy.eval.tables.systems import about_system, timings_of
+from kraq_dspy.models.embedders import load_embedder
+from kraq_dspy.models.lms.meter import Price, prices_of
+from kraq_dspy.ports import Embedder, Progress, Retriever, SilentProgress
+from kraq_dspy.programs.retrievers import as_retriever
+from kraq_dspy.records import content_id
+from kraq_dspy.settings import EncoderSettings
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.choices import ProgramChoice
+
+K = 10
+"""Passages that a retriever is asked for."""
+Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSystem:
+    """A program or a retriever under its name in the report. `about` tells what it is made of.
+
+    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight.
+    """
+
+    name: str
+    asked: dspy.Module | Retriever
+    answers: bool
+    about: Mapping[str, str]
+    choice: ProgramChoice | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came of it: printed, it is a table. `summary` has every figure with its interval, and the rows.
+
+    `folder` has the rows on disk, where they were written; `left_out` counts questions that a model had learned from.
+    """
+
+    summary: RunSummary
+    folder: Path | None = None
+    left_out: int = 0
+
+    @property
+    def rows(self) -> tuple[ResultRow, ...]:
+        """A row for each question of each system."""
+        return self.summary.rows
+
+    def mean(self, metric: str, system: str | None = None) -> float:
+        """The mean of a metric, of the first system where none is named. Raises EvaluationError where it has none."""
+        named = {each.name: each for each in self.summary.systems}
+        chosen = named.get(system) if system is not None else next(iter(named.values()), None)
+        cell = None if chosen is None else chosen.cells.get(metric)
+        if cell is None or cell.interval is None:
+            raise EvaluationError(f"There is no score of {metric!r} for {system or 'the first system'!r}.")
+        return cell.interval.estimate
+
+    def failed(self, metric: str | None = None, *, below: float = 1.0) -> list[ResultRow]:
+        """The rows without an answer, or whose `metric` (the first one by default) is `below`, the worst first."""
+        chosen = metric or next(iter(self.summary.metrics), "")
+        rows = [row for row in self.rows if row.failure is not None or row.metrics.get(chosen, below) < below]
+        return sorted(rows, key=lambda row: -1.0 if row.failure is not None else row.metrics.get(chosen, 0.0))
+
+    def write_report(self, folder: str | Path) -> list[Path]:
+        """`report.md` and `report.html` with the figures, and the questions that failed with their evidence."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        return write_report(self._as_table, place)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON values, without the rows."""
+        return self._as_table.to_dict()
+
+    @property
+    def _as_table(self) -> TableSummary:
+        return TableSummary(self.summary.table["title"], self.summary.table["kind"], (self.summary,))
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=100, highlight=False)
+        print_run(self.summary, console, brief=True)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        return str(text).rstrip()
+
+    def __repr__(self) -> str:
+        means = [
+            f"{metric} {cell.interval.estimate:.3f}"
+            for system in self.summary.systems[:1]
+            for metric, cell in system.cells.items()
+            if cell.interval
+        ]
+        return f"Evaluation({len(self.rows)} rows; {', '.join(means)})"
+
+
+def evaluate(
+    systems: Asked | Mapping[str, Asked],
+    devset: QuestionSource,
+    metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
+    *,
+    space: Workspace | None = None,
+    columns: QuestionColumns = FOUND,
+    k: int = K,
+    judge: dspy.LM | None = None,
+    out: str | Path | None = None,
+    concurrency: int = 8,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Ask each system every question and score it.
+
+    `systems` is an index (its folder, or a `Workspace`: the program and the retriever that `ask` uses), a program, a
+    retriever, or several of these by name, of which the first is the baseline of the others. `devset` is what
+    `read_questions` takes: a csv, jsonl or parquet file, dictionaries, `dspy.Example`s. `metrics` are names
+    (`named_metric`; "judge", "groundedness" and others ask the model for the role judge), Metrics or functions; without
+    any, those that the questions have gold data for. `space` is the index that a program of your own works over: its
+    models answer where the program names none. A retriever is asked for `k` passages.
+
+    With `out`, rows are written to that folder as they come: the same call goes on where it was interrupted.
+
+    Raises, before the first question, ConfigError for a metric that there is not or that nobody can judge,
+    MissingExtraError for a package that a metric lacks, and EvaluationError for questions that cannot be read.
+
+    >>> evaluate("docs.kraq", "questions.csv", ["token_f1", "recall@5"])  # doctest: +SKIP
+    Evaluation(40 rows; token_f1 0.512, recall@5 0.881)
+    """
+    examples = read_questions(devset, columns)
+    title = Path(devset).name.partition(".")[0] if isinstance(devset, str | Path) else "questions"
+    with ExitStack() as stack:
+        named = dict(systems) if isinstance(systems, Mapping) else {"": systems}
+        opened = [
+            (name, stack.enter_context(Workspace.open(asked)) if _is_index(asked) else asked)  # type: ignore[arg-type]
+            for name, asked in named.items()
+        ]
+        space = space or next((asked for _, asked in opened if isinstance(asked, Workspace)), None)
+        made = [_system(name, asked, space) for name, asked in opened]
+        return evaluate_systems(
+            made, examples, metrics, space=space, title=title, k=k, judge=judge, out=out, concurrency=concurrency,
+            seed=seed, progress=progress,
+        )  # fmt: skip
+
+
+def evaluate_systems(
+    systems: Sequence[AskedSystem],
+    examples: Sequence[Example],
+    metrics: Sequence[str | Metric | Callable[..., Any]] | None = None,
+    *,
+    space: Workspace | None = None,
+    title: str = "questions",
+    k: int = K,
+    judge: dspy.LM | None = None,
+    out: str | Path | None = None,
+    concurrency: int = 8,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """As `evaluate`, of systems that are made and questions that are read.
+
+    Questions that an adapter of the index or of its models was trained on are left out, and counted.
+    """
+    n_read = len(examples)
+    if space is not None:
+        models = {*space.index.manifest.models.values(), *space.models.names().values()}
+        examples = without_learned(examples, learned_by(models))
+    left_out = n_read - len(examples)
+    if not examples:
+        raise EvaluationError(f"{learned_note(left_out)} None remains.")
+    if twice := {each.name for each in systems if [other.name for other in systems].count(each.name) > 1}:
+        raise ConfigError(f"Two systems are named {min(twice)!r}; give them by name: {{'a': ..., 'b': ...}}.")
+    chosen = list(metrics) if metrics is not None else default_metrics(systems, examples, k)
+    own = {each.name: each for each in map(_own, chosen) if each is not None}
+    names = [each if isinstance(each, str) else _own(each).name for each in chosen]  # type: ignore[union-attr]
+    _check(names, own, systems)
+    judge_lm = _judge(names, judge, space)
+    scorer = RowScorer(names, _embedder(names, space), judge_lm, own)
+    prices = prices_of(space.models.settings) if space else {}
+    header = _header(title, systems, names, examples, space, judge_lm, seed, concurrency, left_out)
+    writer = RowList() if out is None else RowWriter(Path(out), header)
+    most = max(
+        [k, *(int(name.partition("@")[2]) for name in names if name.partition("@")[0] in RANKINGS and "@" in name)]
+    )
+    for system in systems:
+        at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
+        work = _Asking(system, scorer, prices, space, most)
+        write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
+    return Evaluation(summarise_run(header, writer.rows(), seed=seed), None if out is None else Path(out), left_out)
+
+
+def default_metrics(systems: Sequence[AskedSystem], examples: Sequence[Example], k: int) -> list[str | Metric | Any]:
+    """What can be said with the gold data that the questions have."""
+    names: list[str | Metric | Any] = []
+    has_answers = any(example.answers for example in examples)
+    if any(system.answers for system in systems):
+        names += ["token_f1", "exact_match", "contains"] if has_answers else []
+        names.append("grounded")
+    if any(example.supporting_ids for example in examples):
+        names += [f"recall@{k}", f"mrr@{k}"]
+    elif has_answers:
+        names.append("answer_found")
+    return names or ["distinct_documents"]
+
+
+def place_of(
+    title: str,
+    systems: Sequence[AskedSystem],
+    metrics: Sequence[str] | None,
+    examples: Sequence[Example],
+    folder: Path,
+) -> Path:
+    """A folder that the same evaluation finds again, and another one does not."""
+    parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), _checksum(examples)
+    return folder / f"{title}-{content_id('place', *parts)[:8]}"
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Asks a system one question, and makes a row of what comes."""
+
+    system: AskedSystem
+    scorer: RowScorer
+    prices: Mapping[str, Price]
+    space: Workspace | None
+    k: int
+
+    def __call__(self, example: Example) -> ResultRow:
+        outcome = measured(self.system.name, example, self.prices, lambda: self._asked(example.question))
+        if isinstance(outcome, ResultRow):
+            return outcome
+        (prediction, seconds), extra = outcome
+        hits = prediction.get("hits") or ()
+        row = ResultRow(
+            example.id,
+            self.system.name,
+            answer=str(prediction.get("answer") or ""),
+            timings=seconds,
+            hit_ids=tuple(hit.chunk.id for hit in hits),
+            extra={**extra, "evidence": excerpts(hits)},
+        )
+        try:
+            scores = self.scorer(example, prediction, self._budget)
+        except ENDS_THE_RUN:
+            raise
+        except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
+            return dataclasses.replace(row, failure=reason_of(error))
+        extra = {**row.extra, "undefined": scores.undefined}
+        return dataclasses.replace(row, metrics=scores.values, failed_metrics=scores.failed, extra=extra)
+
+    @property
+    def _budget(self) -> int | None:
+        if self.system.choice is not None:
+            return self.system.choice.budget
+        return None if self.system.answers else self.k
+
+    def _asked(self, question: str) -> tuple[dspy.Prediction, Mapping[str, Any]]:
+        started = perf_counter()
+        asked = self.system.asked
+        if not self.system.answers:
+            prediction = dspy.Prediction(hits=asked(question, self.k))
+        elif self.space is not None and isinstance(asked, dspy.Module):
+            prediction = self.space.ask(asked, question)
+        else:
+            prediction = asked(question=question)  # type: ignore[call-arg,assignment]
+        if isinstance(prediction, str):
+            prediction = dspy.Prediction(answer=prediction)
+        if self.system.answers and prediction.get("answer") is None:
+            if prediction.get("response") is None:
+                fields = ", ".join(prediction.keys()) or "nothing"
+                raise EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
+            prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
+        measured_stages = timings_of(self.system.choice, prediction) if self.system.choice else {}
+        return prediction, measured_stages or {"ask": perf_counter() - started, "total": perf_counter() - started}
+
+
+def _is_index(asked: Any) -> bool:
+    return isinstance(asked, str | Path) and (Path(asked).is_dir() or str(asked).endswith(".kraq"))
+
+
+def _system(name: str, asked: Asked, space: Workspace | None) -> AskedSystem:
+    if isinstance(asked, Workspace):
+        asked = asked.program()
+    elif isinstance(asked, str | Path):
+        if space is None:
+            raise ConfigError(f"{str(asked)!r} is no index; the name of a program needs one: evaluate(..., space=...).")
+        asked = space.program(str(asked))
+    is_retriever = getattr(asked, "keeps_contract", False) or not isinstance(asked, dspy.Module)
+    made: Any = as_retriever(asked) if is_retriever else asked
+    about = about_system(made, space)
+    return AskedSystem(name or about.get("program") or about["retriever"], made, not is_retriever, about)
+
+
+def _own(metric: str | Metric | Callable[..., Any]) -> Metric | None:
+    return None if isinstance(metric, str) else own_metric(metric)
+
+
+def _check(names: Sequence[str], own: Mapping[str, Metric], systems: Sequence[AskedSystem]) -> None:
+    if not names:
+        raise ConfigError("No metric was named.")
+    if twice := {name for name in names if list(names).count(name) > 1}:
+        raise ConfigError(f"The metric {min(twice)!r} is named twice.")
+    for name in names:
+        if name not in own:
+            require_metric(name)
+    if any(system.answers for system in systems):
+        return
+    of_answers = [
+        name for name in names if name.partition("@")[0] not in OF_RETRIEVAL and name not in own and ":" not in name
+    ]
+    if of_answers := [name for name in of_answers if name not in ("context_precision", "context_recall")]:
+        raise ConfigError(
+            f"{of_answers[0]} scores answers, and a retriever gives none; for retrievers there are: "
+            f"{', '.join(sorted(OF_RETRIEVAL))}, context_precision, context_recall."
+        )
+
+
+def _judge(names: Sequence[str], judge: dspy.LM | None, space: Workspace | None) -> dspy.LM | None:
+    judged = [name for name in names if is_judged(name)]
+    if not judged:
+        return None
+    lm = judge or (space.models["judge"] if space else dspy.settings.lm)
+    if lm is None:
+        raise ConfigError(f"{judged[0]} asks a model: give one, evaluate(..., judge=lm), or dspy.configure(lm=lm).")
+    if lm.model == "embedded" and (of_models := [name for name in judged if name in JUDGED]):
+        raise ConfigError(
+            f"{of_models[0]} needs a language model for the role judge, which the embedded one is not: --lm MODEL, or "
+            "the role in kraq.toml."
+        )
+    return lm
+
+
+def _checksum(examples: Sequence[Example]) -> str:
+    content = [(each.id, each.question, each.answers, each.supporting_ids) for each in examples]
+    return content_id("questions", json.dumps(content))
+
+
+def _embedder(names: Sequence[str], space: Workspace | None) -> Embedder | None:
+    if space is not None:
+        return space.embedder
+    return load_embedder(EncoderSettings()) if {SIMILARITY, DISTANCE} & set(names) else None
+
+
+def _header(
+    title: str,
+    systems: Sequence[AskedSystem],
+    metrics: Sequence[str],
+    examples: Sequence[Example],
+    space: Workspace | None,
+    judge: dspy.LM | None,
+    seed: int,
+    concurrency: int,
+    left_out: int,
+) -> RunHeader:
+    models = {
+        "answerer": ", ".join(dict.fromkeys(each.about["model"] for each in systems if each.about.get("model"))),
+        **({"judge": str(judge.model)} if judge else {}),
+        **({"encoder": space.embedder.name} if space else {}),
+    }
+    table = {
+        "title": f"Evaluation on {title}",
+        "kind": "answers" if any(system.answers for system in systems) else "retrievers",
+        "baseline": systems[0].name,
+        "metrics": list(metrics),
+        "systems": {system.name: {"about": dict(system.about)} for system in systems},
+    }
+    notes = [learned_note(left_out)] if left_out else []
+    return RunHeader(
+        name="evaluation",
+        dataset=title,
+        settings={},
+        seeds={"seed": seed},
+        models={role: name for role, name in models.items() if name},
+        index_fingerprint=str(space.index.path.name) if space else "",
+        library_version=version("kraq-dspy"),
+        created_at=now(),
+        extra={
+            "table": table,
+            "asked": len(examples),
+            "in_flight": concurrency,
+            "notes": notes,
+            "data": _checksum(examples),
+        },
+        made_with=machine(),
+    )

@@ -1,0 +1,92 @@
+"""Holds K2RAG's baselines over the whole corpus: its graph's account alone, or one retrieval."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import dspy
+
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions
+from kraq_dspy.programs.graph.local_context import KnowledgeGraph
+from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.traditional import TraditionalRAG
+from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
+
+
+class NaiveGraphRAG(SavableModule):
+    """K2RAG's baseline over a graph: the graph's account of the question, and the answer from nothing else.
+
+    The prediction has `answer`, `hits` (the passages of the graph's entities), `account` and `timings`: seconds for
+    "retrieve", "tell", "answer" and "wall".
+    """
+
+    def __init__(self, knowledge: KnowledgeGraph) -> None:
+        super().__init__()
+        self.knowledge = knowledge
+        self.k = knowledge.k
+        self.tell = FittingPredict(TellFromGraph, shorten="passages")
+        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        clock = Clock()
+        await clock.begin("retrieve", "searching the graph")
+        context = await call(self.knowledge, question)
+        await clock.begin("tell")
+        account = (await call(self.tell, question=question, **context.shown)).account.strip()
+        await clock.begin("answer", "answering")
+        reply = await call(self.answer, question=question, passages=[account] if account else [])
+        return dspy.Prediction(answer=reply.answer, hits=list(context.hits), account=account, timings=clock.timings())
+
+    forward = blocking(aforward)
+
+
+@dataclass(frozen=True)
+class NaiveOptions:
+    k: int = option(10, "Passages.", least=1, counts="passages")
+
+
+@dataclass(frozen=True)
+class NaiveGraphOptions(GraphContextOptions):
+    k: int = option(10, "Passages at most.", least=1, counts="passages")
+
+
+def make_naive(retriever: str, **settings: float) -> Callable[[Space, Any, Any], TraditionalRAG]:
+    """Makes what makes Traditional RAG over this retriever, whatever the index would choose."""
+    return lambda space, part, options: TraditionalRAG(space.retriever(retriever, **settings), k=options.k)
+
+
+def make_naive_graph(space: Space, part: None, options: NaiveGraphOptions) -> NaiveGraphRAG:
+    return NaiveGraphRAG(KnowledgeGraph(space.entity_vectors, space.graph, **asdict(options)))
+
+
+def _naive(name: str, how: str, retriever: str, **settings: float) -> ProgramSpec:
+    return ProgramSpec(
+        name,
+        f"Once, by {how}, from the whole corpus.",
+        make_naive(retriever, **settings),
+        "TraditionalRAG",
+        NaiveOptions,
+        takes="nothing",
+        source="K2RAG paper, baseline",
+    )
+
+
+NAIVE_SEMANTIC = _naive("naive-semantic", "meaning", "dense")
+NAIVE_KEYWORD = _naive("naive-keyword", "words", "bm25")
+NAIVE_HYBRID = _naive("naive-hybrid", "both", "hybrid", weight=0.8)
+NAIVE_GRAPH = ProgramSpec(
+    "naive-graph",
+    "Once, from the whole corpus's graph.",
+    make_naive_graph,
+    "NaiveGraphRAG",
+    NaiveGraphOptions,
+    takes="nothing",
+    prepared=("graph",),
+    keys=("account",),
+    source="K2RAG paper, baseline",
+)

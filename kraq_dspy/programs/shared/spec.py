@@ -1,0 +1,172 @@
+"""Declares what a program or a retriever is: its name, options, needs and roles, and how it is made.
+
+A declaration stands beside its class. Workspace, command line, tables, optimizer and the guide's tables read these
+declarations and nothing else. Another package adds its own by an entry point in the group "kraq_dspy.programs" or
+"kraq_dspy.retrievers":
+
+    [project.entry-points."kraq_dspy.programs"]
+    my-rag = "my_package.specs:MY_RAG"      # a ProgramSpec named "my-rag"
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Literal, Protocol
+
+import dspy
+
+from kraq_dspy.ports import (
+    CommunityMap,
+    Embedder,
+    InstructedEmbedder,
+    PrecomputedVectors,
+    PromptScorer,
+    QuestionFinder,
+    Retriever,
+)
+
+
+class Space(Protocol):
+    """What a declaration makes its program or retriever of: an opened index, as `Workspace` is one.
+
+    `index` is the `Index` itself: a `ChunkSource` with `chunk_vectors` and `question_vectors`. The others are parts
+    that are read or opened when they are first asked for.
+    """
+
+    @property
+    def index(self) -> Any: ...
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    @property
+    def communities(self) -> CommunityMap: ...
+
+    @property
+    def passage_graph(self) -> Any: ...
+
+    @property
+    def graph(self) -> Any: ...
+
+    @property
+    def entity_vectors(self) -> Any: ...
+
+    @property
+    def report_vectors(self) -> Any: ...
+
+    @property
+    def sentence_vectors(self) -> Any: ...
+
+    @property
+    def known_metadata(self) -> Any: ...
+
+    @property
+    def summary_tree(self) -> Any: ...
+
+    @property
+    def summarised(self) -> Any: ...
+
+    @property
+    def stored_pairs(self) -> Any: ...
+
+    @property
+    def answers(self) -> Any: ...
+
+    @property
+    def instructed_embedder(self) -> InstructedEmbedder: ...
+
+    def precomputed(self) -> PrecomputedVectors: ...
+
+    def proxy_threshold(self) -> float: ...
+
+    def prompt_scorer(self) -> PromptScorer: ...
+
+    def shortener(self, share: float) -> Any: ...
+
+    def cross_encoder(self, model: str) -> Any: ...
+
+    def questions(self, source: str = "kraq") -> QuestionFinder: ...
+
+    def retriever(self, name: str | None = None, **options: Any) -> Retriever: ...
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of what has none."""
+
+
+@dataclass(frozen=True)
+class RetrieverSpec:
+    """A retriever, declared once. `make(space, options)` makes it from an opened index.
+
+    `argument` names the option that may follow the name after a colon: "cross-encoder:MODEL". `role` is whose model its
+    steps ask, where it has any. `prepared` names what `kraq precompute` makes for it.
+
+    >>> RetrieverSpec("dense", "Passages with the nearest embeddings.", make_dense, "DenseRetriever")  # doctest: +SKIP
+    """
+
+    name: str
+    help: str
+    make: Callable[[Space, Any], Retriever]
+    class_name: str
+    options: type = NoOptions
+    argument: str = ""
+    prepared: tuple[str, ...] = ()
+    role: str = "rewriter"
+    source: str = ""
+
+    def __str__(self) -> str:
+        """As a person names it: "cross-encoder:MODEL"."""
+        return f"{self.name}:{self.argument.upper()}" if self.argument else self.name
+
+
+def wall_and_stages(prediction: dspy.Prediction) -> Mapping[str, float]:
+    """Seconds by stage with "wall", from a prediction's `timings`; empty for a program that measures nothing."""
+    return dict(prediction.get("timings") or {})
+
+
+def always(options: Any) -> bool:
+    return True
+
+
+def once(options: Any) -> int:
+    return 1
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+    """A program, declared once. `make(space, part, options)` makes it from an opened index.
+
+    - `takes` says what `part` is: a retriever, another program (whose name is in the option `over`; options that the
+      outer program does not have go to the inner one), or nothing.
+    - `budget` and `calls_at_once` read from the options how many passages a question gets, and how many model calls it
+      has in flight; `calls` is the most that it makes, where that is not one for each predictor.
+    - `role` is whose model its steps ask; `roles` has the exceptions, by the attribute that holds the step.
+    - `prepared` names what `kraq precompute` makes; `needs_prepared` says whether that is needed with these options.
+    - `settings` are the sections of kraq.toml that it reads besides its roles.
+    - `keys` are what its prediction has besides `answer`, `hits` and `timings`; `seconds` reads its timings.
+    - `measured` are options that hold where it is tried and not used. `paper_retriever` is what the papers used: the
+      tables keep it, while people get the best one that the index allows.
+
+    >>> ProgramSpec("quoting", "Answers with a quotation.", make, "QuotingRAG", QuotingOptions)
+    """
+
+    name: str
+    help: str
+    make: Callable[[Space, Any, Any], dspy.Module]
+    class_name: str
+    options: type = NoOptions
+    takes: Literal["retriever", "program", "nothing"] = "retriever"
+    prepared: tuple[str, ...] = ()
+    needs_prepared: Callable[[Any], bool] = always
+    role: str = "answerer"
+    roles: Mapping[str, str] = field(default_factory=dict)
+    budget: Callable[[Any], int] = attrgetter("k")
+    calls_at_once: Callable[[Any], int] = once
+    calls: Callable[[Any], int] | None = None
+    settings: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    seconds: Callable[[dspy.Prediction], Mapping[str, float]] = wall_and_stages
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    paper_retriever: str = "dense"
+    source: str = ""

@@ -1,0 +1,104 @@
+"""Suggests questions that the index itself answers: a dozen to start with, and the next ones after an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.ports import QuestionFinder
+from kraq_dspy.records import Chunk, Question
+
+CANDIDATES = 400
+"""Questions that starters are chosen among, the broadest first."""
+NEAR = 12
+"""Stored questions near the user's, among which the next ones are chosen."""
+FOUND = 3
+"""A question counts as answerable when one of so many passages nearest to it is of its own community."""
+SAME = 0.9
+"""A cosine above which two questions ask the same."""
+RELATED = 0.7
+"""A next question is at least so near to the user's, as a share of what the nearest one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedQuestion:
+    """A stored question, and the passage of its community that a search for it finds first, with their cosine."""
+
+    question: Question
+    passage: Chunk
+    similarity: float
+
+    @property
+    def text(self) -> str:
+        return self.question.text
+
+    def to_dict(self) -> dict[str, str | None]:
+        """By what the question and its passage are found again."""
+        return {
+            "text": self.text,
+            "question_id": self.question.id,
+            "community_id": self.question.community_id,
+            "chunk_id": self.passage.id,
+            "document_id": self.passage.document_id,
+            "title": self.passage.title,
+        }
+
+    def __repr__(self) -> str:
+        return f"SuggestedQuestion({self.text!r}, {self.passage.title or self.passage.document_id!r})"
+
+
+def starters(index: Index, count: int = 12) -> list[SuggestedQuestion]:
+    """Questions to begin with: each answerable, no two alike, together covering as many passages as can be.
+
+        [each.text for each in starters(space.index)]
+
+    They are chosen greedily: the passages of its community that none before it has, times how well the question finds
+    its own. Fewer where there are fewer; none where the index has no questions.
+    """
+    questions = sorted(index.questions(source="kraq"), key=lambda each: (each.level, -len(each.chunk_ids), each.id))
+    left = _answerable(index, questions[:CANDIDATES])
+    chosen: list[SuggestedQuestion] = []
+    covered: set[str] = set()
+    while left and len(chosen) < count:
+        best = max(left, key=lambda each: each.similarity * len(set(each.question.chunk_ids) - covered))
+        chosen.append(best)
+        covered.update(best.question.chunk_ids)
+        left = _unlike(index, left, best)
+    return chosen
+
+
+def next_questions(index: Index, nearest: QuestionFinder, question: str, count: int = 3) -> list[SuggestedQuestion]:
+    """Stored questions near `question`, each answerable here and asking something else; none without questions."""
+    if count < 1 or not question.strip() or not index.question_vectors.count():
+        return []
+    asked = question.strip().casefold()
+    hits = [hit for hit in nearest(question, NEAR) if hit.similarity < SAME and hit.question.text.casefold() != asked]
+    related = [hit.question for hit in hits if hit.similarity >= RELATED * hits[0].similarity]
+    left = _answerable(index, related)
+    chosen: list[SuggestedQuestion] = []
+    while left and len(chosen) < count:
+        chosen.append(left[0])
+        left = _unlike(index, left, left[0])
+    return chosen
+
+
+def _answerable(index: Index, questions: Sequence[Question]) -> list[SuggestedQuestion]:
+    """Those whose own words find a passage of their community, in their order."""
+    if not questions:
+        return []
+    vectors = index.question_vectors.vectors([question.id for question in questions])
+    found: list[tuple[Question, str, float]] = []
+    for question, passages in zip(questions, index.chunk_vectors.search(vectors, FOUND), strict=True):
+        own = set(question.chunk_ids)
+        found += [(question, *passage) for passage in passages if passage[0] in own][:1]
+    chunks = index.chunks_by_id([chunk_id for _, chunk_id, _ in found])
+    return [
+        SuggestedQuestion(question, chunk, similarity)
+        for (question, _, similarity), chunk in zip(found, chunks, strict=True)
+    ]
+
+
+def _unlike(index: Index, suggested: Sequence[SuggestedQuestion], chosen: SuggestedQuestion) -> list[SuggestedQuestion]:
+    """Those that ask something else than `chosen`."""
+    vectors = index.question_vectors.vectors([each.question.id for each in suggested])
+    (like,) = index.question_vectors.vectors([chosen.question.id])
+    return [each for each, cosine in zip(suggested, vectors @ like, strict=True) if cosine < SAME]

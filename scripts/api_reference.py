@@ -1,0 +1,82 @@
+"""Writes docs/reference/api.md from the public names: `python scripts/api_reference.py`."""
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
+
+HEAD = """# API
+
+<!-- Written by scripts/api_reference.py from the public names: change docstrings, or the names. -->
+
+What can be imported, by the place it is imported from. Programs and retrievers are compared in [Which program
+when](../guide/programs.md); records are described in the [data model](../datamodel.md), settings in
+[Settings](settings.md).
+"""
+
+PLACES = {
+    "kraq_dspy": "The first hour: `import kraq_dspy as kraq`.",
+    "kraq_dspy.signatures": "The prompt of every step.",
+    "kraq_dspy.programs": "Programs that answer, and the pipeline with its steps.",
+    "kraq_dspy.retrievers": "What finds passages.",
+    "kraq_dspy.eval": "Measuring: metrics, judges, data sets, intervals.",
+    "kraq_dspy.optimize": "DSPy's optimizers on a dev set, before and after.",
+    "kraq_dspy.finetune": "Pairs to learn from, and LoRA adapters.",
+    "kraq_dspy.testing": "Contract checks for parts of your own.",
+    "kraq_dspy.ports": "The seams, as protocols.",
+    "kraq_dspy.errors": "The whole error tree.",
+}
+
+
+def page() -> str:
+    seen: set[str] = set()
+    parts = [HEAD]
+    for place, about in PLACES.items():
+        entries = list(_entries(importlib.import_module(place), seen))
+        parts.append(f"\n## `{place}`\n\n{about}\n\n" + "\n".join(entries) + "\n")
+    return "".join(parts)
+
+
+def _entries(module: ModuleType, seen: set[str]) -> Iterator[str]:
+    """One block for every class and function that no place before had; one row for every other value."""
+    rows = []
+    for name in public_names(module):
+        value = getattr(module, name)
+        if isinstance(value, ModuleType):
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value):
+            identifier = f"{value.__module__}.{value.__qualname__}"
+            if identifier.startswith("kraq_dspy") and identifier not in seen:
+                seen.add(identifier)
+                yield f"::: {identifier}"
+        else:
+            rows.append((name, value))
+    if rows:
+        yield "\n| name | is |\n|---|---|"
+        yield from (f"| `{name}` | {_about(value)} |" for name, value in rows)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Those that the module lists, else those that it defines itself."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return sorted(listed)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def _about(value: Any) -> str:
+    about = inspect.getdoc(value) if not isinstance(value, str | int | float | tuple | dict | frozenset) else ""
+    first = (about or "").split("\n\n")[0].replace("\n", " ")
+    return first or f"`{type(value).__name__}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,118 @@
+"""What a person sees of an answer and of a failure: honest, in order, and without marks of another format."""
+
+import errno
+import io
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils.exceptions import LMTransportError
+from rich.console import Console
+from rich.text import Text
+
+from kraq_dspy.apps.cli import program
+from kraq_dspy.apps.cli.ask import ask as asking
+from kraq_dspy.apps.cli.shared import terminal
+from kraq_dspy.errors import KraqError, MissingExtraError, counted, needs
+from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
+from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.signatures import AnswerQuestion
+from kraq_dspy.workspace.choices import choose_program
+
+
+def hit(number: int, query: str, why: str, text: str = "Text.", document: str = "") -> Hit:
+    return Hit(Chunk(f"c{number}", document or f"d{number}", 0, 0, len(text), text, 1), 1.0, query, why)
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Console:
+    console = Console(file=io.StringIO(), width=60, highlight=False)
+    monkeypatch.setattr(asking, "output", console)
+    monkeypatch.setattr(terminal, "output", console)
+    return console
+
+
+def shown(console: Console) -> list[str]:
+    file: Any = console.file
+    return [line.rstrip() for line in file.getvalue().splitlines()]
+
+
+def test_evidence_is_counted_as_it_is_shown_and_a_score_that_means_nothing_is_not(screen: Console) -> None:
+    hits = [hit(1, "mine", "adaptive"), hit(2, "mine", "adaptive"), hit(3, "other", "dense")]
+    answer = dspy.Prediction(answer="Yes.", hits=hits)
+    asking.show_answer("Who?", choose_program("traditional"), "embedded", answer, evidence=2)
+    lines = shown(screen)
+    assert "  1 d1  adaptive" in lines
+    assert "  2 d3  dense 1.00" in lines
+    assert "and 1 more: --evidence 3" in lines
+
+
+def test_a_line_that_is_too_long_goes_on_below_its_words(screen: Console) -> None:
+    screen.print(asking._hanging(Text("  + 0.75 " + "word " * 20)))
+    first, *others = shown(screen)
+    assert first.startswith("  + 0.75 word")
+    assert others
+    assert all(line.startswith(" " * 9 + "word") for line in others)
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "expected"),
+    [
+        ("## Charging\nUse **the cable** only.", "manual.md", "Charging\nUse the cable only."),
+        ("2 ** 3 and a # b", "manual.md", "2 ** 3 and a # b"),
+        ("# not a heading", "notes.txt", "# not a heading"),
+    ],
+)
+def test_marks_of_markdown_are_not_shown(text: str, document: str, expected: str) -> None:
+    assert asking.without_marks(hit(1, "q", "dense", text, document).chunk) == expected
+
+
+def test_a_reply_that_cannot_be_used_is_no_server_that_is_down() -> None:
+    looping = UnreadableReplyError(AnswerQuestion, "and and and", {}, ["answer: repeats itself"], True)
+    message = str(program._of_a_model(looping))
+    assert "repeats itself" in message
+    assert "server" not in message
+    assert "Check that its server runs" in str(program._of_a_model(LMTransportError("Connection refused.")))
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "words"),
+    [
+        (1, "passage", "1 passage"),
+        (0, "epoch", "0 epochs"),
+        (2000, "entry", "2,000 entries"),
+        (1, "entity", "1 entity"),
+    ],
+)
+def test_one_is_no_plural(number: int, what: str, words: str) -> None:
+    assert counted(number, what) == words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "The disk is full."),
+        (OSError(errno.ENOSPC, "No space left on device", "x.parquet"), "The disk is full at 'x.parquet'."),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), "'x' cannot be read or written: Permission denied."),
+        (MemoryError(), "The memory that this process may use is too small"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_in_words(
+    error: BaseException, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(program, "make_app", lambda words: fail)
+    with pytest.raises(SystemExit) as ended:
+        program.run()
+    assert ended.value.code == 1
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing() -> None:
+    with pytest.raises(KraqError, match="cannot be loaded: failed to map segment") as caught, needs("x", "y", "It"):
+        raise ImportError("failed to map segment from shared object")
+    assert not isinstance(caught.value, MissingExtraError)
+    with pytest.raises(MissingExtraError), needs("x", "y", "It"):
+        raise ModuleNotFoundError("No module named 'x'")

@@ -1,0 +1,162 @@
+"""`evaluate`: programs and retrievers of any kind, questions of any kind, refusals before the first question."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.utils.dummies import DummyLM
+
+from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval import evaluate
+from kraq_dspy.eval.rows import read_run
+from kraq_dspy.eval.tables.beside import compare_runs
+from kraq_dspy.records import Chunk, Hit
+
+QUESTIONS = [
+    {"id": "o", "question": "Say Oslo", "answer": "Oslo", "supporting_ids": ["norway"]},
+    {"id": "r", "question": "Say Rome", "answers": ["Rome"], "supporting_ids": ["italy"]},
+]
+PASSAGES = {"norway": "Oslo is in Norway.", "italy": "Rome is in Italy."}
+
+
+class Echo(dspy.Module):
+    """Answers from one passage."""
+
+    def __init__(self, passage: str = "norway") -> None:
+        super().__init__()
+        self.passage = passage
+        self.answer = dspy.Predict("question -> answer")
+
+    def forward(self, question: str) -> dspy.Prediction:
+        return dspy.Prediction(answer=self.answer(question=question).answer, hits=hits([self.passage]))
+
+
+def hits(names: Sequence[str]) -> list[Hit]:
+    return [Hit(Chunk(f"c-{name}", name, 0, 0, 0, PASSAGES[name], 0), 1.0, "q") for name in names]
+
+
+def find(question: str, k: int = 10) -> list[Hit]:
+    """A retriever that finds Norway first, whatever is asked."""
+    return hits(["norway", "italy"])[:k]
+
+
+@pytest.fixture
+def lm() -> DummyLM:
+    return DummyLM({"Say Oslo": {"answer": "Oslo"}, "Say Rome": {"answer": "It is Rome."}})
+
+
+def test_a_program_of_ones_own_is_scored_with_what_the_questions_have_gold_data_for(lm: DummyLM) -> None:
+    with dspy.context(lm=lm):
+        result = evaluate(Echo(), QUESTIONS)
+    assert result.summary.metrics == ["token_f1", "exact_match", "contains", "grounded", "recall@10", "mrr@10"]
+    assert result.mean("exact_match") == 0.5
+    assert result.mean("contains") == 1.0
+    assert result.mean("recall@10") == 0.5
+    assert [row.question_id for row in result.failed("exact_match")] == ["r"]
+    assert "token_f1" in repr(result)
+    printed = str(result)
+    assert "Echo" in printed
+    assert "gold: Rome" in printed
+    assert "evidence: Oslo is in Norway." in printed
+
+
+def test_a_function_that_finds_is_a_retriever_and_several_systems_have_names() -> None:
+    result = evaluate({"plain": find, "again": find}, QUESTIONS, ["recall@1", "mrr@10", "answer_found"])
+    assert result.mean("recall@1", "again") == 0.5
+    assert result.mean("mrr@10") == 0.75
+    assert result.summary.baseline == "plain"
+    assert result.summary.systems[1].cells["recall@1"].difference is not None
+
+
+def test_questions_without_answers_are_scored_by_what_needs_none(lm: DummyLM) -> None:
+    with dspy.context(lm=lm):
+        result = evaluate(Echo(), [{"query": "Say Oslo"}, {"query": "Say Rome"}])
+    assert result.summary.metrics == ["grounded"]
+    assert {row.question_id: row.metrics["grounded"] for row in result.rows} == {"q1": 1.0, "q2": 0.0}
+
+
+def test_examples_of_dspy_and_metrics_of_ones_own_are_taken(lm: DummyLM) -> None:
+    devset = [dspy.Example(question="Say Oslo", answer="Oslo", region="north").with_inputs("question")]
+
+    def is_northern(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> bool:
+        return bool(example.region == "north" and prediction.answer == "Oslo")
+
+    with dspy.context(lm=lm):
+        assert evaluate(Echo(), devset, [is_northern, "token_f1"]).mean("is_northern") == 1.0
+
+
+def test_a_judge_without_references_scores_answers_and_evidence(lm: DummyLM) -> None:
+    judge = DummyLM(
+        [
+            {"statements": json.dumps([{"statement": "a", "supported": True}, {"statement": "b", "supported": False}])},
+            {"grade": "3"},
+            {"helpful": "[1]"},
+        ]
+    )
+    names = ["groundedness", "answer_relevance", "context_precision"]
+    with dspy.context(lm=lm):
+        result = evaluate(Echo(), QUESTIONS[:1], names, judge=judge, concurrency=1)
+    [row] = result.rows
+    assert row.metrics == {"groundedness": 0.5, "answer_relevance": 0.5, "context_precision": 1.0}
+    assert result.summary.header.models["judge"] == "dummy"
+
+
+def test_what_a_judge_cannot_be_read_as_is_counted_and_told(lm: DummyLM) -> None:
+    with dspy.context(lm=lm):
+        result = evaluate(Echo(), QUESTIONS[:1], ["answer_relevance"], judge=DummyLM([{"grade": "many"}] * 9))
+    [row] = result.rows
+    assert "answer_relevance" in row.failed_metrics
+
+
+@pytest.mark.parametrize(
+    ("asked", "metrics", "says"),
+    [
+        (find, ["token_f1"], "a retriever gives none"),
+        (find, ["tokenf1"], "did you mean 'token_f1'"),
+        (find, ["recall@5", "recall@5"], "named twice"),
+        (find, [], "No metric"),
+        (Echo(), ["groundedness"], "asks a model"),
+        ("combined", ["recall@5"], "is no index"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_before_the_first_question(asked: Any, metrics: list[str], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        evaluate(asked, QUESTIONS, metrics)
+
+
+def test_a_program_without_an_answer_is_told_what_it_gave() -> None:
+    class Silent(dspy.Module):
+        def forward(self, question: str) -> dspy.Prediction:
+            return dspy.Prediction(verdict="yes", hits=[])
+
+    [first, _] = evaluate(Silent(), QUESTIONS, ["token_f1"]).rows
+    assert first.failure is not None
+    assert "no `answer`; it has verdict, hits" in first.failure
+
+
+def test_rows_are_kept_and_two_runs_are_compared_pairwise(lm: DummyLM, tmp_path: Path) -> None:
+    with dspy.context(lm=lm):
+        evaluate(Echo(), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "a")
+        evaluate(Echo("italy"), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "b")
+        evaluate(Echo("italy"), QUESTIONS, ["recall@10", "contains"], out=tmp_path / "b")  # nothing is left to ask
+    header, rows = read_run(tmp_path / "b")
+    assert len(rows) == 2
+    assert header.extra["table"]["systems"]["Echo"]["about"] == {"program": "Echo", "model": "dummy"}
+    [beside] = compare_runs(tmp_path / "a", tmp_path / "b")
+    assert [each.metric for each in beside.metrics] == ["recall@10", "contains"]
+    assert beside.metrics[0].comparison.difference.estimate == 0.0
+    assert [row.question_id for row, _ in beside.changed] == ["o", "r"]  # the one fell, the other rose
+    evaluate({"other": find}, QUESTIONS, ["recall@1"], out=tmp_path / "c")
+    with pytest.raises(EvaluationError, match="in common"):
+        compare_runs(tmp_path / "a", tmp_path / "c")
+
+
+def test_the_report_goes_without_plots_where_matplotlib_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    files = evaluate(find, QUESTIONS, ["recall@1"]).write_report(tmp_path)
+    assert "Plots are left out" in files[1].read_text("utf-8")

@@ -1,0 +1,39 @@
+"""The examples in docstrings give what they say, in a folder with a small index and a file of triples."""
+
+import doctest
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy import Document, build_index
+
+MODULES = (
+    "kraq_dspy._internal.lazy",
+    "kraq_dspy.asset.graph.networkx_view",
+    "kraq_dspy.build.index.build",
+    "kraq_dspy.build.index.change",
+    "kraq_dspy.build.index.estimate",
+    "kraq_dspy.build.index.export",
+    "kraq_dspy.build.index.import_graph",
+    "kraq_dspy.finetune.pairs",
+    "kraq_dspy.finetune.settings",
+    "kraq_dspy.models.embedders",
+    "kraq_dspy.models.embedders.sentence",
+    "kraq_dspy.optimize.learned",
+    "kraq_dspy.optimize.request",
+    "kraq_dspy.steps.direct",
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_examples_of_a_module_are_right(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    documents = [Document("london", "London", "London is in England."), Document("ada", "Ada", "Ada lived in London.")]
+    build_index(documents, "ada.kraq")
+    row = {"id": "p", "text": "Ada met Charles.", "triples": [["Ada", "met", "Charles"]]}
+    Path("triples.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted
+    assert not result.failed

@@ -1,0 +1,88 @@
+"""Questions that are suggested: of the corpus, answerable in it, no two alike, none that was just asked."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import dspy
+import pytest
+
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.records import Chunk, Document, Question
+from kraq_dspy.settings import Settings
+from kraq_dspy.workspace import Workspace
+from kraq_dspy.workspace.suggested import next_questions, starters
+from tests.conftest import KeywordEmbedder
+
+EMBEDDER = KeywordEmbedder("byron", "juan", "ada", "engine", "danube", "sea")
+TEXTS = {
+    "byron": "Lord Byron wrote Don Juan in Italy. Lord Byron was a poet of London.",
+    "ada": "Ada Lovelace wrote notes on the Analytical Engine. Charles Babbage designed the Analytical Engine.",
+    "danube": "The Danube flows into the Black Sea. The Danube rises in Germany.",
+}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    out = tmp_path_factory.mktemp("suggested") / "three.kraq"
+    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    with Workspace.open(out, embedder=EMBEDDER) as opened:
+        yield opened
+
+
+def test_starters_are_questions_of_the_index_with_a_passage_of_their_community(space: Workspace) -> None:
+    chosen = space.starters()
+    assert chosen
+    texts = [each.text for each in chosen]
+    assert len(set(texts)) == len(texts)
+    assert set(texts) <= {question.text for question in space.index.questions()}
+    assert all(each.passage.id in each.question.chunk_ids for each in chosen)
+    assert space.starters(1) == chosen[:1]
+
+
+def test_the_first_starters_lead_to_as_many_documents_as_there_are(space: Workspace) -> None:
+    documents = {each.passage.document_id for each in space.starters(3)}
+    possible = {id for question in space.index.questions() for id in question.document_ids}
+    assert documents == possible
+
+
+def test_what_was_asked_is_not_suggested_again(space: Workspace) -> None:
+    asked = space.index.questions()[0].text
+    suggested = next_questions(space.index, space.questions(), f" {asked.upper()} ", 12)
+    assert asked not in [each.text for each in suggested]
+
+
+def test_a_question_whose_passages_are_elsewhere_is_not_answerable(tmp_path: Path) -> None:
+    out = tmp_path / "odd.kraq"
+    build_index([Document(name, name, text) for name, text in TEXTS.items()], out, embedder=EMBEDDER)
+    with Index.open(out, write=True) as index:
+        for question in index.questions():
+            index.add([Question(**{name: getattr(question, name) for name in question.__slots__} | {"chunk_ids": ()})])
+        assert starters(index) == []
+
+
+def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace) -> None:
+    program = space.program("traditional", k=1)
+    question = "Who wrote about the engine?"
+    expected = tuple(next_questions(space.index, space.questions(), question))
+    assert expected
+    assert space.ask(program, question).next_questions == expected
+    assert asyncio.run(space.aask(program, question)).next_questions == expected
+    assert list(space.stream(program, question))[-1].next_questions == expected
+
+    async def last() -> dspy.Prediction:
+        return [value async for value in space.astream(program, question)][-1]
+
+    assert asyncio.run(last()).next_questions == expected
+    assert "next_questions" not in space.ask(program, question, next_questions=0)
+    assert len(space.ask(program, question, next_questions=1).next_questions) == 1
+
+
+def test_an_index_without_questions_answers_without_next_ones(tmp_path: Path) -> None:
+    new = tmp_path / "new.kraq"
+    with Index.create(new, Settings(), encoder_name=EMBEDDER.name, encoder_dimension=EMBEDDER.dimension) as index:
+        assert starters(index) == []
+        assert index.count(Chunk) == 0
+    with Workspace.open(new, embedder=EMBEDDER) as empty:
+        assert next_questions(empty.index, empty.questions(), "Who?") == []
