@@ -27,7 +27,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
+from kraq_dspy.apps.cli.program import make_app
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.manifest import read_fields
 from kraq_dspy.asset.store.own_files import write_sums
@@ -69,7 +69,7 @@ def make(path: Path) -> None:
         ("precompute", str(path), "--raptor"),
         ("precompute", str(path), "--k2rag"),
     ):
-        result = CliRunner().invoke(app, [*words, "--json"])
+        result = CliRunner().invoke(make_app(), [*words, "--json"])
         if result.exit_code:
             raise SystemExit(result.output)
     with Catalogue(path / CATALOGUE) as catalogue:

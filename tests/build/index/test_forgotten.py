@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.program import app
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, damage_of
@@ -21,6 +20,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Chunk, Document
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder
+from tests.whole_program import app
 
 STAYING = [
     Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
