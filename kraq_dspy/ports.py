@@ -1,8 +1,6 @@
 """Declares the seams: what the programs need of encoders, stores and retrievers, and nothing more."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
-from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -13,12 +11,6 @@ from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
 Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
 """Conditions on a chunk's metadata: equal to a value, or one of a list of values. "document_id" is always there."""
-
-place_for_call: ContextVar[Callable[[], AbstractAsyncContextManager[None]]] = ContextVar(
-    "kraq_dspy_place_for_call", default=nullcontext
-)
-"""Where a model's engine makes a call: it enters a new one for each attempt, and is outside while it waits to ask
-again. A stage sets one that bounds the calls in flight."""
 
 
 class Embedder(Protocol):

@@ -20,14 +20,15 @@ when](../guide/programs.md); records are described in the [data model](../datamo
 
 PLACES = {
     "kraq_dspy": "The first hour: `import kraq_dspy as kraq`.",
-    "kraq_dspy.signatures": "The prompt of every step.",
-    "kraq_dspy.programs": "Programs that answer, and the pipeline with its steps.",
+    "kraq_dspy.programs": "Programs that answer, their steps, and the pipeline that makes an index.",
     "kraq_dspy.retrievers": "What finds passages.",
-    "kraq_dspy.eval": "Measuring: metrics, judges, data sets, intervals.",
-    "kraq_dspy.optimize": "DSPy's optimizers on a dev set, before and after.",
-    "kraq_dspy.finetune": "Pairs to learn from, and LoRA adapters.",
-    "kraq_dspy.testing": "Contract checks for parts of your own.",
-    "kraq_dspy.ports": "The seams, as protocols.",
+    "kraq_dspy.signatures": "The prompt of every step.",
+    "kraq_dspy.eval": "Measuring: [metrics](../guide/evaluate.md#metrics), judges, data sets, intervals.",
+    "kraq_dspy.optimize": "DSPy's optimizers on a dev set, before and after ([guide](../guide/optimizing.md)).",
+    "kraq_dspy.finetune": "Pairs to learn from, and LoRA adapters ([guide](../guide/finetuning.md)).",
+    "kraq_dspy.extend": "What [programs](../extend/program.md) and other parts of your own are made with.",
+    "kraq_dspy.testing": "Whether a part of your own keeps its contract.",
+    "kraq_dspy.integrations": "An index in the shape of other frameworks.",
     "kraq_dspy.errors": "The whole error tree.",
 }
 

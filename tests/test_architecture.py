@@ -23,12 +23,15 @@ FLOORS = (
     "steps",
     "programs",
     "build",
+    "retrievers",
+    "extend",
     "testing",
     "workspace",
     "eval",
     "optimize",
     "finetune",
     "apps",
+    "integrations",
 )
 """A package may import itself and every package named before it."""
 

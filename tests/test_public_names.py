@@ -4,9 +4,11 @@ import ast
 import importlib
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -14,7 +16,23 @@ import pytest
 import kraq_dspy as kraq
 import kraq_dspy.eval
 
-PACKAGES = ["kraq_dspy", "kraq_dspy.eval", "kraq_dspy.finetune"]
+PACKAGES = [
+    "kraq_dspy",
+    "kraq_dspy.build",
+    "kraq_dspy.eval",
+    "kraq_dspy.extend",
+    "kraq_dspy.finetune",
+    "kraq_dspy.programs",
+]
+MODULES = [
+    *PACKAGES,
+    "kraq_dspy.errors",
+    "kraq_dspy.optimize",
+    "kraq_dspy.retrievers",
+    "kraq_dspy.settings",
+    "kraq_dspy.signatures",
+]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -28,7 +46,7 @@ def test_every_public_name_exists_and_no_other_shows(package: str) -> None:
 
 def test_the_packages_are_there_without_importing_them_first() -> None:
     command = (
-        "import kraq_dspy as kraq; print(kraq.optimize.compile_program, kraq.retrievers, kraq.metrics, kraq.finetune)"
+        "import kraq_dspy as kraq; print(kraq.optimize.compile_program, kraq.retrievers, kraq.eval, kraq.finetune)"
     )
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert "compile_program" in done.stdout
@@ -47,6 +65,10 @@ def test_type_checkers_see_the_names_that_are_there(package: str) -> None:
     assert sorted(map(str, names)) == module.__all__
 
 
+def vars_of(module: str) -> list[str]:
+    return [name for name in dir(importlib.import_module(module)) if not name.startswith("_")]
+
+
 def own_types(annotation: object) -> set[str]:
     """Names of this library's classes in an annotation."""
     if isinstance(annotation, type) and annotation.__module__.startswith("kraq_dspy."):
@@ -54,8 +76,8 @@ def own_types(annotation: object) -> set[str]:
     return {name for part in typing.get_args(annotation) for name in own_types(part)}
 
 
-def test_what_a_public_signature_mentions_can_be_imported_from_the_top() -> None:
-    public = set(kraq.__all__) | set(kraq_dspy.eval.__all__) | set(kraq.retrievers.__all__) | set(kraq.optimize.__all__)
+def test_what_a_public_signature_mentions_can_be_imported_from_a_public_module() -> None:
+    public = {name for module in MODULES for name in vars_of(module)}
     missing = {}
     for name in kraq.__all__:
         thing = getattr(kraq, name)
@@ -76,3 +98,37 @@ def test_help_begins_with_the_page_about_the_library() -> None:
     beginning = text[:3000]
     assert "kraq.build_index" in beginning
     assert "CombinedRetrieveRAG" in beginning
+
+
+def test_the_top_has_what_the_first_hour_needs_and_no_more() -> None:
+    assert len(dir(kraq)) <= 30
+
+
+@pytest.mark.parametrize(
+    "module", ["programs", "retrievers", "signatures", "eval", "optimize", "finetune", "extend", "integrations"]
+)
+def test_a_public_module_shows_its_names_and_nothing_else(module: str) -> None:
+    loaded = importlib.import_module(f"kraq_dspy.{module}")
+    assert dir(loaded) == sorted(loaded.__all__)
+    assert not [name for name in dir(loaded) if isinstance(getattr(loaded, name), ModuleType)]
+
+
+def test_what_people_try_first_is_there() -> None:
+    from kraq_dspy.eval import exact_match, recall_at_k
+    from kraq_dspy.programs import KRAQ, AskQuestion, CombinedRetrieveRAG, DescribeCommunity, ExtractGraph
+    from kraq_dspy.retrievers import AdaptiveRetriever
+    from kraq_dspy.signatures import AnswerQuestion
+
+    assert all((exact_match, recall_at_k, KRAQ, AskQuestion, CombinedRetrieveRAG, DescribeCommunity, ExtractGraph))
+    assert all((AdaptiveRetriever, AnswerQuestion))
+
+
+def test_no_document_imports_from_deeper_than_one_name() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.ipynb"))]
+    deep = re.compile(r"(?:from|import) (kraq_dspy\.\w+\.\w[\w.]*)")
+    found = {
+        page.relative_to(ROOT).as_posix(): names
+        for page in pages
+        if (names := sorted(set(deep.findall(page.read_text("utf-8")))))
+    }
+    assert found == {}

@@ -35,6 +35,14 @@ async def announce(stage: str) -> None:
         await stream.send(StatusMessage(stage))
 
 
+class AnswerListener(StreamListener):  # type: ignore[misc]
+    """DSPy's own, which knows the markers of a reply by the name of the adapter's class: KraqAdapter's are the same."""
+
+    def __init__(self, field: str = "answer", **options: Any) -> None:
+        super().__init__(field, **options)
+        self.adapter_identifiers["KraqAdapter"] = self.adapter_identifiers["ChatAdapter"]
+
+
 def answer_listeners(program: dspy.Module) -> list[StreamListener]:
     """One for the step that writes the program's `answer`; none where that is chosen among drafts.
 
@@ -47,4 +55,4 @@ def answer_listeners(program: dspy.Module) -> list[StreamListener]:
         step = step.predictor
     if not isinstance(step, dspy.Predict) or "answer" not in step.signature.output_fields:
         return []
-    return [StreamListener("answer", predict=step, predict_name="answer", allow_reuse=True)]
+    return [AnswerListener("answer", predict=step, predict_name="answer", allow_reuse=True)]

@@ -4,18 +4,18 @@ import logging
 import re
 from typing import Any
 
-import dspy
 from dspy import ContextWindowExceededError
 
 from kraq_dspy._internal.both_ways import blocking, is_blocking
+from kraq_dspy._internal.step import Step
 
 logger = logging.getLogger(__name__)
 
 BREAKS = (r"\n\s*\n", r"\n", r"(?<=[.!?。！？])\s*", r"\s+", r"")  # paragraph, line, sentence, word, anywhere
 
 
-class FittingPredict(dspy.Predict):
-    """A `dspy.Predict` that, where the prompt is too long, asks again with the first half of one of its inputs.
+class FittingPredict(Step):
+    """A step that, where the prompt is too long, asks again with the first half of one of its inputs.
 
     For inputs that begin with what matters most: passages best first, elements most important first, a summary. Of a
     list the last text is cut as well. With several inputs to shorten, a list is emptied before the next one is cut.

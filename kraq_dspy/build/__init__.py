@@ -1,1 +1,48 @@
-"""Makes, changes and prepares indexes."""
+"""Makes, changes and prepares indexes.
+
+from kraq_dspy.build import abuild_index
+"""
+
+from typing import TYPE_CHECKING
+
+from kraq_dspy._internal.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
+    from kraq_dspy.build.index.build import abuild_index as abuild_index
+    from kraq_dspy.build.index.build import build_index as build_index
+    from kraq_dspy.build.index.change import add_documents as add_documents
+    from kraq_dspy.build.index.change import remove_documents as remove_documents
+    from kraq_dspy.build.index.change import resume_index as resume_index
+    from kraq_dspy.build.index.change import update_index as update_index
+    from kraq_dspy.build.index.export import export_index as export_index
+    from kraq_dspy.build.index.import_graph import import_graphrag as import_graphrag
+    from kraq_dspy.build.index.import_graph import import_triples as import_triples
+    from kraq_dspy.build.index.options import BuildOptions as BuildOptions
+    from kraq_dspy.build.index.report import BuildReport as BuildReport
+    from kraq_dspy.build.index.report import DocumentChanges as DocumentChanges
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.build.index.build": (
+            "abuild_index",
+            "build_index",
+        ),
+        "kraq_dspy.build.index.change": (
+            "add_documents",
+            "remove_documents",
+            "resume_index",
+            "update_index",
+        ),
+        "kraq_dspy.build.index.export": ("export_index",),
+        "kraq_dspy.build.index.import_graph": (
+            "import_graphrag",
+            "import_triples",
+        ),
+        "kraq_dspy.build.index.options": ("BuildOptions",),
+        "kraq_dspy.build.index.report": (
+            "BuildReport",
+            "DocumentChanges",
+        ),
+    },
+)

@@ -29,3 +29,7 @@ __all__ = [
     "save_state",
     "state_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,6 +8,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
 from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics.bertscore import BertScorer
@@ -74,7 +75,7 @@ class SingleStep(SavableModule):
 
     def __init__(self, signature: type[dspy.Signature]) -> None:
         super().__init__()
-        self.step = dspy.Predict(signature)
+        self.step = Step(signature)
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         return await call(self.step, **inputs)

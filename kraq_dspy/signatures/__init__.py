@@ -44,3 +44,9 @@ from kraq_dspy.signatures.speculative import VerifyDraft as VerifyDraft
 
 NAMES = sorted(name for name, value in globals().items() if isinstance(value, type))
 """Of all signatures."""
+
+__all__ = NAMES
+
+
+def __dir__() -> list[str]:
+    return list(NAMES)

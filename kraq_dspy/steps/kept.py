@@ -21,11 +21,11 @@ from kraq_dspy.errors import KraqError, ModelError
 from kraq_dspy.models.lms import spans
 from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
-from kraq_dspy.models.lms.journal import Answer, Journal, TappedJournal, working_on
+from kraq_dspy.models.lms.journal import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import ADAPTER
-from kraq_dspy.ports import Progress, place_for_call
+from kraq_dspy.ports import Progress
 from kraq_dspy.steps.bounded import CallSlots, OneByOne, bounded_map
 from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
 
@@ -181,9 +181,9 @@ class ProgramRunner:
         span = spans.begin(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
 
         async def work(item: Item) -> Done:
-            place_for_call.set(partial(self._slots.slot, rank))  # of this item's task alone
+            place = partial(self._slots.slot, rank)
             with span.inside():
-                return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped), model)
+                return Done(item.id, await run_program(program, lm, stage, item.id, item.inputs, tapped, place), model)
 
         at_once, ended = self._items_at_once(program, lm), when_ended(items)
         try:
@@ -215,7 +215,13 @@ class ProgramRunner:
 
 
 async def run_program(
-    program: Any, lm: dspy.BaseLM | None, stage: str, item_id: str, inputs: Mapping[str, Any], journal: Journal
+    program: Any,
+    lm: dspy.BaseLM | None,
+    stage: str,
+    item_id: str,
+    inputs: Mapping[str, Any],
+    journal: Journal,
+    place: Place | None = None,
 ) -> dspy.Prediction:
     """What the program makes of an item, with `flaws` where a reply behind it was cut off or could be read in part.
 
@@ -223,7 +229,7 @@ async def run_program(
     """
     its_model = {} if lm is None else {"lm": lm}
     alone = dspy.context(adapter=dspy.settings.adapter or ADAPTER, disable_history=True, trace=None, **its_model)
-    with working_on(stage, item_id, journal), alone, flaws_heard() as heard:
+    with working_on(stage, item_id, journal, place), alone, flaws_heard() as heard:
         prediction: dspy.Prediction = await program.acall(**inputs)
     declared = getattr(program, "outputs", {})
     for name, kind in declared.items():

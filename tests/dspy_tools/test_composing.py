@@ -81,7 +81,7 @@ def test_a_program_is_a_part_of_a_program_of_your_own(lm: dspy.LM) -> None:
     class Polite(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.rag = kraq.TraditionalRAG(lambda question: ["A river ends in a sea."])
+            self.rag = kraq.programs.TraditionalRAG(lambda question: ["A river ends in a sea."])
             self.greet = dspy.Predict("answer -> greeting")
 
         def forward(self, question: str) -> dspy.Prediction:

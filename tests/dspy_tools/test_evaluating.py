@@ -9,7 +9,7 @@ import kraq_dspy as kraq
 from kraq_dspy.programs.traditional import TraditionalRAG
 
 
-@pytest.mark.parametrize("metric", [kraq.metrics.exact_match, kraq.metrics.exact_match.with_feedback()])
+@pytest.mark.parametrize("metric", [kraq.eval.exact_match, kraq.eval.exact_match.with_feedback()])
 def test_evaluate_averages_the_metric_over_the_dev_set(
     lm: dspy.LM, program: TraditionalRAG, devset: list[dspy.Example], metric: Callable[..., float]
 ) -> None:

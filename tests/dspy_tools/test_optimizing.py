@@ -8,7 +8,7 @@ import pytest
 import kraq_dspy as kraq
 from kraq_dspy.programs.traditional import TraditionalRAG
 
-EXACT = kraq.metrics.exact_match
+EXACT = kraq.eval.exact_match
 
 
 def compiled(name: str, lm: dspy.LM, program: TraditionalRAG, devset: list[dspy.Example]) -> dspy.Module:

@@ -25,13 +25,16 @@ FIVE: Any = "5"
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: kraq.TraditionalRAG(retrieve, k=FIVE), r"k is '5' \(str\); expected a whole number of passages"),
-        (lambda: kraq.CombinedRetrieveRAG(retrieve, [], k=FIVE), r"k is '5' \(str\)"),
-        (lambda: kraq.QARAG(retrieve, k=FIVE), r"k is '5' \(str\)"),
-        (lambda: kraq.SpeculativeRAG(retrieve, NOTHING, m=FIVE), r"m is '5' \(str\); expected a whole number"),
-        (lambda: kraq.GraphGlobalSearch(retrieve, tokens=FIVE), r"tokens is '5' \(str\)"),
-        (lambda: kraq.TraditionalRAG(FIVE), r"The retriever is str \('5'\); expected something to call"),
-        (lambda: kraq.TraditionalRAG(retrieve)(question=NOTHING), "question is None; expected a text"),
+        (
+            lambda: kraq.programs.TraditionalRAG(retrieve, k=FIVE),
+            r"k is '5' \(str\); expected a whole number of passages",
+        ),
+        (lambda: kraq.programs.CombinedRetrieveRAG(retrieve, [], k=FIVE), r"k is '5' \(str\)"),
+        (lambda: kraq.programs.QARAG(retrieve, k=FIVE), r"k is '5' \(str\)"),
+        (lambda: kraq.programs.SpeculativeRAG(retrieve, NOTHING, m=FIVE), r"m is '5' \(str\); expected a whole number"),
+        (lambda: kraq.programs.GraphGlobalSearch(retrieve, tokens=FIVE), r"tokens is '5' \(str\)"),
+        (lambda: kraq.programs.TraditionalRAG(FIVE), r"The retriever is str \('5'\); expected something to call"),
+        (lambda: kraq.programs.TraditionalRAG(retrieve)(question=NOTHING), "question is None; expected a text"),
         (lambda: FusionRetriever(ANY, pool=FIVE), r"pool is '5' \(str\); expected a whole number of hits"),
         (lambda: FusionRetriever(ANY, constant=FIVE), r"constant is '5' \(str\); expected a number"),
         (lambda: RewrittenRetriever(NOTHING, Vary(), pool=NOTHING), "pool is None"),
@@ -50,6 +53,6 @@ def test_the_parameter_is_named_with_what_came_and_what_was_expected(make: Calla
 
 @pytest.mark.parametrize("reply", ["one text", {"passages": 5}, [5], None, 7])
 def test_a_retriever_that_returns_something_else_than_hits_is_refused_at_the_first_call(reply: object) -> None:
-    program = kraq.TraditionalRAG(lambda question: reply)
+    program = kraq.programs.TraditionalRAG(lambda question: reply)
     with pytest.raises(TypeError, match=r"The retriever '<lambda>' returned .*; expected"):
         program(question="Which river is there?")

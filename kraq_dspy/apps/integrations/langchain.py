@@ -15,8 +15,8 @@ with needs("langchain-core", "langchain", "A LangChain retriever"):
     from langchain_core.retrievers import BaseRetriever
 
 
-class KraqRetriever(BaseRetriever):
-    """`KraqRetriever(retrieve=space.retriever(), k=5)` goes wherever LangChain takes a retriever.
+class LangChainRetriever(BaseRetriever):
+    """`LangChainRetriever(retrieve=space.retriever(), k=5)` goes wherever LangChain takes a retriever.
 
     `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
     chunks' metadata. A document is a chunk: its id is the chunk's, its text the passage as our programs show it, title

@@ -17,8 +17,8 @@ SHOWN = "title"
 """What a model sees of a node's metadata, before its text; the rest is for programs."""
 
 
-class KraqRetriever(BaseRetriever):
-    """`KraqRetriever(space.retriever(), k=5)` goes wherever LlamaIndex takes a retriever.
+class LlamaIndexRetriever(BaseRetriever):
+    """`LlamaIndexRetriever(space.retriever(), k=5)` goes wherever LlamaIndex takes a retriever.
 
     `retrieve` is a retriever of a `Workspace`, or anything that programs take as one; `filters` are conditions on the
     chunks' metadata. A node is a chunk, with its id, its span and its document as source. Raises what `retrieve`

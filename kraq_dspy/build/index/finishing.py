@@ -174,7 +174,7 @@ class Finishing:
 
     def _passages(self, chunk_ids: Sequence[str]) -> list[str]:
         step = max(1, math.ceil(len(chunk_ids) / MOST_READ))
-        return [chunk.passage for chunk in self._index.get(Chunk, chunk_ids[::step])]
+        return [_under_headings(chunk) for chunk in self._index.get(Chunk, chunk_ids[::step])]
 
     def _documents_of(self, communities: Sequence[Community]) -> Mapping[str, str]:
         """Document ids by the ids of the chunks of these communities, and of others, maybe."""
@@ -252,3 +252,8 @@ def _first_of_group() -> Iterator[None]:
 def _members(community: Community) -> Community:
     """All that is needed to follow a former community; the ids of relationships and chunks are most of its memory."""
     return dataclasses.replace(community, relationship_ids=(), chunk_ids=())
+
+
+def _under_headings(chunk: Chunk) -> str:
+    """The passage with the headings of its sections as lines of Markdown, whatever format they are from."""
+    return "\n".join([chunk.title, *(f"## {heading}" for heading in chunk.headings), chunk.text])

@@ -8,6 +8,7 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.concurrency import run_all
+from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.programs.shared.state import SavableModule
@@ -59,8 +60,8 @@ class BinaryJudge(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.judge = dspy.Predict(JudgeAnswer)
-        self.judge_list = dspy.Predict(JudgeListAnswer)
+        self.judge = Step(JudgeAnswer)
+        self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
         if answered.answer_items:
@@ -81,7 +82,7 @@ class RubricJudge(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.grade = dspy.Predict(GradeAnswer)
+        self.grade = Step(GradeAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
         gold = list(answered.gold) or ["; ".join(" or ".join(synonyms) for synonyms in answered.answer_items)]

@@ -118,7 +118,7 @@ class ModelCheck:
             lines.append(
                 f"The server does not hold replies to JSON schemas ({self.schemas_because}). If it should (vLLM, "
                 "llama.cpp, Ollama and OpenAI's service can), set "
-                ' structured = "json_schema" for the role; else expect more second calls.'
+                'structured = "json_schema" for the role; else expect more second calls.'
             )
         if not self.logprobs:
             lines.append(

@@ -7,12 +7,13 @@ user's own is respected; without one it is KraqAdapter, which keeps documents fr
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.nearest_demos import NearestDemos
+from kraq_dspy._internal.step import Step
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import ADAPTER
@@ -28,43 +29,45 @@ class RoleModel(SharedByCopies):
     def lm(self) -> KraqLM:
         return self.models[self.role]
 
-
-class PredictWithDefaults(dspy.Predict):
-    """A predictor that asks the model of `by_role` where it has none and DSPy's settings have none."""
-
-    by_role: RoleModel
-
-    def forward(self, **inputs: Any) -> Any:
-        with _filled_in(self):
-            return super().forward(**inputs)
-
-    async def aforward(self, **inputs: Any) -> Any:
-        with _filled_in(self):
-            return await super().aforward(**inputs)
+    @contextmanager
+    def filled_in(self, *, has_model: bool) -> Iterator[None]:
+        """As `Fallback` says."""
+        settings: dict[str, Any] = {}
+        if dspy.settings.adapter is None:
+            settings["adapter"] = ADAPTER
+        if not has_model and dspy.settings.lm is None:
+            settings["lm"] = self.lm()
+        with dspy.context(**settings):
+            yield
 
 
 def fill_in(
     program: dspy.Module, models: LanguageModels, role: str = "answerer", roles: Mapping[str, str] | None = None
 ) -> None:
-    """Make the program's predictors fall back on `models`: on `role`, or on the one that `roles` has for the attribute
+    """Make the program's steps fall back on `models`: on `role`, or on the one that `roles` has for the attribute
     which holds them. Those that fall back on a role already stay as they are; states and copies stay possible.
 
     A model that was given for a role (`LanguageModels(models=...)`) is nearer than DSPy's settings: the role's steps
-    get it as by `set_lm`.
+    get it as by `set_lm`. Predictors that are no `Step`, as in a program of somebody else's, ask DSPy's settings.
     """
     for name, predictor in program.named_predictors():
-        if not isinstance(predictor, PredictWithDefaults):
-            kind: Any = type(predictor)
-            predictor.__class__ = _with_defaults(kind)
-            predictor.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
-            predictor.lm = predictor.lm or models.given(predictor.by_role.role)
+        step = _inner(predictor)
+        if isinstance(step, Step) and step.by_role is None:
+            step.by_role = RoleModel(models, (roles or {}).get(name.partition(".")[0], role))
+            predictor.lm = predictor.lm or models.given(step.by_role.role)
 
 
 def lm_in_program(predictor: dspy.Predict) -> Any:
     """The model that the predictor would ask now; None where it has none and no role to fall back on."""
-    if predictor.lm is not None or not isinstance(predictor, PredictWithDefaults):
+    step = _inner(predictor)
+    if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
         return predictor.lm
-    return dspy.settings.lm or predictor.by_role.lm()
+    return dspy.settings.lm or step.by_role.lm()
+
+
+def _inner(predictor: dspy.Predict) -> dspy.Predict:
+    """The predictor that asks: the one that a pool of demonstrations holds, or itself."""
+    return predictor.predictor if isinstance(predictor, NearestDemos) else predictor
 
 
 @contextmanager
@@ -72,20 +75,3 @@ def own_adapter() -> Iterator[None]:
     """Inside, KraqAdapter is used unless somebody configured another one."""
     with dspy.context(adapter=dspy.settings.adapter or ADAPTER):
         yield
-
-
-@contextmanager
-def _filled_in(predictor: PredictWithDefaults) -> Iterator[None]:
-    settings: dict[str, Any] = {}
-    if dspy.settings.adapter is None:
-        settings["adapter"] = ADAPTER
-    if predictor.lm is None and dspy.settings.lm is None:
-        settings["lm"] = predictor.by_role.lm()
-    with dspy.context(**settings):
-        yield
-
-
-@cache
-def _with_defaults(kind: Any) -> Any:
-    """The predictor's class with PredictWithDefaults before it."""
-    return type(kind)(kind.__name__, (PredictWithDefaults, kind), {"__module__": kind.__module__})

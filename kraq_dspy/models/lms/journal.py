@@ -7,7 +7,7 @@ arrives, so an item that was interrupted between two calls starts with the first
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -56,9 +56,15 @@ class TappedJournal:
         self._tap(Answer(stage, item_id, request_hash, response_json, model, usage))
 
 
+Place = Callable[[], AbstractAsyncContextManager[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """What a stage works on. Without a journal, it still says which stage the usage belongs to.
+
+    An engine makes each call in a new `place`, and is outside of any while it waits to ask again; a stage bounds the
+    calls in flight by it.
 
     `turn` counts equal requests within the item: the second of two equal requests (a resample, `n=2`) is another
     answer, and a resumed item gets both back in their order.
@@ -67,6 +73,7 @@ class Item:
     stage: str
     item_id: str
     journal: Journal | None = None
+    place: Place = nullcontext
     _turns: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
@@ -82,9 +89,10 @@ current_item: ContextVar[Item | None] = ContextVar("kraq_dspy_current_item", def
 
 
 @contextmanager
-def working_on(stage: str, item_id: str, journal: Journal | None = None) -> Iterator[Item]:
-    """Model calls inside belong to this item."""
-    item = Item(stage, item_id, journal)
+def working_on(stage: str, item_id: str, journal: Journal | None = None, place: Place | None = None) -> Iterator[Item]:
+    """Model calls inside belong to this item; without a `place`, they are made in that of the item around it."""
+    around = current_item.get()
+    item = Item(stage, item_id, journal, place or (around.place if around else nullcontext))
     token = current_item.set(item)
     try:
         yield item

@@ -7,6 +7,7 @@ import dspy
 from dspy import ContextWindowExceededError
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
@@ -18,7 +19,7 @@ class ConfirmSame(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.confirm = dspy.Predict(ConfirmSameEntity)
+        self.confirm = Step(ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
         return dspy.Prediction(same=(await call(self.confirm, first=first, second=second)).same)
@@ -33,7 +34,7 @@ class DescribeEntity(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.merge = dspy.Predict(MergeDescriptions)
+        self.merge = Step(MergeDescriptions)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
         try:

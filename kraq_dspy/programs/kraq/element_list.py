@@ -18,6 +18,7 @@ from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelation
 logger = logging.getLogger(__name__)
 
 SHORTEST_HALVED = 400  # characters: a reply about less that does not end is no matter of length
+QUOTES = ('""', "''", "“”", "„“", "”“", "‘’", "«»", "»«", "「」", "『』", "``")
 STEM = 6  # letters by which two forms of a word are one
 
 
@@ -36,12 +37,15 @@ class ElementList:
         """Keep what is new and complete; whether there was any."""
         before = len(self.entities) + len(self.relationships) + len(self.claims)
         for entity in answer.entities:
+            entity = replace(entity, name=bare_name(entity.name))
             if self._keeps(entity.name):
-                self.entities.setdefault(entity.name.strip().casefold(), entity)
+                self.entities.setdefault(entity.name.casefold(), entity)
         for link in answer.relationships:
+            link = replace(link, source=bare_name(link.source), target=bare_name(link.target))
             if self._keeps(link.source, link.target):
                 self.relationships.setdefault(_folded(link.source, link.target, link.predicate), link)
         for claim in answer.claims:
+            claim = replace(claim, subject=bare_name(claim.subject), object=bare_name(claim.object))
             if claim.statement.strip() and self._keeps(claim.subject):
                 if claim.object and not self._has(claim.object):
                     claim = replace(claim, object="")  # the fact stands without the name that was invented
@@ -109,6 +113,21 @@ def _parts(passage: str, elements: ElementList, error: Exception) -> tuple[str, 
     if not first:
         raise error
     return first, second
+
+
+def bare_name(name: str) -> str:
+    """The name without the quotation marks around all of it, which a model may write.
+
+    >>> bare_name('"Mira Tolan"'), bare_name('"Heroes" (song)')
+    ('Mira Tolan', '"Heroes" (song)')
+    """
+    name = name.strip()
+    for pair in QUOTES:
+        before, after = pair[0], pair[1]
+        inside = name[len(before) : len(name) - len(after)]
+        if len(inside) > 1 and name == before + inside + after and before not in inside and after not in inside:
+            return inside.strip()
+    return name
 
 
 def plain_words(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
@@ -34,8 +35,8 @@ class ExtractGraph(SavableModule):
         super().__init__()
         self.gleanings = gleanings
         self.grounded_names = grounded_names
-        self.extract = dspy.Predict(ExtractElements)
-        self.glean = dspy.Predict(FindMissedElements)
+        self.extract = Step(ExtractElements)
+        self.glean = Step(FindMissedElements)
 
     @property
     def most_calls(self) -> int:

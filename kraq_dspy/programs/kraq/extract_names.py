@@ -6,6 +6,7 @@ import dspy
 
 from kraq_dspy._internal.attempts import attempts
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import Step
 from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
@@ -35,7 +36,7 @@ class ExtractNames(SavableModule):
     def __init__(self, grounded_names: bool = True) -> None:
         super().__init__()
         self.grounded_names = grounded_names
-        self.name = dspy.Predict(NameElements)
+        self.name = Step(NameElements)
 
     async def aforward(self, passage: str) -> dspy.Prediction:
         async def read(elements: ElementList) -> None:

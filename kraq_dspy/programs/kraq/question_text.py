@@ -10,6 +10,11 @@ MARKS = ("?", "？", "؟", ";")
 ECHO = 5
 """Words of the instructions in a row that make a question a repetition of its task."""
 
+_AROUND = " \t\"'*-"
+_NUMBERED = re.compile(r"(?:\(?\d{1,2}[.):]\s+(?![A-Z]{2,4}\b)|(?i:Q|Question)\s?\d{0,2}\s?[.:]\s*)")
+"""What a list or a quiz has before a question; "1. FC Nuremberg" is a name."""
+LONGEST = 400  # characters of a question
+
 _UP_TO_MARK = re.compile(r".*[?？؟]")
 _LATIN = re.compile(r"[a-z]", re.IGNORECASE)
 _ABOUT_TEXT = re.compile(
@@ -55,8 +60,13 @@ _LONG = 25
 
 def question_in(reply: str) -> str:
     """The first line that ends in a question mark, of any script; else the first that goes on after one, up to it; else
-    the first line."""
-    lines = [line for raw in reply.splitlines() if (line := raw.strip(" \t\"'*-"))]
+    the first line. A number or "Question:" before it is none of it.
+
+    >>> question_in("Here you are:\\n1. **Who founded it?**")
+    'Who founded it?'
+    """
+    bare = [_NUMBERED.sub("", raw.strip(_AROUND)).strip(_AROUND) for raw in reply.splitlines()]
+    lines = [line for line in bare if line]
     questions = [line for line in lines if line.endswith(MARKS)]
     begun = [begin[0] for line in lines if (begin := _UP_TO_MARK.match(line))]
     return (questions or begun or lines or [""])[0]
@@ -66,7 +76,7 @@ def stands_alone(question: str, text: str, instructions: str) -> bool:
     """Whether it has a question mark, where its script has one, names something of the text, and neither speaks of "the
     summary" nor repeats its instructions. A question about "the film" must have a name or a number that says which."""
     is_latin = _LATIN.search(question) is not None
-    if not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
+    if len(question) > LONGEST or not plain_words(question).strip() or (is_latin and not question.endswith(MARKS)):
         return False
     if repeats(instructions, question) or _ABOUT_TEXT.search(question):
         return False

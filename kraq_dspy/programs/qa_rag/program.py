@@ -12,6 +12,7 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
 from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import Step
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Retriever, RetrieverLike
@@ -85,7 +86,7 @@ class QARAG(SavableModule):
         if variant == "v":
             self.answer = FittingPredict(AnswerQuestion, shorten="passages")
             return
-        self.decompose = dspy.Predict(DecomposeQuestion)
+        self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()
         self.answer = FittingPredict(AnswerFromPairs, shorten="pairs")
         if variant == "type2":

@@ -7,6 +7,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import Step
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
@@ -66,8 +67,8 @@ class RateSyntheticPair(SavableModule):
         self.audience = audience
         self.least = least
         self.groundedness = FittingPredict(RateGroundedness, shorten="passage")
-        self.relevance = dspy.Predict(RateRelevance)
-        self.stand_alone = dspy.Predict(RateStandAlone)
+        self.relevance = Step(RateRelevance)
+        self.stand_alone = Step(RateStandAlone)
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
         ratings: dict[str, int] = {}

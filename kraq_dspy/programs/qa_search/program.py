@@ -21,6 +21,7 @@ from kraq_dspy._internal.announce import announce
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure, raise_if_final
 from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
@@ -170,8 +171,8 @@ class QASearch(SavableModule):
         self.check = check
         self.collect = collect
         self.similarity = similarity
-        self.find = dspy.Predict(FindSameQuestion)
-        self.confirm = dspy.Predict(ConfirmSameQuestion)
+        self.find = Step(FindSameQuestion)
+        self.confirm = Step(ConfirmSameQuestion)
         self.learn = learn
         if learn != "no":
             self.validate = FittingPredict(CheckResponse, shorten="context")

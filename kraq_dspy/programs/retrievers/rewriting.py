@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.step import Step
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.signatures import (
@@ -22,7 +23,7 @@ class Clarify(SavableModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rewrite = dspy.Predict(RewriteQuestion)
+        self.rewrite = Step(RewriteQuestion)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         reply = await call(self.rewrite, question=question)
@@ -38,7 +39,7 @@ class Vary(SavableModule):
         super().__init__()
         require_counts("searches", count=count)
         self.count = count
-        self.vary = dspy.Predict(VaryQuestion)
+        self.vary = Step(VaryQuestion)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         reply = await call(self.vary, question=question, count=self.count)
@@ -57,12 +58,12 @@ class Diversify(SavableModule):
     def __init__(self, adaptive: bool = True) -> None:
         super().__init__()
         self.adaptive = adaptive
-        self.rewrite = dspy.Predict(RewriteQuestion)
-        self.keywords = dspy.Predict(ListKeywords)
-        self.guess = dspy.Predict(GuessAnswer)
-        self.condense = dspy.Predict(CondenseQuestion)
+        self.rewrite = Step(RewriteQuestion)
+        self.keywords = Step(ListKeywords)
+        self.guess = Step(GuessAnswer)
+        self.condense = Step(CondenseQuestion)
         if adaptive:
-            self.choose = dspy.Predict(ChooseRewritings)
+            self.choose = Step(ChooseRewritings)
 
     async def aforward(self, question: str) -> dspy.Prediction:
         steps: dict[str, tuple[dspy.Module, str]] = {

@@ -19,6 +19,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy._internal.step import Step
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.shared.state import SavableModule
@@ -65,7 +66,7 @@ class KraqScore(Scorer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.verify = dspy.Predict(VerifyDraft)
+        self.verify = Step(VerifyDraft)
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
         async def verify(draft: Draft) -> Score | FailedScore:

@@ -10,7 +10,7 @@ from llama_index.core.llms.mock import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeRelationship
 
-from kraq_dspy.apps.integrations.llama_index import KraqRetriever
+from kraq_dspy.apps.integrations.llama_index import LlamaIndexRetriever
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
 QUESTION = "Which river flows into the black sea"
@@ -18,7 +18,7 @@ QUESTION = "Which river flows into the black sea"
 
 @pytest.mark.parametrize("source", [Rivers(), RiversModule()])
 def test_hits_are_nodes_in_their_order_in_both_forms(source: Rivers | RiversModule) -> None:
-    retriever = KraqRetriever(source, k=2)
+    retriever = LlamaIndexRetriever(source, k=2)
     nodes = retriever.retrieve(QUESTION)
     assert [(each.node.node_id, each.score) for each in nodes] == [("c-Danube", 5.0), ("c-Rhine", 4.0)]
     node = nodes[0].node
@@ -33,21 +33,21 @@ def test_hits_are_nodes_in_their_order_in_both_forms(source: Rivers | RiversModu
 
 
 def test_a_query_engine_answers_from_it() -> None:
-    engine = RetrieverQueryEngine.from_args(KraqRetriever(Rivers(), k=1), llm=MockLLM())  # says its prompt again
+    engine = RetrieverQueryEngine.from_args(LlamaIndexRetriever(Rivers(), k=1), llm=MockLLM())  # says its prompt again
     response = engine.query(QUESTION)
     assert "It flows into the Black Sea." in str(response)
     assert [source.node.node_id for source in response.source_nodes] == ["c-Danube"]
 
 
 def test_filters_and_a_function_as_the_source() -> None:
-    nodes = KraqRetriever(Rivers(), filters={"year": 2000}).retrieve(QUESTION)
+    nodes = LlamaIndexRetriever(Rivers(), filters={"year": 2000}).retrieve(QUESTION)
     assert [each.node.node_id for each in nodes] == ["c-Rhine"]
-    (only,) = KraqRetriever(lambda question: ["A text."]).retrieve(QUESTION)
+    (only,) = LlamaIndexRetriever(lambda question: ["A text."]).retrieve(QUESTION)
     assert only.node.get_content() == "A text."
 
 
 def test_bad_values_are_refused() -> None:
     with pytest.raises(ValueError, match="k is 0"):
-        KraqRetriever(Rivers(), k=0)
+        LlamaIndexRetriever(Rivers(), k=0)
     with pytest.raises(ValueError, match="expected some text"):
-        KraqRetriever(Rivers()).retrieve("  ")
+        LlamaIndexRetriever(Rivers()).retrieve("  ")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kraq_dspy.programs.kraq.question_text import PLAIN, plainness
+from kraq_dspy.programs.kraq.element_list import bare_name
+from kraq_dspy.programs.kraq.question_text import PLAIN, plainness, question_in, stands_alone
 
 HAYDEN = (
     "Mild and Hazy, Skyscraper National Park and Hardwood Records\n"
@@ -49,3 +50,30 @@ def test_it_is_a_share_that_each_fault_halves() -> None:
     assert plainness("Where did Ada meet Charles?", "Ada met Charles.") == pytest.approx(2 / 3)
     assert plainness("Which Ada and Charles?", "Ada met Charles.") == pytest.approx(1 / 2)
     assert plainness("Who is the king?", "Ada met Charles.") == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        ("1. Who founded it?", "Who founded it?"),
+        ("1) **Who founded it?**\n2) When?", "Who founded it?"),
+        ("Question 2: Who founded it?", "Who founded it?"),
+        ("1. FC Nuremberg was founded when?", "1. FC Nuremberg was founded when?"),
+        ("7 Up is made by whom?", "7 Up is made by whom?"),
+    ],
+)
+def test_a_number_before_a_question_is_none_of_it(reply: str, question: str) -> None:
+    assert question_in(reply) == question
+
+
+def test_what_never_ends_is_no_question() -> None:
+    assert stands_alone("Who founded it?", "It was founded by Ada. Who founded?", "")
+    assert not stands_alone("Who founded it" + " and again" * 3600 + "?", "It was founded by Ada.", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [('"Mira Tolan"', "Mira Tolan"), ("„Köln“ ", "Köln"), ('"A" and "B"', '"A" and "B"'), ("D'Arcy", "D'Arcy")],
+)
+def test_quotation_marks_around_a_name_are_none_of_it(name: str, bare: str) -> None:
+    assert bare_name(name) == bare

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy import CombinedRetrieveRAG, Corpus, TraditionalRAG
+from kraq_dspy import Corpus
 from kraq_dspy.ports import Vectors
+from kraq_dspy.programs import CombinedRetrieveRAG, TraditionalRAG
 from kraq_dspy.programs.retrievers import DenseRetriever, as_question_finder, as_retriever
 from kraq_dspy.records import Chunk, Document, Hit
 from tests.conftest import KeywordEmbedder

@@ -10,6 +10,7 @@ import dspy
 import pytest
 from dspy.lm15 import ServerError
 
+from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import BudgetExceededError, MissingLogprobsError, ModelError
 from kraq_dspy.models.embedders.instructed import PairEmbedder
 from kraq_dspy.models.lms.roles import make_lm
@@ -245,7 +246,7 @@ def test_no_logprobs_are_left_for_demos_and_a_saved_program_is_restored(
     with dspy.context(lm=lm, trace=[]):
         program(question="q")
         traced = {type(module): dict(prediction.items()) for module, _, prediction in dspy.settings.trace}
-    assert set(traced[dspy.Predict]) <= {"rationale", "response", "verdict"}
+    assert set(traced[Step]) <= {"rationale", "response", "verdict"}
     program.draft.demos = [dspy.Example(question="a?", passages=["b"], rationale="c", response="d").toDict()]
     program.save(tmp_path / "state.json")
     fresh = SpeculativeRAG(retrieve, embedder, n=6, k=3, m=2)

@@ -145,6 +145,8 @@ def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | Non
     say(f"Number of calls exact, save for retries: {exact}. The rest is a guess from other corpora.")
     if result.cost is None:
         say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
+    else:
+        say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
     for problem in result.problems[:10]:
         note(short(problem, 240), label="left out: ")
 

@@ -12,7 +12,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, closing, contextmanager
+from contextlib import aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -32,7 +32,6 @@ from kraq_dspy.models.lms.meter import Call, Meter
 from kraq_dspy.models.lms.servers.late_answers import Pace, first_answer
 from kraq_dspy.models.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
 from kraq_dspy.models.lms.servers.transport import PooledAsync, route_of
-from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
 
@@ -293,7 +292,9 @@ class AsyncEngine(_JournallingEngine):
             await close()
 
     async def _attempt(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        async with place_for_call.get()():
+        item = current_item.get()
+        place = nullcontext if item is None else item.place
+        async with place():
             if streamed:
                 async for event in self.inner.stream(request):
                     yield event
@@ -301,7 +302,7 @@ class AsyncEngine(_JournallingEngine):
                 yield await self._reply(request)
             else:
                 ask, again = partial(self._reply, request), self.ledger.meter.count_retry
-                yield await first_answer(ask, pace, place_for_call.get(), again)
+                yield await first_answer(ask, pace, place, again)
 
     async def _reply(self, request: Request) -> Response:
         if self._reads_along(request):

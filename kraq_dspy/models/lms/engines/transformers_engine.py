@@ -37,8 +37,6 @@ from kraq_dspy.models.embedders.device import precision_of
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
 from kraq_dspy.models.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.models.lms.engines.batches import Batches
-from kraq_dspy.models.lms.engines.chat_text import prompt_ids
-from kraq_dspy.models.lms.engines.detokenise import pieces_of
 from kraq_dspy.models.lms.engines.generation import (
     GenerationJob,
     LogprobRecorder,
@@ -48,7 +46,13 @@ from kraq_dspy.models.lms.engines.generation import (
 )
 from kraq_dspy.models.lms.engines.loops import loop_unit
 from kraq_dspy.models.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
-from kraq_dspy.models.lms.engines.transformers_files import checked_weights, end_tokens, pad_token
+from kraq_dspy.models.lms.engines.transformers_files import (
+    checked_weights,
+    end_tokens,
+    pad_token,
+    pieces_of,
+    prompt_ids,
+)
 from kraq_dspy.models.lms.logprobs import by_segment
 from kraq_dspy.settings import RoleSettings
 

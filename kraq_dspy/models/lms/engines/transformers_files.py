@@ -1,5 +1,6 @@
-"""Finds what a model in this process needs: its packages, where its weights lie, and which tokens end and fill."""
+"""Finds what a model of transformers needs: its weights, a prompt as tokens, tokens as text, which end and fill."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +32,41 @@ def checked_weights(name: str) -> tuple[str, dict[str, Any]]:
     else:
         local_folder(name, "model")
     return place
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[int]:
+    """The tokens up to where the model begins its reply: the tokenizer's chat template, else the contents in order."""
+    if tokenizer.chat_template is None:
+        text = "\n\n".join(message["content"] for message in messages) + "\n\n"
+        return list(tokenizer(text)["input_ids"])
+    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    # The template has written the special tokens already.
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+_REPLACEMENT = "\ufffd"
+
+
+def pieces_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """One string for each id; joined, they are the decoded text without special tokens.
+
+    As in vLLM, a token that ends within a character adds "", and the one that completes it adds the character; a
+    character that is never completed is left out. Some tokenisers decode a token by its neighbours, so each is decoded
+    behind the few before it.
+    """
+    pieces: list[str] = []
+    begun = shown = 0  # tokens before `begun` are settled; those from there to `shown` have been shown, as context
+    for end in range(1, len(ids) + 1):
+        before = _decode(tokenizer, ids[begun:shown])
+        text = _decode(tokenizer, ids[begun:end])
+        if text.endswith(_REPLACEMENT):
+            pieces.append("")
+            continue
+        pieces.append(text[len(before) :])
+        begun, shown = shown, end
+    return pieces
+
+
+def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    text: str = tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return text

@@ -126,11 +126,6 @@ class KraqAdapter(dspy.ChatAdapter):
         self._is_second = False
         self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """DSPy's StreamListener takes the markers of a reply from the name of its adapter's class: they are these."""
-        return dspy.ChatAdapter
-
     def __deepcopy__(self, memo: object) -> "KraqAdapter":
         return self  # it holds a cache and no state
 

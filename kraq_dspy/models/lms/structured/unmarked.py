@@ -54,7 +54,7 @@ def repeats_itself(reply: str) -> bool:
 
     At uneven ones they may be the long name of a film.
     """
-    reply = reply.rstrip()
+    reply = reply.rstrip(" \t\r\n.?!")
     last = reply[-_REPEATED:]
     if len(last) < _REPEATED:
         return False

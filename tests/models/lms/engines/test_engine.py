@@ -26,7 +26,6 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Limits, Meter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.ports import place_for_call
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.steps.bounded import CallSlots
@@ -150,8 +149,8 @@ def test_a_call_that_waits_to_be_asked_again_leaves_its_place_to_another(
 
     async def both() -> None:
         lm = model(scripted.url, quick)
-        place_for_call.set(CallSlots(1).slot)
-        await asyncio.gather(one(lm, "put off"), one(lm, "next"))
+        with working_on("s", "i", place=CallSlots(1).slot):
+            await asyncio.gather(one(lm, "put off"), one(lm, "next"))
 
     asyncio.run(both())
     assert done == ["next", "put off"]
@@ -165,8 +164,8 @@ def test_a_call_that_hangs_is_asked_a_second_time(scripted: ScriptedServer, repl
     scripted.replies = [reply("[[ ## answer ## ]]\nParis, late", wait_s=20), reply()]
 
     async def hurried() -> str:
-        place_for_call.set(CallSlots(2).slot)
-        return await asyncio.wait_for(ask_async(lm), 15)
+        with working_on("s", "i", place=CallSlots(2).slot):
+            return await asyncio.wait_for(ask_async(lm), 15)
 
     assert asyncio.run(hurried()) == "Paris"
     assert (len(scripted.requests), meter.total().calls, meter.retries) == (2, 1, 1)

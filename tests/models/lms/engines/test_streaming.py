@@ -8,9 +8,9 @@ import dspy
 import numpy as np
 import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
-from dspy.streaming import StatusMessage, StreamListener, StreamResponse
+from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy._internal.announce import answer_listeners
+from kraq_dspy._internal.announce import AnswerListener, answer_listeners
 from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.models.lms.adopted import adopted
@@ -80,7 +80,7 @@ def retrieve(question: str) -> list[str]:
 
 
 def streamed(program: dspy.Module, lm: dspy.BaseLM, *, is_async: bool = False, **settings: Any) -> list[Any]:
-    listener = StreamListener(signature_field_name="answer")
+    listener = AnswerListener()
     stream = dspy.streamify(program, stream_listeners=[listener], async_streaming=False, is_async_program=is_async)
     with dspy.context(lm=lm, **settings):
         return list(stream(question="Where does the Rhine flow?"))
@@ -207,7 +207,7 @@ def test_of_two_steps_that_write_an_answer_the_last_is_listened_to() -> None:
     [listener] = answer_listeners(program)
     assert listener.predict is program.answer
     with pytest.raises(ValueError, match="answer is not unique"):
-        dspy.streamify(program, stream_listeners=[StreamListener(signature_field_name="answer")])
+        dspy.streamify(program, stream_listeners=[AnswerListener()])
 
 
 def test_nothing_is_announced_where_nobody_listens(quick: Backoff) -> None:

@@ -16,7 +16,6 @@ from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, Un
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.batches import Batches
-from kraq_dspy.models.lms.engines.detokenise import pieces_of
 from kraq_dspy.models.lms.engines.generation import GenerationJob
 from kraq_dspy.models.lms.engines.transformers_engine import (
     AsyncTransformersEngine,
@@ -24,6 +23,7 @@ from kraq_dspy.models.lms.engines.transformers_engine import (
     engine_of,
     shared_engine,
 )
+from kraq_dspy.models.lms.engines.transformers_files import pieces_of
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.settings import RoleSettings, Settings

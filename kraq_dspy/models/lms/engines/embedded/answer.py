@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
-from kraq_dspy.models.lms.engines.embedded.text import clipped, content_words, parted, sentences, stem
+from kraq_dspy.models.lms.engines.embedded.text import clipped, content_words, distinct, parted, sentences, stem
 from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, NO_NAMES
 
 UNKNOWN = "I do not know"
@@ -31,6 +31,8 @@ MORE = 2
 """Words of the question that a second sentence must have and the first lacks."""
 ENCODED = 6
 """How many of the nearest sentences the encoder sees: most of the time of an answer."""
+TOLD = 12  # sentences of an account
+IMPORTANCE = re.compile(r"^\d+: ")
 
 Similar = Callable[[str, Sequence[str]], Sequence[float]]
 """Similarities of a question to texts; the encoder's cosines, or zeros without one."""
@@ -263,3 +265,30 @@ def _of_two(question: str, one: str, two: str, evidence: list[Evidence]) -> Repl
 
 def _first(candidates: list[str], question: str) -> str:
     return next((text for text in candidates if text not in question), "")
+
+
+def rated_points(question: str, reports: list[str], similar: Similar) -> list[dict[str, object]]:
+    """Up to five sentences of the reports; a sentence without a word of the question is none. Titles that only list
+    names (our own) are left out."""
+    evidence = nearest(question, reports, similar, count=5)
+    return [
+        {
+            "point": part.text if not part.title or "; " in part.title else f"{part.title}: {part.text}",
+            "importance": max(1, min(100, round(50 * part.score))),
+        }
+        for part in evidence
+    ]
+
+
+def answer_from_points(question: str, points: list[str], similar: Similar) -> str:
+    return answer(question, [IMPORTANCE.sub("", point) for point in points], similar)
+
+
+def account(question: str, texts: list[str], similar: Similar) -> str:
+    """The sentences nearest to the question, nearest first, with their titles; "" where no word of it occurs. Titles
+    that only list names (our own) are left out."""
+    lines = []
+    for part in nearest(question, texts, similar, count=TOLD):
+        known = not part.title or "; " in part.title or part.title in part.text
+        lines.append(part.text if known else f"{part.title}: {part.text}")
+    return "\n".join(distinct(lines))

@@ -19,20 +19,35 @@ from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.embedded import rewrite
-from kraq_dspy.models.lms.engines.embedded.answer import Similar, answer, short_answer
+from kraq_dspy.models.lms.engines.embedded.answer import (
+    Similar,
+    account,
+    answer,
+    answer_from_points,
+    rated_points,
+    short_answer,
+)
 from kraq_dspy.models.lms.engines.embedded.ask import question_about, question_about_theme
 from kraq_dspy.models.lms.engines.embedded.extract import first_reading, names_and_links, second_reading
-from kraq_dspy.models.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
 from kraq_dspy.models.lms.engines.embedded.judge import agreement, probability, support
 from kraq_dspy.models.lms.engines.embedded.names import names_in
-from kraq_dspy.models.lms.engines.embedded.passages_summary import passages_summary
-from kraq_dspy.models.lms.engines.embedded.points import answer_from_points, rated_points
 from kraq_dspy.models.lms.engines.embedded.prompt import Task, read_task, write_answer
-from kraq_dspy.models.lms.engines.embedded.qa_pairs import question_answer_pairs, sub_questions
-from kraq_dspy.models.lms.engines.embedded.same import same_thing
-from kraq_dspy.models.lms.engines.embedded.same_question import is_same_question, matching_number
-from kraq_dspy.models.lms.engines.embedded.shorten import account, shortened
-from kraq_dspy.models.lms.engines.embedded.summarize import central, community_summary, merged_description
+from kraq_dspy.models.lms.engines.embedded.qa_pairs import (
+    factoid_pair,
+    grounded,
+    question_answer_pairs,
+    relevant,
+    stands_alone,
+)
+from kraq_dspy.models.lms.engines.embedded.rewrite import sub_questions
+from kraq_dspy.models.lms.engines.embedded.same import is_same_question, matching_number, same_thing
+from kraq_dspy.models.lms.engines.embedded.summarize import (
+    central,
+    community_summary,
+    merged_description,
+    passages_summary,
+    shortened,
+)
 from kraq_dspy.models.lms.engines.embedded.text import content_words, sentences
 from kraq_dspy.ports import Embedder
 

@@ -3,10 +3,16 @@
 import re
 
 from kraq_dspy.models.lms.engines.embedded.names import names_in
-from kraq_dspy.models.lms.engines.embedded.qa_pairs import sub_questions
 from kraq_dspy.models.lms.engines.embedded.text import WORD, words
 from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
 
+CLAUSE = re.compile(
+    r"(?:,? and|;|,)\s+(?=(?:who|what|which|when|where|why|how|in what|in which)\b)|(?<=\?)\s+", re.IGNORECASE
+)
+EITHER = re.compile(
+    r"^(?P<lead>.*?\b(?:who|which|what|whose)\b[^,:]*?)[,:] (?P<a>[A-Z0-9\"“][^,?]*?),? or (?P<b>[^?]+)\?$",
+    re.IGNORECASE,
+)
 FILLER = re.compile(
     r"^(?:(?:hi|hello|please|well|so|ok(?:ay)?)\b[,!. ]*)*"
     r"(?:(?:can|could|would|will) you (?:please )?(?:tell|show|explain to) me |(?:please )?(?:tell|show) me |"
@@ -90,3 +96,14 @@ def rewritings(question: str) -> list[str]:
     if len(words(question)) > LONG:
         chosen.append("core")
     return chosen or ["answer"]
+
+
+def sub_questions(question: str) -> list[str]:
+    """The clauses that each ask something by name, or a choice of two as a question about each; else the question."""
+    either = EITHER.match(question.strip())
+    if either:
+        return [f"{either['lead']}: {either[side].strip(' “”' + chr(34))}?" for side in ("a", "b")]
+    parts = [part.strip(" ,;") for part in CLAUSE.split(question)]
+    if len(parts) < 2 or not all(names_in(part.partition(" ")[2]) for part in parts):
+        return [question.strip()]
+    return [f"{part[:1].upper()}{part[1:].rstrip('?')}?" for part in parts]

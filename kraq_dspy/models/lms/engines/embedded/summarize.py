@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kraq_dspy.models.lms.engines.embedded.names import names_in
-from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, each_distinct, sentences
+from kraq_dspy.models.lms.engines.embedded.text import centralities, clipped, distinct, each_distinct, parted, sentences
 
 LINK = re.compile(
     r"^(?P<source>[^|\n]+) \| (?P<predicate>[^|\n]+) \| (?P<target>[^|:\n]+?)(?:: (?P<said>.+))?$", re.DOTALL
@@ -14,6 +14,7 @@ STATES = re.compile(r"[^.]{0,60}\b(?:is|was|are|were)\b")
 MEMBER = re.compile(r"^(?P<name>[^|:\n]{1,80}?)(?: \((?P<kind>[^()]+)\))?(?:: (?P<said>.+))?$", re.DOTALL)
 
 
+SENTENCES = 8  # of a summary of passages
 TITLE_NAMES = 3  # the members linked most often inside the community
 
 
@@ -109,3 +110,28 @@ def _names_of(parts: list[str]) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+
+
+def passages_summary(passages: list[str]) -> str:
+    """At most eight sentences, titles in front of those that do not have them; the first words where there are none."""
+    parts: list[str] = []
+    for passage in passages:
+        title, body = parted(passage)
+        parts += [f"{title}: {part}" if title and title not in part else part for part in sentences(body)]
+    parts = distinct(parts)
+    return " ".join(clipped(part, 60) for part in central(parts, SENTENCES)) or clipped(" ".join(passages))
+
+
+def shortened(text: str, words: int) -> str:
+    """The sentences that share most with the others, as many as fit, in reading order; the first one cut short where
+    none fits."""
+    parts = distinct(sentences(text))
+    left = words
+    kept: set[str] = set()
+    scores = dict(zip(parts, centralities(parts), strict=True))
+    for part in sorted(parts, key=lambda part: -scores[part]):
+        length = len(part.split())
+        if length <= left:
+            kept.add(part)
+            left -= length
+    return " ".join(part for part in parts if part in kept) or clipped(parts[0] if parts else text, words)

@@ -3,7 +3,8 @@
 import dspy
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.shorten import account, shortened
+from kraq_dspy.models.lms.engines.embedded.answer import account
+from kraq_dspy.models.lms.engines.embedded.summarize import shortened
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import dspy
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.factoid import factoid_pair, grounded, relevant, stands_alone
+from kraq_dspy.models.lms.engines.embedded.qa_pairs import factoid_pair, grounded, relevant, stands_alone
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.settings import RoleSettings

@@ -1,0 +1,26 @@
+"""Holds an index in the shape of other frameworks: DSPy's agents and retrievers, LangChain, LlamaIndex.
+
+from kraq_dspy.integrations import index_tools
+
+with kraq.Workspace.open("docs.kraq") as space:
+    agent = dspy.ReAct("question -> answer", tools=index_tools(space))
+"""
+
+from typing import TYPE_CHECKING
+
+from kraq_dspy._internal.lazy import lazy_names
+
+if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
+    from kraq_dspy.apps.integrations.dspy_tools import PassageRetriever as PassageRetriever
+    from kraq_dspy.apps.integrations.dspy_tools import index_tools as index_tools
+    from kraq_dspy.apps.integrations.langchain import LangChainRetriever as LangChainRetriever
+    from kraq_dspy.apps.integrations.llama_index import LlamaIndexRetriever as LlamaIndexRetriever
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "kraq_dspy.apps.integrations.dspy_tools": ("PassageRetriever", "index_tools"),
+        "kraq_dspy.apps.integrations.langchain": ("LangChainRetriever",),
+        "kraq_dspy.apps.integrations.llama_index": ("LlamaIndexRetriever",),
+    },
+)

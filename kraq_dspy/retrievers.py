@@ -1,0 +1,78 @@
+"""Holds the retrievers: one interface, `retrieve(question, k)`, that returns hits, best first.
+
+from kraq_dspy.retrievers import BM25Retriever, DenseRetriever, FusionRetriever
+"""
+
+from kraq_dspy.programs.retrievers import (
+    AdaptedRetriever,
+    AdaptiveRetriever,
+    BM25Retriever,
+    CombinedHits,
+    CombinedRetriever,
+    CommunityBridgeRetriever,
+    Corpus,
+    DenseRetriever,
+    EntityReportRetriever,
+    FusionRetriever,
+    HybridRetriever,
+    KnownMetadata,
+    MetadataFilterRetriever,
+    MMRRetriever,
+    NearestQuestions,
+    PageRankRetriever,
+    PassageGraph,
+    QuestionCommunities,
+    QuestionSimilarityReranker,
+    RaptorRetriever,
+    ReportRetriever,
+    RerankingRetriever,
+    RetrievalRequest,
+    Retrieving,
+    RewrittenRetriever,
+    SentenceWindowRetriever,
+    SummaryTree,
+    TreeNode,
+    as_question_finder,
+    as_retriever,
+    passage_graph,
+    share_budget,
+)
+
+__all__ = [
+    "AdaptedRetriever",
+    "AdaptiveRetriever",
+    "BM25Retriever",
+    "CombinedHits",
+    "CombinedRetriever",
+    "CommunityBridgeRetriever",
+    "Corpus",
+    "DenseRetriever",
+    "EntityReportRetriever",
+    "FusionRetriever",
+    "HybridRetriever",
+    "KnownMetadata",
+    "MMRRetriever",
+    "MetadataFilterRetriever",
+    "NearestQuestions",
+    "PageRankRetriever",
+    "PassageGraph",
+    "QuestionCommunities",
+    "QuestionSimilarityReranker",
+    "RaptorRetriever",
+    "ReportRetriever",
+    "RerankingRetriever",
+    "RetrievalRequest",
+    "Retrieving",
+    "RewrittenRetriever",
+    "SentenceWindowRetriever",
+    "SummaryTree",
+    "TreeNode",
+    "as_question_finder",
+    "as_retriever",
+    "passage_graph",
+    "share_budget",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
