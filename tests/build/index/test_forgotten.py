@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, damage_of
+from kraq_dspy.asset.store.traces import find_traces
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents
-from kraq_dspy.build.index.forgotten import find_traces
 from kraq_dspy.build.prepare.k2rag import build_summarised
 from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
 from kraq_dspy.build.prepare.raptor import build_tree

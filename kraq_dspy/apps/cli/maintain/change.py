@@ -121,7 +121,7 @@ def check(
 
 def look_for(file: Path, index_dir: Path, json: bool) -> None:
     """Says which of the file's lines are still in the index, where, and until when. Ends with 1 where some are."""
-    from kraq_dspy.build.index.forgotten import find_traces
+    from kraq_dspy.asset.store.traces import find_traces
     from kraq_dspy.errors import IndexStateError
 
     try:
