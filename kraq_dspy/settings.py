@@ -178,6 +178,9 @@ class QuestionSettings:
     else 1."""
     duplicate_similarity: Share = 0.95
     """Questions whose embeddings have at least this cosine are marked as duplicates."""
+    fallback: bool = True
+    """Whether a template asks where the model's question does not stand alone. False keeps what the model wrote, as the
+    Random baseline does; comparisons of sources of questions are made so."""
     names: Count = 8
     """Central entities of a community with which its question is searched beside its text; 0 as in the papers."""
     random_least: Positive = 2

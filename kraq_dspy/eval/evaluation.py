@@ -1,6 +1,5 @@
 """Asks programs and retrievers about questions of your own, and says how good they are, with intervals."""
 
-import dataclasses
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,51 +7,36 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter
 from typing import Any, TypeAlias
 
 import dspy
 
 from kraq_dspy.asset.store.manifest import now
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.asked import AskedSystem, Asking
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.judging.agreement import known_agreements
 from kraq_dspy.eval.judging.without_references import JUDGED
 from kraq_dspy.eval.learned import learned_by, learned_note, without_learned
 from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, write_rows
-from kraq_dspy.eval.tables.asking import ENDS_THE_RUN, excerpts, measured, reason_of
 from kraq_dspy.eval.tables.made_with import machine
 from kraq_dspy.eval.tables.report import print_run, write_report
 from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
-from kraq_dspy.eval.tables.systems import about_system, timings_of
+from kraq_dspy.eval.tables.systems import about_system
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.lms.meter import Price, prices_of
+from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.ports import Embedder, Progress, Retriever, SilentProgress
 from kraq_dspy.programs.retrievers import as_retriever
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import EncoderSettings
 from kraq_dspy.workspace import Workspace
-from kraq_dspy.workspace.choices import ProgramChoice
 
 K = 10
 """Passages that a retriever is asked for."""
 Asked: TypeAlias = Workspace | dspy.Module | Retriever | Callable[..., Any] | str | Path
-
-
-@dataclass(frozen=True, slots=True)
-class AskedSystem:
-    """A program or a retriever under its name in the report. `about` tells what it is made of.
-
-    `choice` is that of a program made by its name, which knows its stages and how many calls it has in flight.
-    """
-
-    name: str
-    asked: dspy.Module | Retriever
-    answers: bool
-    about: Mapping[str, str]
-    choice: ProgramChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +190,7 @@ def evaluate_systems(
     )
     for system in systems:
         at_once = max(1, concurrency // (system.choice.calls_at_once if system.choice else 1))
-        work = _Asking(system, scorer, prices, space, most)
+        work = Asking(system, scorer, prices, space, most)
         write_rows(system.name, work, examples, writer, at_once=at_once, progress=progress or SilentProgress())
     return Evaluation(summarise_run(header, writer.rows(), seed=seed), None if out is None else Path(out), left_out)
 
@@ -235,65 +219,6 @@ def place_of(
     """A folder that the same evaluation finds again, and another one does not."""
     parts = json.dumps([[each.name, dict(each.about)] for each in systems]), json.dumps(metrics), _checksum(examples)
     return folder / f"{title}-{content_id('place', *parts)[:8]}"
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """Asks a system one question, and makes a row of what comes."""
-
-    system: AskedSystem
-    scorer: RowScorer
-    prices: Mapping[str, Price]
-    space: Workspace | None
-    k: int
-
-    def __call__(self, example: Example) -> ResultRow:
-        outcome = measured(self.system.name, example, self.prices, lambda: self._asked(example.question))
-        if isinstance(outcome, ResultRow):
-            return outcome
-        (prediction, seconds), extra = outcome
-        hits = prediction.get("hits") or ()
-        row = ResultRow(
-            example.id,
-            self.system.name,
-            answer=str(prediction.get("answer") or ""),
-            timings=seconds,
-            hit_ids=tuple(hit.chunk.id for hit in hits),
-            extra={**extra, "evidence": excerpts(hits)},
-        )
-        try:
-            scores = self.scorer(example, prediction, self._budget)
-        except ENDS_THE_RUN:
-            raise
-        except Exception as error:  # noqa: BLE001 (costs its question; the reason is the row)
-            return dataclasses.replace(row, failure=reason_of(error))
-        extra = {**row.extra, "undefined": scores.undefined}
-        return dataclasses.replace(row, metrics=scores.values, failed_metrics=scores.failed, extra=extra)
-
-    @property
-    def _budget(self) -> int | None:
-        if self.system.choice is not None:
-            return self.system.choice.budget
-        return None if self.system.answers else self.k
-
-    def _asked(self, question: str) -> tuple[dspy.Prediction, Mapping[str, Any]]:
-        started = perf_counter()
-        asked = self.system.asked
-        if not self.system.answers:
-            prediction = dspy.Prediction(hits=asked(question, self.k))
-        elif self.space is not None and isinstance(asked, dspy.Module):
-            prediction = self.space.ask(asked, question)
-        else:
-            prediction = asked(question=question)  # type: ignore[call-arg,assignment]
-        if isinstance(prediction, str):
-            prediction = dspy.Prediction(answer=prediction)
-        if self.system.answers and prediction.get("answer") is None:
-            if prediction.get("response") is None:
-                fields = ", ".join(prediction.keys()) or "nothing"
-                raise EvaluationError(f"The program's prediction has no `answer`; it has {fields}.")
-            prediction = dspy.Prediction(**{**dict(prediction.items()), "answer": prediction.response})
-        measured_stages = timings_of(self.system.choice, prediction) if self.system.choice else {}
-        return prediction, measured_stages or {"ask": perf_counter() - started, "total": perf_counter() - started}
 
 
 def _is_index(asked: Any) -> bool:
@@ -402,6 +327,7 @@ def _header(
             "in_flight": concurrency,
             "notes": notes,
             "data": _checksum(examples),
+            "judge_agreement": known_agreements(str(judge.model)) if judge else [],
         },
         made_with=machine(),
     )

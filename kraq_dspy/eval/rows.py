@@ -234,7 +234,7 @@ def _fields(header: RunHeader) -> dict[str, Any]:
 
 def _differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """The innermost names whose values differ, with both values where they are numbers or short texts."""
-    for key in sorted({*stored, *now} - {"about", "created_at", "made_with"}):
+    for key in sorted({*stored, *now} - {"about", "created_at", "judge_agreement", "made_with"}):
         before, after = stored.get(key), now.get(key)
         if isinstance(before, dict) and isinstance(after, dict):
             yield from _differences(before, after)

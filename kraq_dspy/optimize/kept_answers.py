@@ -21,10 +21,10 @@ from dspy.lm15 import Request, Response
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy._internal.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy._internal.files import append_line, drop_torn_line, try_lock
-from kraq_dspy.errors import BudgetExceededError, IndexLockedError, KraqError
+from kraq_dspy.errors import IndexLockedError, KraqError
 from kraq_dspy.models.lms.adopted import adopted
 from kraq_dspy.models.lms.engines.engine import Engine
-from kraq_dspy.models.lms.meter import Call, Meter
+from kraq_dspy.models.lms.meter import Call, Limits, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 
@@ -108,49 +108,42 @@ class Spending(SharedByCopies):
 
     def __init__(self, budget: int | None, progress: Progress) -> None:
         self.budget = budget
-        self.paid = Usage()
-        self.paid_by_model: dict[str, Usage] = {}
-        self.replayed = 0
         self.fault: KraqError | None = None
         self.stage = STAGE
-        self._in_flight = 0
         self.progress = progress
-        self._lock = threading.Lock()
+        self._meter = Meter(Limits(max_calls=budget, calls_option="--budget-calls"))
+
+    @property
+    def paid(self) -> Usage:
+        return self._meter.total()
+
+    @property
+    def paid_by_model(self) -> dict[str, Usage]:
+        return {model: usage for (_, model), usage in self._meter.usage().items()}
+
+    @property
+    def replayed(self) -> int:
+        return self._meter.replays
 
     def check(self) -> None:
         if self.fault is not None:
             raise self.fault
 
     def replay(self) -> None:
-        with self._lock:
-            self.replayed += 1
+        self._meter.count_replay()
         self.progress.advance(self.stage)
 
     @contextmanager
     def call(self, model: str) -> Iterator[Call]:
         """Raises BudgetExceededError instead of letting the call begin. A call that ends without `usage` is free."""
-        with self._lock:
-            self.check()
-            if self.budget is not None and self.paid.calls + self._in_flight >= self.budget:
-                self.fault = BudgetExceededError(
-                    f"Stopped after {self.budget} calls: the next would exceed --budget-calls {self.budget}. "
-                    "What was paid for is kept; the same command with a larger budget goes on."
-                )
-                raise self.fault
-            self._in_flight += 1
-        call = Call()
+        self.check()
         try:
-            yield call
+            with self._meter.call(STAGE, model, 0) as call:
+                yield call
         except KraqError as error:
             self.fault = self.fault or error
             raise
-        finally:
-            with self._lock:
-                self._in_flight -= 1
-                used = call.usage or Usage()
-                self.paid += used
-                self.paid_by_model[model] = self.paid_by_model.get(model, Usage()) + used
-        if call.usage is not None:
+        if (used := call.usage) is not None:
             self.progress.advance(
                 self.stage, prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
             )

@@ -3,8 +3,10 @@
 A judge that was not calibrated is a rumour: report this beside every judged figure.
 """
 
+import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,8 @@ from numpy.typing import NDArray
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.statistics import Interval, bootstrap_mean
 
+AGREEMENT_FILE = "agreement.json"
+JUDGES_FOLDER = Path("runs/judges")
 CONFIDENCE, SEED = 0.95, 0  # those of `bootstrap_mean`
 
 
@@ -72,6 +76,33 @@ def judge_agreement(
         n_failed=len(gold) - n,
         judge=judge,
     )
+
+
+def write_agreement(agreement: Agreement, dataset: str, folder: Path) -> Path:
+    """`agreement.json`, which later reports of the same judge show beside its figures (`known_agreements`)."""
+    file = folder / AGREEMENT_FILE
+    content = {
+        "judge": agreement.judge,
+        "dataset": dataset,
+        "n": agreement.n,
+        "accuracy": agreement.accuracy.estimate,
+        "kappa": [agreement.kappa.estimate, agreement.kappa.low, agreement.kappa.high],
+    }
+    file.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+    return file
+
+
+def known_agreements(model: str, folder: Path = JUDGES_FOLDER) -> list[str]:
+    """What `kraq eval judges` measured of judges by this model, in words, from the files under `folder`."""
+    found = []
+    for file in sorted(folder.glob(f"*/*/{AGREEMENT_FILE}")):
+        known = json.loads(file.read_text("utf-8"))
+        if known["judge"].endswith(f", {model}"):
+            kind, (kappa, low, high) = known["judge"].partition(",")[0], known["kappa"]
+            found.append(
+                f"{kind} kappa {kappa:.2f} [{low:.2f}, {high:.2f}], {known['n']} answers of {known['dataset']}"
+            )
+    return found
 
 
 def cohen_kappa(confusion: NDArray[np.int64]) -> float:

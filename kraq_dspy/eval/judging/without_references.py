@@ -97,7 +97,7 @@ class JudgedMetric(SavableModule):
         statements = self.judge(question=question, passages=passages, answer=answer).statements
         if not statements:
             raise EvaluationError("the judge found no statement in the answer")
-        return sum(each.supported for each in statements) / len(statements)
+        return sum(bool(each.supported) for each in statements) / len(statements)
 
 
 class Groundedness(JudgedMetric):

@@ -76,7 +76,8 @@ class ScoredFeedback(dspy.Prediction):
 class Metric:
     """A scorer in [0, 1] with what DSPy needs around it. From `threshold` on, an answer is good enough for a demo.
 
-    `needs` names the fields of an example without which it is undefined: "answers", "answer_items", "supporting_ids".
+    `needs` names the fields of an example without which it is undefined: "answers", "answer_items", "supporting_ids";
+    `not_of` the types of questions for which it is.
 
     >>> exact_match(dspy.Example(answer="Oslo"), dspy.Prediction(answer="oslo"))
     1.0
@@ -89,6 +90,7 @@ class Metric:
     explain: Explainer
     threshold: float = 1.0
     needs: tuple[str, ...] = ("answers",)
+    not_of: tuple[str, ...] = ()
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """The score; whether it reaches the threshold when an optimizer gives a `trace`."""
@@ -102,7 +104,7 @@ class Metric:
 
     def is_defined(self, example: Any) -> bool:
         """Whether the example has what the metric needs."""
-        return all(_has(example, field) for field in self.needs)
+        return getattr(example, "type", "") not in self.not_of and all(_has(example, field) for field in self.needs)
 
     def with_feedback(self) -> Callable[..., ScoredFeedback]:
         """The same metric for GEPA, which learns from the text; other optimizers may take it too."""
@@ -251,12 +253,15 @@ def _ranking(name: str, function: Callable[..., float], k: int | None) -> Metric
 
 
 def _paper_match(example: Any, prediction: Any) -> float:
-    """Right or wrong as the KRAQ papers count it: items of a list (BioASQ), a claim's label (PubHealth), else whether
-    the answer contains a gold one."""
+    """Right or wrong as the KRAQ papers count it: items of a list and yes or no (BioASQ), a claim's label (PubHealth),
+    else whether the answer contains a gold one."""
     if getattr(example, "answer_items", None):
         return answers.contains_items(_items(example), _answer(prediction))
-    if getattr(example, "type", "") == "veracity":
+    kind = getattr(example, "type", "")
+    if kind == "veracity":
         return labels.label_accuracy(_gold(example)[0], _answer(prediction))
+    if kind == "yesno":
+        return labels.label_accuracy(_gold(example)[0].lower(), _answer(prediction), labels.YES_NO)
     return answers.contains(_gold(example), _answer(prediction))
 
 
@@ -414,7 +419,8 @@ contains_items = Metric(
     needs=("answer_items",),
 )
 label_accuracy = label_metric()
-paper_match = Metric("paper_match", _paper_match, _explain_match)
+paper_match = Metric("paper_match", _paper_match, _explain_match, not_of=("summary",))
+"""Undefined for BioASQ's summary questions: the papers match exact answers, and these have none."""
 rouge_l = _answer_metric("rouge_l", generation.rouge_l, 0.5)
 bleu_1 = _answer_metric("bleu_1", lambda gold, predicted: generation.bleu(gold, predicted, order=1), 0.5)
 bleu_4 = _answer_metric("bleu_4", lambda gold, predicted: generation.bleu(gold, predicted, order=4), 0.5)

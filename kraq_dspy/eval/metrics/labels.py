@@ -42,6 +42,12 @@ PUBHEALTH_LABELS: Labels = {
 """The labels that the papers evaluate on. PubHealth's fourth, "unproven", is left out when the set is loaded, as in
 them; an answer that says "unproven" names none of the three."""
 
+YES_NO: Labels = {
+    "yes": ("yes", "it is", "it does", "they do", "they are", "correct"),
+    "no": ("no", "it is not", "it does not", "they do not", "they are not", "not correct"),
+}
+"""The exact answers of BioASQ's yes/no questions."""
+
 _NO_LABEL = "unproven"
 _UNPROVEN_PHRASES = ("unproven", "unverified", "not proven", "cannot be verified", "not verifiable")
 _VERDICT = re.compile(

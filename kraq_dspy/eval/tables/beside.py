@@ -42,13 +42,14 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunsBeside
 
     Raises EvaluationError for a folder without a run, and where the two share no data set, system, metric or question.
     """
-    before = {header.dataset: (header, rows) for header, rows in map(read_run, find_runs(first))}
-    after = {header.dataset: (header, rows) for header, rows in map(read_run, find_runs(second))}
+    before = {header.dataset: rows for header, rows in map(read_run, find_runs(first))}
+    after = {header.dataset: rows for header, rows in map(read_run, find_runs(second))}
     pairs = [(before[name], after[name], name) for name in before if name in after]
     if not pairs and len(before) == len(after) == 1:  # one file of questions under two names
-        pairs = [(*before.values(), *after.values(), next(iter(before)))]
+        [(name, rows)], [others] = before.items(), after.values()
+        pairs = [(rows, others, name)]
     found = []
-    for (_, rows), (_, others), dataset in pairs:
+    for rows, others, dataset in pairs:
         names, other_names = _systems(rows), _systems(others)
         shared = [(name, name) for name in names if name in other_names]
         if not shared and len(names) == len(other_names) == 1:

@@ -18,12 +18,13 @@ from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.vectors.local import LocalVectorStore
-from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
+from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, critics_of, make_synthetic_pairs
 from kraq_dspy.errors import ConfigError, EvaluationError
+from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ROWS_FILE, ResultRow, read_rows
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import SystemRunner, measured, prepared_space
+from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
 from kraq_dspy.eval.tables.phrasings import ORIGINAL, Phrasings, question_of
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
@@ -34,6 +35,10 @@ from kraq_dspy.programs.qa_search.program import QASearch
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace
 
+ROUNDTRIP = (
+    "The judge has less than two billion parameters: a pair passed where its question and its passage lead to each "
+    "other, in place of the paper's three critics."
+)
 APPROACHES = ("catalogue", "program", "first of two")
 
 _OF_THE_LOOK_UP = {"entries", "block", "scan", "check", "similarity"}
@@ -48,6 +53,8 @@ def measure(run: Run, folder: Path) -> None:
     needs_index = run.table.catalogue == "synthetic" or any(system.use == "program" for system, _ in kept)
     index = run.index(run.settings) if needs_index else None
     models = run.models(run.settings)
+    if run.table.catalogue == "synthetic" and critics_of(SyntheticPlan(), models.name("judge")) == "roundtrip":
+        notes.append(ROUNDTRIP)
     pairs, pool = _pairs(run, folder, index.path if index else None, models)
     writer = run.writer(folder, index, {"notes": notes, "prepared_answers": len(pool)})
     phrasings = Phrasings(

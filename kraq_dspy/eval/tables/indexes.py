@@ -95,12 +95,6 @@ def fingerprint(
     made_with = {name: value for name, value in settings.to_dict().items() if name not in _NOT_OF_THE_INDEX}
     for changes_only_the_speed in ("batch_size", "threads", "api_key_env"):
         del made_with["encoder"][changes_only_the_speed]
-    for name, default in (
-        ("random_least", 2),
-        ("random_most", 7),
-    ):  # indexes made before these were settings stay known
-        if made_with["questions"][name] == default:
-            del made_with["questions"][name]
     made_with["roles"] = {name: [role.model, role.temperature] for name, role in roles.items()}
     corpus = [(document.id, document.title, document.text) for document in dataset.documents]
     triples = [(each.document_id, each.entities, each.triples) for each in dataset.triples]

@@ -11,7 +11,7 @@ import dspy
 from kraq_dspy._internal.files import json_objects
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.eval.judging.agreement import Agreement, judge_agreement
+from kraq_dspy.eval.judging.agreement import Agreement, judge_agreement, write_agreement
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, RubricJudge, judge_answers
 from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_run
@@ -109,7 +109,9 @@ def calibrate_judge(
             writer.write(row)
             progress.advance(f"{kind} judge")
     _, rows = read_run(folder)
-    return agreement_of(labelled, rows, kind, str(lm.model))
+    agreement = agreement_of(labelled, rows, kind, str(lm.model))
+    write_agreement(agreement, header.dataset, folder)
+    return agreement
 
 
 def agreement_of(labelled: Sequence[LabelledAnswer], rows: Sequence[ResultRow], kind: str, model: str) -> Agreement:

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import dspy
 
+from kraq_dspy.eval.asked import measured
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
-from kraq_dspy.eval.tables.asking import measured
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.models.lms.meter import prices_of
 from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
@@ -20,6 +20,9 @@ from kraq_dspy.programs.qa_search.critics import BEST, rating
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import RateStandAlone
 
+RESAMPLED = (
+    "Asking again takes another sample at temperature 1; the paper prompts again with a correction, and judges by hand."
+)
 TRIES = 4
 """The paper's hits@<5."""
 
@@ -27,7 +30,7 @@ TRIES = 4
 def measure(run: Run, folder: Path) -> None:
     """A row for each passage; as many as questions would be asked."""
     kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
-    writer = run.writer(folder, None, {"notes": notes})
+    writer = run.writer(folder, None, {"notes": [*notes, RESAMPLED]})
     documents = sorted(run.questions.dataset.documents, key=lambda document: document.id)
     passages = [Example(each.id, each.text, ()) for each in documents][: max(1, len(run.questions.examples))]
     for system, settings in kept:

@@ -1,6 +1,7 @@
 """Makes the rows of Table 1: each reference question, the generated one nearest to it, and how alike they are."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,22 @@ from kraq_dspy.eval.tables.indexes import PreparedIndex
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.table import System
 from kraq_dspy.ports import Embedder, Vectors
+from kraq_dspy.settings import EMBEDDED
 
 RELEVANCE = "relevance"
 _BLOCK = 256  # pairs scored before their rows are written
 
 
 def measure(run: Run, folder: Path) -> None:
-    """Question sets against the data set's questions: each is asked for in an index of its own settings."""
-    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), run.settings)
+    """Question sets against the data set's questions: each is asked for in an index of its own settings.
+
+    No source gets a template in place of a question that does not stand alone: Random has none. The embedded model asks
+    by templates alone, and a generator's share of them (it wrote nothing) is told.
+    """
+    without_templates = replace(run.settings, questions=replace(run.settings.questions, fallback=False))
+    kept, notes = systems.distinct(run.table.systems_for(run.questions.dataset.name), without_templates)
     sets: dict[str, list[str]] = {}
+    templates: dict[str, int] = {}
     first: PreparedIndex | None = None
     for system, settings in kept:
         if system.options.get("needs_state") and "state" not in system.options:
@@ -35,10 +43,12 @@ def measure(run: Run, folder: Path) -> None:
         with Index.open(index.path) as opened:
             records = opened.questions(source=system.use, duplicates=True)
         sets[system.name] = [question.text for question in records]
+        templates[system.name] = sum(question.model == EMBEDDED for question in records)
     if first is None:
         raise ConfigError(f"No system of the table {run.table.name!r} can be run. {' '.join(notes)}")
     scorer = run.options.bertscore()
-    extra = {"questions": {name: len(texts) for name, texts in sets.items()}, "notes": notes}
+    counts = {name: len(texts) for name, texts in sets.items()}
+    extra = {"questions": counts, "templates": templates, "notes": notes}
     writer: RowWriter = run.writer(folder, first, extra, bertscore=f"{scorer.name}, layer {scorer.layer}")
     for name, texts in sets.items():
         run.progress.start(name, len(run.questions.examples))

@@ -11,6 +11,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import new_manifest, now, to_fields
 from kraq_dspy.eval.datasets import Example
+from kraq_dspy.eval.judging.agreement import known_agreements
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.rows import (
     HEADER_FILE,
@@ -133,6 +134,7 @@ class Run:
                 "documents": len(self.questions.dataset.documents),
                 "sample_tokens": self.options.tokens,
                 "in_flight": self.concurrency,
+                **self._agreement(),
                 "weights": model_checksums(self.settings),
                 **({"states": states} if (states := systems.state_digests(self.table)) else {}),
                 **extra,
@@ -143,6 +145,12 @@ class Run:
         if self.options.retry_failed:
             forget_failed(folder)
         return RowWriter(folder, header, self._with_fewer(header, folder))
+
+    def _agreement(self) -> dict[str, Any]:
+        """How far the judge was found to agree with labels, where a judge is asked and that was measured."""
+        if not any(map(is_judged, self.table.metrics)):
+            return {}
+        return {"judge_agreement": known_agreements(self.settings.role("judge").model)}
 
     def _asked(self, examples: Sequence[Example]) -> dict[str, Any]:
         dataset, known = self.questions.dataset, len(self.questions.examples) + self.questions.left_out

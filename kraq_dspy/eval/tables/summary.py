@@ -44,7 +44,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Means over the questions that say what they took, and the most memory held after one, in megabytes.
+    """Means over the questions that say what they took: memory is what was held after one, in megabytes. On a GPU it is
+    the most that was held so far.
 
     `cost` is None where no model has a price, `gpu_mb` where the process had no accelerator. `cpu_percent` is the share
     of all processors' time that this process took while questions were asked.
@@ -250,7 +251,7 @@ def _resources(usage: Sequence[Mapping[str, float]]) -> Resources | None:
     return Resources(
         mean("calls"), mean("prompt_tokens"), mean("completion_tokens"), cost,
         100 * mean("cpu_s") / mean("clock_s") / (os.cpu_count() or 1) if mean("clock_s") else None,
-        most("memory_mb"), most("gpu_mb"),
+        mean("memory_mb") if any("memory_mb" in each for each in usage) else None, most("gpu_mb"),
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import dspy
 
 from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.tables.table import EvalTable, System
 from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -145,12 +144,6 @@ def prepare(
         for preparation, options in work:
             if preparation.is_there is None or not preparation.is_there(space):
                 preparation.make(space, options, progress)
-
-
-def timings_of(choice: ProgramChoice, prediction: dspy.Prediction) -> Timings:
-    """Seconds by stage, and "total" on the clock; empty for a program that measures nothing."""
-    seconds: Mapping[str, float] = choice.seconds(prediction)
-    return {TOTAL if stage == "wall" else stage: time for stage, time in seconds.items()}
 
 
 def about_choice(choice: ProgramChoice, settings: Settings, encoder: str, default_retriever: str) -> dict[str, str]:

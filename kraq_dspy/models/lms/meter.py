@@ -37,6 +37,7 @@ class Limits:
     max_tokens: int | None = None
     max_cost: float | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
+    calls_option: str = "max_calls"  # what raises the limit on calls, for messages
 
 
 def prices_of(settings: Settings) -> dict[str, Price]:
@@ -149,7 +150,9 @@ class Meter(SharedByCopies):
             expected = Usage(1, prompt_tokens, usage.completion_tokens // usage.calls if usage.calls else 0)
             after = usage + self._in_flight + expected
             if limits.max_calls is not None and after.calls > limits.max_calls:
-                raise BudgetExceededError(_stopped(f"{usage.calls} calls", f"max_calls = {limits.max_calls}"))
+                raise BudgetExceededError(
+                    _stopped(f"{usage.calls} calls", f"{limits.calls_option} = {limits.max_calls}")
+                )
             tokens = after.prompt_tokens + after.completion_tokens
             if limits.max_tokens is not None and tokens > limits.max_tokens:
                 used = f"{usage.prompt_tokens + usage.completion_tokens} tokens"

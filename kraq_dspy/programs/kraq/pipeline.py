@@ -214,8 +214,8 @@ class KRAQ(SavableModule):
         what its question is searched with beside its text.
 
         `template` asks about a community and its shown summary without a model, or returns "". Its question stands
-        where the model wrote none that stands alone, and in place of the embedded model's, which sees no more than the
-        summary; either way the question says that it is the embedded model's.
+        where the model wrote none that stands alone (unless `questions.fallback` is off), and in place of the embedded
+        model's, which sees no more than the summary; either way the question says that it is the embedded model's.
         """
         by_id = {community.id: community for community in communities}
         instructions = "\n".join(step.signature.instructions for step in self.ask.predictors())
@@ -228,7 +228,8 @@ class KRAQ(SavableModule):
         async for done in steps.map("ask", "generator", self.ask, _mapped(item, summaries), total=total):
             community, summary = by_id[done.id], shown.pop(done.id)
             text, model = done.prediction.question, done.model
-            stands = model != EMBEDDED and stands_alone(text, summary, instructions)
+            keeps = not self.settings.questions.fallback and bool(text.strip())
+            stands = model != EMBEDDED and (keeps or stands_alone(text, summary, instructions))
             if not stands and (asked := template(community, summary)):
                 text, model = asked, EMBEDDED
             yield Question(

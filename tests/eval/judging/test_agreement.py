@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.judging.agreement import cohen_kappa, judge_agreement
+from kraq_dspy.eval.judging.agreement import cohen_kappa, judge_agreement, known_agreements, write_agreement
 
 
 def test_kappa_of_cohens_textbook_table() -> None:
@@ -59,3 +61,14 @@ def test_what_has_no_kappa_is_refused() -> None:
         judge_agreement({"a": 1}, {}, judge="test")
     with pytest.raises(EvaluationError, match="'x', which has no gold label"):
         judge_agreement({"a": 1}, {"x": 1}, judge="test")
+
+
+def test_what_was_measured_of_a_judge_is_found_by_its_model(tmp_path: Path) -> None:
+    gold = {"a": True, "b": False, "c": True, "d": False}
+    agreement = judge_agreement(gold, {**gold, "c": False}, judge="binary judge, gguf/m.gguf")
+    (tmp_path / "squad" / "binary").mkdir(parents=True)
+    write_agreement(agreement, "squad", tmp_path / "squad" / "binary")
+    [words] = known_agreements("gguf/m.gguf", tmp_path)
+    assert words.startswith("binary judge kappa 0.50 [")
+    assert words.endswith("4 answers of squad")
+    assert known_agreements("gguf/other.gguf", tmp_path) == []

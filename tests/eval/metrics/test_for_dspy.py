@@ -139,6 +139,9 @@ def test_the_papers_match_follows_the_kind_of_question() -> None:
     assert paper_match(example(["a", "b"], answer_items=(("rome",), ("oslo",))), said("rome")) == 1.0
     assert paper_match(example(["false"], type="veracity"), said("That is untrue.")) == 1.0
     assert paper_match(example(["false"]), said("That is untrue.")) == 0.0
+    assert paper_match(example(["yes"], type="yesno"), said("Yes, it is.")) == 1.0
+    assert paper_match(example(["no"], type="yesno"), said("Yes, although no trial showed it.")) == 0.0
+    assert not paper_match.is_defined(example(["A long account."], type="summary"))
 
 
 def test_what_cannot_be_scored_names_the_question() -> None:

@@ -9,18 +9,20 @@ from dspy.utils import DummyLM
 from kraq_dspy._internal.attempts import AGAIN
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Question, Summary, content_id
-from kraq_dspy.settings import EMBEDDED
+from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings
 from kraq_dspy.steps.direct import DirectSteps
 
 FILM = Summary("c", "Ed Wood", "Ed Wood is a 1994 American film directed and produced by Tim Burton.")
 BLANK = Summary("c", "", "...")
 
 
-def question_of(summary: Summary, reply: str, template: str = "Who directed Ed Wood?") -> Question:
+def question_of(
+    summary: Summary, reply: str, template: str = "Who directed Ed Wood?", settings: Settings | None = None
+) -> Question:
     community = Community("c", 0, None, (), ("e",), (), ("chunk",))
 
     async def asked() -> list[Question]:
-        questions = KRAQ().questions(
+        questions = KRAQ(settings or Settings()).questions(
             [community], [summary], {"chunk": "doc"}, DirectSteps(1), template=lambda _, text: template
         )
         return [question async for question in questions]
@@ -48,3 +50,10 @@ def test_the_models_own_question_is_kept() -> None:
 def test_where_no_template_says_more_the_reply_stays() -> None:
     question = question_of(BLANK, "What is this?", template="")
     assert (question.text, question.model == EMBEDDED) == ("What is this?", False)
+
+
+def test_without_the_fallback_what_the_model_wrote_stays_as_that_of_the_random_baseline_does() -> None:
+    """So that arms of a comparison are equal: Random has no template."""
+    settings = Settings(questions=QuestionSettings(fallback=False))
+    question = question_of(FILM, "What is the summary about?", settings=settings)
+    assert (question.text, question.model == EMBEDDED) == ("What is the summary about?", False)

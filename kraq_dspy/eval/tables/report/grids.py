@@ -136,10 +136,14 @@ def facts(run: RunSummary) -> dict[str, str]:
         "sample": f"questions until their evidence has {extra['sample_tokens']:,} tokens"
         if extra.get("sample_tokens")
         else "",
-        "generated questions": ", ".join(f"{name} {count:,}" for name, count in extra.get("questions", {}).items()),
+        "generated questions": ", ".join(
+            f"{name} {count:,}{_templates(extra.get('templates', {}).get(name, 0))}"
+            for name, count in extra.get("questions", {}).items()
+        ),
         "data": extra.get("data", ""),
         "models": _models(header.models),
         "weights": ", ".join(f"{name} sha256 {digest[:16]}" for name, digest in extra.get("weights", {}).items()),
+        "judge's agreement with labels": "; ".join(extra.get("judge_agreement", ())),
         "encoder": header.models.get("encoder", ""),
         "BERTScore": header.models.get("bertscore", ""),
         "seeds": ", ".join(f"{name} {seed}" for name, seed in header.seeds.items()),
@@ -152,6 +156,10 @@ def facts(run: RunSummary) -> dict[str, str]:
         "unfinished": ", ".join(f"{name}: {count} questions missing" for name, count in run.missing.items()),
     }
     return {name: text for name, text in lines.items() if text}
+
+
+def _templates(count: int) -> str:
+    return f" ({count:,} of templates)" if count else ""
 
 
 def _models(models: Mapping[str, str]) -> str:
@@ -327,8 +335,8 @@ def _resources(run: RunSummary) -> Grid | None:
     )
     note = (
         "Means for a question; price in the currency of kraq.toml (prompt_price, completion_price). CPU: the share of "
-        "all processors that this process kept busy meanwhile. Memory: the most "
-        "that this process held after a question; systems are asked one after the other in one process, and what a "
+        "all processors that this process kept busy meanwhile. Memory: what "
+        "this process held after a question; systems are asked one after the other in one process, and what a "
         "server holds is not in it."
     )
     return Grid("Resources of a question", headings, rows, note=note)

@@ -40,6 +40,8 @@ def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None
     for grid in grids(run, brief=brief):
         print_grid(grid, console)
     failed = failed_questions(run, FAILED)
+    for agreement in run.header.extra.get("judge_agreement", ()):
+        console.print(Text(f"Of the judge: {agreement}.", style="dim"))
     if failed is None:
         return
     console.print(Text(failed.title, style="bold"))

@@ -165,6 +165,8 @@ def _probe(lm: Any) -> Verdict:
                 return Verdict(True, "it kept to one")
             if not any(flaw.why == "length" for flaw in heard):
                 return Verdict(False, f"it answered {text[:60]!r} to one")
+            if room == MORE_ROOM:
+                break
     return Verdict(True, "its server takes them; it spent the trial's tokens on thinking", is_proven=False)
 
 

@@ -135,7 +135,7 @@ def test_a_model_that_thinks_is_judged_by_its_first_reply(
 ) -> None:
     thought = reply(message={"role": "assistant", **spent}, finish="length")
     first = reply('{"same": true}' if keeps else "I think so.")
-    scripted.replies = [thought, thought, thought, first, reply(SECTIONS)]
+    scripted.replies = [thought, thought, first, reply(SECTIONS)]
     assert confirm(lm) is True
     assert known_enforcement(lm) is keeps
     assert reason_of(lm) == ("its first reply kept to one" if keeps else "its first reply did not keep to one")

@@ -50,10 +50,6 @@ _DONE_BY = {
 }  # fmt: skip
 """What is said to have been done to a thing, and what one asks for who did it."""
 _BY = re.compile(rf"^[^,;]*?\b(?P<done>{'|'.join(_DONE_BY)})(?:,? (?:and|or|&) (?:\w+-)?\w+)* by (?:the )?[\"“]?[A-Z]")
-_WHEN = re.compile(
-    rf"^(?P<done>born|founded|established|built|opened|published|released|formed|launched|discovered|signed|fought|held)"
-    rf" (?:in|on) (?:{MONTH}|\d{{1,2}} {MONTH}|\d{{4}})"
-)
 _NOT_OF_IT = re.compile(r"\b(?:of|in|for|from|by|on|that|which|who|with|at|to|about|based|whose|where)\b")
 _LIVED = re.compile(
     rf"^(?P<name>[A-Z][^,;:()]{{1,60}}?)(?: [\"“][^\"”]+[\"”])? \((?:[^()]*[;,] )?"
