@@ -351,9 +351,6 @@ class StoreSettings:
 
     url: str | None = None
     """The address of a Qdrant server; unset, vectors lie in the index folder."""
-    exact: bool = False
-    """Compare a question with every vector in the folder. Unset, from 50,000 on, a look at a few bits of each chooses
-    which ones. What is set when an index is asked counts."""
     api_key_env: str | None = None
     """The environment variable that holds the server's key. Unset, QDRANT_API_KEY."""
 

@@ -5,7 +5,6 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 
@@ -43,8 +42,8 @@ def page() -> str:
 
 
 def _entries(module: ModuleType, seen: set[str]) -> Iterator[str]:
-    """One block for every class and function that no place before had; one row for every other value."""
-    rows = []
+    """One block for every class and function that no place before had, and a line with the names of other values."""
+    others = []
     for name in public_names(module):
         value = getattr(module, name)
         if isinstance(value, ModuleType):
@@ -55,10 +54,9 @@ def _entries(module: ModuleType, seen: set[str]) -> Iterator[str]:
                 seen.add(identifier)
                 yield f"::: {identifier}"
         else:
-            rows.append((name, value))
-    if rows:
-        yield "\n| name | is |\n|---|---|"
-        yield from (f"| `{name}` | {_about(value)} |" for name, value in rows)
+            others.append(f"`{name}`")
+    if others:
+        yield f"\nValues: {', '.join(others)}."
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -71,12 +69,6 @@ def public_names(module: ModuleType) -> list[str]:
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
     ]
-
-
-def _about(value: Any) -> str:
-    about = inspect.getdoc(value) if not isinstance(value, str | int | float | tuple | dict | frozenset) else ""
-    first = (about or "").split("\n\n")[0].replace("\n", " ")
-    return first or f"`{type(value).__name__}`"
 
 
 if __name__ == "__main__":

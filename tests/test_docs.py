@@ -98,6 +98,11 @@ def test_the_docstring_of_a_program_names_every_key_of_its_prediction() -> None:
     assert missing == []
 
 
+def test_the_page_of_the_api_is_what_the_public_names_say() -> None:
+    reference = script("api_reference")
+    assert reference.PAGE.read_text("utf-8") == reference.page(), "run: python scripts/api_reference.py"
+
+
 def test_the_reference_of_tables_names_every_key_and_its_example_is_a_table() -> None:
     page = (DOCS / "reference" / "tables.md").read_text("utf-8")
     for kind, key in KINDS.items():

@@ -16,9 +16,9 @@ from kraq_dspy._internal.both_ways import call
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
-from kraq_dspy.asset.store.passage_graph_file import open_passage_graph
 from kraq_dspy.asset.store.served_answers import ServedAnswers
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
@@ -104,7 +104,7 @@ class Workspace:
             if settings is None:
                 own_models = isinstance(models, LanguageModels | dspy.BaseLM) or "default" in (models or {})
                 settings = index.usable_settings(trust=trust, own_models=own_models, own_encoder=embedder is not None)
-            index.exact, index.own_store = settings.store.exact, settings.store
+            index.own_store = settings.store
             encoder = load_embedder(settings.encoder) if embedder is None else as_embedder(embedder)
             index.require_encoder(encoder)
             return cls(index, encoder, as_models(models, settings, embedder=encoder))
@@ -115,7 +115,7 @@ class Workspace:
     def newest(self) -> "Workspace":
         """Another workspace, on the last complete state of the same index, with this one's encoder and models."""
         newer = Workspace.open(self.index.path, embedder=self.embedder, models=self.models)
-        newer.index.exact, newer.index.own_store = self.index.exact, self.index.own_store
+        newer.index.own_store = self.index.own_store
         return newer
 
     def close(self) -> None:

@@ -3,8 +3,9 @@
 In a file the arrays are mapped: to open it takes no time, and processes that read it share its memory.
 """
 
+import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +17,12 @@ from numpy.typing import NDArray
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.at_scale import distinct
+from kraq_dspy.errors import IndexStateError
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with
 _LARGE = 250_000  # entries of `neighbours` from which on a walk stays in the neighbourhood of its start
+_MOST_ROUNDS = 1000
+_ADVICE = "Restore the index from a copy, or mend it: kraq check DIR --repair"
 _FAINT = 1e-5  # of the walker at a vertex, for each unit of its degree: less than that is not followed on
 
 
@@ -69,8 +73,18 @@ class PassageGraph(SharedByCopies):
 
     @classmethod
     def open(cls, path: Path) -> "PassageGraph":
-        with open(path, "rb") as file:
-            return cls(*(_mapped(path, file) for _ in range(5)))
+        """Raises IndexStateError for a file that is no such graph."""
+        try:
+            with open(path, "rb") as file:
+                graph = cls(*(_mapped(path, file) for _ in range(5)))
+        except (OSError, ValueError, TypeError, OverflowError, EOFError, SyntaxError) as error:
+            raise IndexStateError(f"{str(path)!r} is damaged ({error}). {_ADVICE}") from error
+        n_edges = len(graph.neighbours)
+        kinds = [part.dtype.kind for part in (graph.ids, graph.bounds, graph.neighbours, graph.weights, graph.degrees)]
+        fits = len(graph.bounds) == len(graph.degrees) + 1 and len(graph.weights) == n_edges == graph.bounds[-1]
+        if kinds != ["S", "i", "i", "f", "f"] or not fits or len(graph.ids) > len(graph.degrees):
+            raise IndexStateError(f"{str(path)!r} is damaged (its arrays do not fit each other). {_ADVICE}")
+        return graph
 
     def knows(self, chunk_ids: Sequence[str]) -> list[bool]:
         return [place >= 0 for place in find_ids(self.ids, chunk_ids)]
@@ -88,7 +102,14 @@ class PassageGraph(SharedByCopies):
                 raise KeyError(chunk_id)
         reset[places] = list(start.values())
         reset /= reset.sum()
-        solved = self._exact(reset, damping) if len(self.neighbours) <= _LARGE else self._nearby(places, reset, damping)
+        try:
+            with np.errstate(invalid="raise", over="raise", divide="raise"):
+                is_small = len(self.neighbours) <= _LARGE
+                solved = self._exact(reset, damping) if is_small else self._nearby(places, reset, damping)
+            if not np.isfinite(solved).all():
+                raise ArithmeticError("a walk leads nowhere")
+        except (IndexError, ValueError, ArithmeticError) as error:
+            raise IndexStateError(f"The graph of passages is damaged ({error}). {_ADVICE}") from error
         return Visits(self.ids, solved[: len(self.ids)])
 
     def _nearby(self, places: Sequence[int], reset: NDArray[np.float64], damping: float) -> NDArray[np.float64]:
@@ -97,7 +118,9 @@ class PassageGraph(SharedByCopies):
         at most."""
         shares, here = np.zeros_like(reset), reset
         active = np.asarray(places, np.int64)
-        while len(active):
+        for _ in _rounds():
+            if not len(active):
+                break
             leaving = here[active]
             here[active] = 0
             shares[active] += (1 - damping) * leaving
@@ -117,7 +140,9 @@ class PassageGraph(SharedByCopies):
         solution, residual = np.zeros_like(right), right
         direction, left = residual, float(residual @ residual)
         enough = left * _PRECISE**2
-        while left > enough:
+        for _ in _rounds():
+            if not left > enough:
+                break
             step = direction - damping * self._spread(direction)
             length = left / float(direction @ step)
             solution += length * direction
@@ -212,6 +237,12 @@ def of_edges(
     return PassageGraph(ids, bounds, neighbours, weights_of, degrees.astype(np.float32))
 
 
+def _rounds() -> Iterator[int]:
+    """More than any walk takes over a sound graph (some hundred). Raises ArithmeticError behind the last one."""
+    yield from range(_MOST_ROUNDS)
+    raise ArithmeticError(f"a walk does not end after {_MOST_ROUNDS} rounds")
+
+
 def _ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """0, 1, ... for each of so many in a row."""
     ranks: NDArray[np.int64] = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -231,7 +262,9 @@ def _mapped(path: Path, file: Any) -> Any:
     """The next of the arrays that were saved one after the other."""
     np.lib.format.read_magic(file)
     shape, _, kind = np.lib.format.read_array_header_1_0(file)
-    size = int(np.prod(shape)) * kind.itemsize
+    size = math.prod(shape) * kind.itemsize
     begin = file.tell()
-    file.seek(size, 1)
+    if len(shape) != 1 or kind.hasobject or file.seek(size, 1) > file.seek(0, 2):
+        raise ValueError("an array is longer than the file")
+    file.seek(begin + size)
     return np.memmap(path, kind, "r", begin, shape) if size else np.zeros(shape, kind)

@@ -108,6 +108,10 @@ class Catalogue(SharedByCopies, AbstractContextManager["Catalogue"]):
         with self._table.reading() as entries:
             return entries.all(status)
 
+    def damage(self) -> list[str]:
+        """What is wrong with the file, which is read in full; nothing when it is sound."""
+        return self._table.damage()
+
     def counts(self) -> dict[str, int]:
         """Entries by status, all three."""
         with self._table.reading() as entries:

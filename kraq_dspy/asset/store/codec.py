@@ -57,11 +57,22 @@ def compressed(text: str) -> bytes:
 
 
 def restored(value: str | bytes) -> str:
-    """The inverse of `storable`, and of `compressed`."""
+    """The inverse of `storable`, and of `compressed`. Raises ValueError for what neither of them made."""
     if isinstance(value, str):
         return value
-    plain = zlib.decompress(value[1:]) if value.startswith(_COMPRESSED) else value
+    try:
+        plain = zlib.decompress(value[1:]) if value.startswith(_COMPRESSED) else value
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
     return plain.decode("utf-8", "surrogatepass")
+
+
+def checksum(*values: str | bytes) -> int:
+    """CRC-32 of stored values, one after the other."""
+    crc = 0
+    for value in values:
+        crc = zlib.crc32(value if isinstance(value, bytes) else value.encode(), crc)
+    return crc
 
 
 def _plain(value: Any) -> Any:

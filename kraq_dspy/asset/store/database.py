@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.own_files import require_own_file
 from kraq_dspy.errors import IndexStateError
 
 _BUSY_MS = 30_000
@@ -31,6 +32,7 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._lent: set[sqlite3.Connection] = set()
         self._connections: list[sqlite3.Connection] = []
+        require_own_file(path)
         if not write and not path.is_file():
             raise IndexStateError(f"There is no database {str(path)!r}; the index is damaged. Index the corpus again.")
         with translated_errors(path):
@@ -139,6 +141,7 @@ class Database:
         if write:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA secure_delete=ON")  # what is deleted leaves zeros and no text
         else:
             connection.execute("PRAGMA query_only=ON")
         return connection

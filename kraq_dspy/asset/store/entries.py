@@ -11,19 +11,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy.asset.store.codec import dumps, loads, restored, storable
+from kraq_dspy.asset.store.codec import checksum, dumps, loads, restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import CatalogueEntry
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _SCHEMA = (
     # AUTOINCREMENT: the number of an entry that was removed is not given to another one
     "CREATE TABLE entries"
-    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL)",
+    " (number INTEGER PRIMARY KEY AUTOINCREMENT, key NOT NULL UNIQUE, status NOT NULL, data NOT NULL,"
+    " sum NOT NULL)",
     "CREATE INDEX entries_status ON entries (status)",
-    "CREATE TABLE history (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL)",
+    "CREATE TABLE history"
+    " (revision INTEGER PRIMARY KEY, number NOT NULL, action NOT NULL, data NOT NULL, sum NOT NULL)",
     "CREATE INDEX history_number ON history (number)",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -36,14 +38,14 @@ class EntryReader:
         self._connection = connection
 
     def get(self, number: int) -> CatalogueEntry | None:
-        return next(self._entries("SELECT data FROM entries WHERE number = ?", number), None)
+        return next(self._entries("SELECT key, status, data, sum FROM entries WHERE number = ?", number), None)
 
     def find(self, key: str) -> CatalogueEntry | None:
-        return next(self._entries("SELECT data FROM entries WHERE key = ?", storable(key)), None)
+        return next(self._entries("SELECT key, status, data, sum FROM entries WHERE key = ?", storable(key)), None)
 
     def all(self, status: str | None = None) -> list[CatalogueEntry]:
         """Those of a status, or all, by number."""
-        sql = "SELECT data FROM entries WHERE ? IS NULL OR status = ? ORDER BY number"
+        sql = "SELECT key, status, data, sum FROM entries WHERE ? IS NULL OR status = ? ORDER BY number"
         return list(self._entries(sql, status, status))
 
     def counts(self) -> dict[str, int]:
@@ -53,15 +55,18 @@ class EntryReader:
     def keys(self) -> set[str]:
         return {restored(key) for (key,) in self._connection.execute("SELECT key FROM entries").fetchall()}
 
+    def every_version(self) -> list[CatalogueEntry]:
+        return [_entry(*row) for row in self._connection.execute("SELECT number, action, data, sum FROM history")]
+
     def removed(self) -> list[CatalogueEntry]:
-        return list(self._entries("SELECT data FROM history WHERE action = 'removed'"))
+        return list(self._entries("SELECT number, action, data, sum FROM history WHERE action = 'removed'"))
 
     def history(self, number: int) -> list[tuple[str, CatalogueEntry]]:
         """(action, version), oldest first."""
         rows = self._connection.execute(
-            "SELECT action, data FROM history WHERE number = ? ORDER BY revision", (number,)
+            "SELECT number, action, data, sum FROM history WHERE number = ? ORDER BY revision", (number,)
         ).fetchall()
-        return [(action, loads(CatalogueEntry, restored(data))) for action, data in rows]
+        return [(row[1], _entry(*row)) for row in rows]
 
     def revision(self) -> int:
         """Grows with every change."""
@@ -72,12 +77,14 @@ class EntryReader:
         numbers = self._connection.execute(
             "SELECT DISTINCT number FROM history WHERE revision > ?", (revision,)
         ).fetchall()
-        sql = "SELECT data FROM entries WHERE number IN (SELECT number FROM history WHERE revision > ?)"
+        sql = (
+            "SELECT key, status, data, sum FROM entries WHERE number IN (SELECT number FROM history WHERE revision > ?)"
+        )
         entries = {entry.number: entry for entry in self._entries(sql, revision)}
         return {number: entries.get(number) for (number,) in numbers}
 
     def _entries(self, sql: str, *values: Any) -> Iterator[CatalogueEntry]:
-        return (loads(CatalogueEntry, restored(data)) for (data,) in self._connection.execute(sql, values).fetchall())
+        return (_entry(*row) for row in self._connection.execute(sql, values).fetchall())
 
 
 class EntryWriter(EntryReader):
@@ -86,7 +93,7 @@ class EntryWriter(EntryReader):
     def insert(self, entry: CatalogueEntry, key: str, action: str, by: str) -> CatalogueEntry:
         """The entry with the number that it got."""
         cursor = self._connection.execute(
-            "INSERT INTO entries (key, status, data) VALUES (?, ?, '')", (storable(key), entry.status)
+            "INSERT INTO entries (key, status, data, sum) VALUES (?, ?, '', 0)", (storable(key), entry.status)
         )
         entry = dataclasses.replace(entry, number=int(cursor.lastrowid or 0), changed_at=_now(), changed_by=by)
         self.rewrite(entry)
@@ -100,19 +107,25 @@ class EntryWriter(EntryReader):
         return entry
 
     def rewrite(self, entry: CatalogueEntry) -> None:
+        [key] = self._connection.execute("SELECT key FROM entries WHERE number = ?", (entry.number,)).fetchone()
+        data = storable(dumps(entry))
         self._connection.execute(
-            "UPDATE entries SET status = ?, data = ? WHERE number = ?",
-            (entry.status, storable(dumps(entry)), entry.number),
+            "UPDATE entries SET status = ?, data = ?, sum = ? WHERE number = ?",
+            (entry.status, data, checksum(key, entry.status, data), entry.number),
         )
 
     def remove(self, entry: CatalogueEntry, by: str) -> None:
+        """Nothing stays but the question, which says what is not to be added again."""
         self._connection.execute("DELETE FROM entries WHERE number = ?", (entry.number,))
-        self._record("removed", dataclasses.replace(entry, changed_at=_now(), changed_by=by))
+        self._connection.execute("DELETE FROM history WHERE number = ?", (entry.number,))
+        bare = dataclasses.replace(entry, answer="", given="", evidence=(), changed_at=_now(), changed_by=by)
+        self._record("removed", bare)
 
     def _record(self, action: str, entry: CatalogueEntry) -> None:
+        data = storable(dumps(entry))
         self._connection.execute(
-            "INSERT INTO history (number, action, data) VALUES (?, ?, ?)",
-            (entry.number, action, storable(dumps(entry))),
+            "INSERT INTO history (number, action, data, sum) VALUES (?, ?, ?, ?)",
+            (entry.number, action, data, checksum(str(entry.number), action, data)),
         )
 
 
@@ -125,10 +138,10 @@ class EntryTable:
         try:
             with self._database.reading() as connection:
                 [version] = connection.execute("PRAGMA user_version").fetchone()
-            if version > SCHEMA_VERSION:
+            if version not in (0, SCHEMA_VERSION):
                 raise IndexStateError(
-                    f"{str(path)!r} is a catalogue of version {version}, newer than {SCHEMA_VERSION}. "
-                    "Update kraq-dspy to open it."
+                    f"{str(path)!r} is a catalogue of version {version}, and this library reads {SCHEMA_VERSION}. "
+                    "Open it with the version of kraq-dspy that wrote it."
                 )
             if version == 0:
                 self._create()
@@ -152,6 +165,18 @@ class EntryTable:
         with self._database.writing() as connection:
             yield EntryWriter(connection)
 
+    def damage(self) -> list[str]:
+        """What is wrong with the file, which is read in full; nothing when it is sound."""
+        if faults := self._database.damage():
+            return faults
+        try:
+            with self.reading() as entries:
+                entries.all()
+                entries.every_version()
+        except IndexStateError as error:
+            return [str(error)]
+        return []
+
     def close(self) -> None:
         self._database.close()
 
@@ -160,6 +185,19 @@ class EntryTable:
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:  # another process may have been quicker
                 for statement in _SCHEMA:
                     connection.execute(statement)
+
+
+def _entry(first: Any, second: Any, data: str | bytes, stored_sum: int) -> CatalogueEntry:
+    """The entry of a row, which was written with the two values before it. Raises IndexStateError for damage."""
+    try:
+        values = (one if isinstance(one, (str, bytes)) else str(one) for one in (first, second, data))
+        if checksum(*values) == stored_sum:
+            return loads(CatalogueEntry, restored(data))
+    except ValueError:  # bytes that are no text
+        pass
+    raise IndexStateError(
+        "An entry of the catalogue is damaged: it is not what was written. Restore catalogue.db from a copy."
+    )
 
 
 def _now() -> str:

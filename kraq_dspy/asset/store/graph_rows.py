@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from kraq_dspy.asset.store import tables
-from kraq_dspy.asset.store.codec import loads, restored, storable
+from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.tables import Record, table_of
 from kraq_dspy.records import Chunk, Claim, Community, Document, Extraction, Relationship
@@ -67,13 +67,13 @@ class GraphRows:
             if not chosen:
                 smallest = "SELECT id FROM communities WHERE level = 0 ORDER BY seq DESC LIMIT 1"
                 chosen.update(id for (id,) in connection.execute(smallest))
-        rows = dict(self._rows("communities", "id", chosen))
+        rows = dict(self._rows(Community, "id", chosen))
         parents = set(chosen)
         while parents:
-            parts = dict(self._rows("communities", "parent_id", parents))
+            parts = dict(self._rows(Community, "parent_id", parents))
+            parents = {part.id for seq, part in parts.items() if seq not in rows}
             rows |= parts
-            parents = {loads(Community, data).id for data in parts.values()}
-        return [loads(Community, rows[seq]) for seq in sorted(rows)]
+        return [rows[seq] for seq in sorted(rows)]
 
     def sizes(self) -> Iterator[tuple[int, int, str]]:
         """Level, number of entities and id of every community, in order."""
@@ -82,24 +82,26 @@ class GraphRows:
             yield from connection.execute(sql).fetchall()
 
     def relationships_among(self, entity_ids: Collection[str]) -> list[Relationship]:
-        links = (loads(Relationship, data) for _, data in self._rows("relationships", "source_id", entity_ids))
-        return [link for link in links if link.target_id in entity_ids]
+        links = self._rows(Relationship, "source_id", entity_ids)
+        return [link for _, link in links if link.target_id in entity_ids]
 
     def claims_about(self, entity_ids: Collection[str]) -> list[Claim]:
         """In their order."""
-        rows = dict(self._rows("claims", "entity_id", entity_ids))
-        return [loads(Claim, rows[seq]) for seq in sorted(rows)]
+        rows = dict(self._rows(Claim, "entity_id", entity_ids))
+        return [rows[seq] for seq in sorted(rows)]
 
     def claims_of(self, chunk_ids: Collection[str]) -> list[Claim]:
         """In their order."""
-        rows = dict(self._rows("claims", "chunk_id", chunk_ids))
-        return [loads(Claim, rows[seq]) for seq in sorted(rows)]
+        rows = dict(self._rows(Claim, "chunk_id", chunk_ids))
+        return [rows[seq] for seq in sorted(rows)]
 
-    def _rows(self, table: str, column: str, values: Collection[str]) -> Iterator[tuple[int, str]]:
+    def _rows(self, kind: type[R], column: str, values: Collection[str]) -> Iterator[tuple[int, R]]:
+        """The records that have one of the values in a column, with their places."""
         with self._database.reading() as connection:
             for some in _parts([storable(value) for value in values]):
-                sql = f"SELECT seq, data FROM {table} WHERE {column} IN ({_marks(some)})"
-                yield from ((seq, restored(data)) for seq, data in connection.execute(sql, some).fetchall())
+                sql = f"SELECT seq, id, data, sum FROM {table_of(kind).name} WHERE {column} IN ({_marks(some)})"
+                for seq, *row in connection.execute(sql, some).fetchall():
+                    yield seq, tables.record_of(kind, *row)
 
     def _pairs(self, table: str, columns: str, ids: Collection[str]) -> Iterator[tuple[str, str]]:
         """The values of two columns, of the records that there are of `ids`."""

@@ -4,6 +4,8 @@ manifest.json   what it is: schema version, settings, encoder, models
 index.db        SQLite: every record, and the results of language-model calls
 passages.graph  passages and the entities that they name, in arrays
 sizes.json      how many records it has
+mentions.rows   what the graph was made from, for a change to follow
+sums.json       what these files are, to know one that is damaged
 vectors/        `chunks`, `questions` and others, unless a Qdrant server keeps them
 """
 
@@ -20,15 +22,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
+from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests
-from kraq_dspy.asset.store import passage_graph_file, states, tables
-from kraq_dspy.asset.store.codec import loads, restored, storable
+from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.lock import FileLock
 from kraq_dspy.asset.store.manifest import Manifest
-from kraq_dspy.asset.store.open_database import open_database
+from kraq_dspy.asset.store.own_files import damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.asset.store.sizes import FILE as SIZES
 from kraq_dspy.asset.store.sizes import Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of
@@ -74,7 +77,6 @@ class Index(SharedByCopies):
         self.home = lease.home
         self.results, self.graph_rows = ResultStore(database), GraphRows(database)
         self._manifest, self._database = manifest, database
-        self.exact = manifest.settings.store.exact  # for stores that are opened from now on
         self.own_store: StoreSettings | None = None  # what the user's settings say of the server, where they were given
         self._lease, self._lock = lease, lock
         self._stores: dict[str, VectorStore] = {}
@@ -106,23 +108,27 @@ class Index(SharedByCopies):
         return cls(path, manifest, database, Lease(home, {}, None), lock)
 
     @classmethod
-    def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False) -> Self:
+    def open(cls, path: Path | str, *, write: bool = False, unfinished: bool = False, damaged: bool = False) -> Self:
         """An index that exists.
 
         Readers get the last complete state; with `unfinished`, or where there is none, what a writer makes or has left.
+        With `damaged`, one that is not what was written is opened too: to look what is wrong, or to mend it.
 
         Raises IndexStateError when it is absent, foreign, damaged or of another schema; IndexLockedError when `write`
         is asked for and another process holds it.
         """
         path = Path(path)
+        require_own(path)
         lock = FileLock(path / states.LOCK)
         if write:
             lock.acquire()
         try:
-            lease = states.begin_draft(path) if write else states.hold_state(path, unfinished=unfinished)
+            lease = states.begin_draft(path, mend=damaged) if write else states.hold_state(path, unfinished=unfinished)
             try:
                 manifest = manifests.parse(lease.fields, lease.home)
-                return cls(path, manifest, open_database(lease, path, write), lease, lock)
+                file = lease.home / states.DATABASE if damaged else lease.path(states.DATABASE)
+                database = tables.open_database(file, path, write=write, constant=lease.is_constant)
+                return cls(path, manifest, database, lease, lock)
             except BaseException:
                 lease.release()
                 raise
@@ -163,7 +169,7 @@ class Index(SharedByCopies):
             return
         for name in self._unsealed():
             self._store(name).seal()
-        passage_graph_file.complete_passage_graph(self)
+        graph_files.complete_passage_graph(self)
         write_sizes(self.home, Sizes(self.counts(), self.partition_sizes()))
         on_server = [store for store in self._stores.values() if isinstance(store, QdrantVectorStore)]
         self._database.stand_alone()
@@ -187,7 +193,7 @@ class Index(SharedByCopies):
 
     @cached_property
     def _sizes(self) -> Sizes | None:
-        return read_sizes(self.home) if self._lease.is_constant else None
+        return read_sizes(self.file(SIZES)) if self._lease.is_constant else None
 
     @property
     def manifest(self) -> Manifest:
@@ -199,7 +205,7 @@ class Index(SharedByCopies):
             raise IndexStateError(f"{str(self.path)!r} was opened for reading. Use Index.open(path, write=True).")
         with self._opening:
             if changes.get("complete") is False:
-                passage_graph_file.forget_passage_graph(self.home)
+                graph_files.forget_passage_graph(self.home)
             changed = dataclasses.replace(self._manifest, **{"updated_at": manifests.now(), **changes})
             manifests.write_fields(self.home, manifests.to_fields(changed))
             self._manifest = changed
@@ -216,9 +222,22 @@ class Index(SharedByCopies):
                 "manifest.json, or index the corpus again."
             )
 
+    def file(self, name: str) -> Path | None:
+        """A file of the state, such as "raptor.json"; None where it has none. Raises IndexStateError for damage."""
+        return self._lease.path(name)
+
     def damage(self) -> list[str]:
         """What SQLite finds wrong with the database; nothing when it is sound."""
         return self._database.damage()
+
+    def damaged_files(self) -> dict[str, str]:
+        """What is wrong with files of a complete state, which are read in full; by their names."""
+        return dict(damaged_files(self.home)) if self._lease.is_constant else {}
+
+    def damaged_records(self, kind: type[Record]) -> list[str]:
+        """The ids of records that are not what was written."""
+        with self._database.reading() as connection:
+            return tables.damaged(connection, kind)
 
     def add(self, records: Iterable[Record]) -> None:
         """Insert records of any kinds, in one transaction; a record whose id is there is replaced, in its place."""
@@ -257,9 +276,9 @@ class Index(SharedByCopies):
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 rows = connection.execute(
-                    f"SELECT id, data FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
+                    f"SELECT id, data, sum FROM {table.name} WHERE id IN ({', '.join('?' * len(some))})", some
                 )
-                records.update((key, loads(kind, restored(data))) for key, data in rows)
+                records.update((key, tables.record_of(kind, key, *rest)) for key, *rest in rows)
         try:
             return [records[key] for key in keys]
         except KeyError:
@@ -404,8 +423,10 @@ class Index(SharedByCopies):
     def _store(self, name: str) -> LocalVectorStore:
         path, dimension = self.home / states.VECTORS / name, self._manifest.encoder_dimension
         if self._database.write:
-            return LocalVectorStore(path, dimension, exact=self.exact)
-        return LocalVectorStore(path, dimension, exact=self.exact, apart=self._folder_apart, keep=self._keep)
+            return LocalVectorStore(path, dimension)
+        if self._lease.is_constant:
+            path = self.file(f"{states.VECTORS}/{name}") or self._folder_apart() / name
+        return LocalVectorStore(path, dimension, apart=self._folder_apart, keep=self._keep)
 
     def _folder_apart(self) -> Path:
         """For what a reader makes."""
@@ -429,13 +450,13 @@ class Index(SharedByCopies):
         return f"kraq-{content_id(self._manifest.created_at, self._manifest.encoder_name)[:16]}-{name}"
 
     def _stream(self, kind: type[R], where: str, values: tuple[Any, ...]) -> Generator[R, None, None]:
-        sql = f"SELECT data FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"
+        sql = f"SELECT id, data, sum FROM {table_of(kind).name} {f'WHERE {where}' if where else ''} ORDER BY seq"
         with self._database.reading() as connection:
             cursor = connection.execute(sql, values)
             try:
                 while rows := cursor.fetchmany(_AT_ONCE):
-                    for (data,) in rows:
-                        yield loads(kind, restored(data))
+                    for row in rows:
+                        yield tables.record_of(kind, *row)
             finally:
                 with suppress(sqlite3.ProgrammingError):  # an index closed under a reader that stopped half-way
                     cursor.close()

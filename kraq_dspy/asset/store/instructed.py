@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.codec import checksum
 from kraq_dspy.asset.store.database import Database, translated_errors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.ports import InstructedEmbedder, Vectors
@@ -23,7 +24,7 @@ from kraq_dspy.records import content_id
 INSTRUCTED = "instructed.db"
 Precision = Literal["float16", "int8"]
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _PAGE_BYTES = 16384  # A vector of 1024 dimensions fills an eighth of it; small pages make long chains.
 _KEY_BYTES = 16
 _SCHEMA = """
@@ -33,6 +34,7 @@ CREATE TABLE rows (
     question BLOB NOT NULL UNIQUE,
     chunks BLOB NOT NULL,  -- 16 bytes each
     scales BLOB NOT NULL,  -- float32 each; empty for float16
+    sums BLOB NOT NULL,    -- CRC-32 of each vector with its key and scale, 4 bytes each
     vectors BLOB NOT NULL  -- last, so that the others are read without it
 );
 """
@@ -60,10 +62,11 @@ class InstructedStore(SharedByCopies):
         self._database = database
         with database.reading() as connection:
             meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-        if int(meta.get("schema_version", 0)) != _SCHEMA_VERSION:
+        is_sound = meta.pop("sum", "") == _sum_of(meta)
+        if not is_sound or meta["schema_version"] != str(_SCHEMA_VERSION):
             database.close()
             raise IndexStateError(
-                f"{str(path)!r} has schema version {meta.get('schema_version')}; this library reads {_SCHEMA_VERSION}. "
+                f"{str(path)!r} is damaged, or of another version than this library reads ({_SCHEMA_VERSION}). "
                 f"Delete it and run: kraq precompute {path.parent}"
             )
         self.encoder_name: str = meta["encoder_name"]
@@ -145,18 +148,21 @@ class InstructedStore(SharedByCopies):
         present = np.zeros(len(chunk_ids), dtype=np.bool_)
         with self._database.snapshot() as connection:  # both statements see one version of a row
             row = connection.execute(
-                "SELECT number, chunks, scales FROM rows WHERE question = ?", (_key(question_id),)
+                "SELECT number, chunks, scales, sums FROM rows WHERE question = ?", (key := _key(question_id),)
             ).fetchone()
             if row is None:
                 return vectors, present
-            number, stored, scales = row
+            number, stored, scales, sums = row
             places = [_place(stored, _key(chunk_id)) for chunk_id in chunk_ids]
             reads = sorted((place, i) for i, place in enumerate(places) if place is not None)
             width = self.dimension if self.precision == "int8" else 2 * self.dimension
             with connection.blobopen("rows", "vectors", number, readonly=True) as blob:
                 for place, i in reads:
                     blob.seek(place * width)
-                    vectors[i] = np.frombuffer(blob.read(width), dtype=self.precision)
+                    content = blob.read(width)
+                    if _sum(key, stored, scales, place, content) != sums[4 * place : 4 * place + 4]:
+                        raise self._damaged()
+                    vectors[i] = np.frombuffer(content, dtype=self.precision)
                     present[i] = True
         if self.precision == "int8":
             every = np.frombuffer(scales, dtype=np.float32)
@@ -179,8 +185,9 @@ class InstructedStore(SharedByCopies):
         records = [self._record(row) for row in rows]
         with self._database.writing() as connection:
             connection.executemany(
-                "INSERT INTO rows (question, chunks, scales, vectors) VALUES (?, ?, ?, ?) ON CONFLICT (question) "
-                "DO UPDATE SET chunks = excluded.chunks, scales = excluded.scales, vectors = excluded.vectors",
+                "INSERT INTO rows (question, chunks, scales, sums, vectors) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (question) DO UPDATE SET chunks = excluded.chunks, scales = excluded.scales, "
+                "sums = excluded.sums, vectors = excluded.vectors",
                 records,
             )
 
@@ -193,6 +200,25 @@ class InstructedStore(SharedByCopies):
             connection.executemany("DELETE FROM rows WHERE question = ?", gone)
         return len(gone)
 
+    def forget(self, chunk_ids: Collection[str]) -> None:
+        """The vectors of these chunks go; those of others stay, of the same questions too."""
+        gone = {_key(chunk_id) for chunk_id in chunk_ids}
+        with self._database.writing() as connection:
+            rows = connection.execute("SELECT number, question, chunks FROM rows").fetchall()
+            for number, question, chunks in rows:
+                keys = [chunks[at : at + _KEY_BYTES] for at in range(0, len(chunks), _KEY_BYTES)]
+                kept = [place for place, key in enumerate(keys) if key not in gone]
+                if len(kept) == len(keys):
+                    continue
+                scales, sums, vectors = connection.execute(
+                    "SELECT scales, sums, vectors FROM rows WHERE number = ?", (number,)
+                ).fetchone()
+                parts = [_picked(content, len(keys), kept) for content in (chunks, scales, sums, vectors)]
+                connection.execute(
+                    "INSERT OR REPLACE INTO rows (question, chunks, scales, sums, vectors) VALUES (?, ?, ?, ?, ?)",
+                    (question, *parts),
+                )
+
     def close(self) -> None:
         self._database.close()
 
@@ -203,16 +229,60 @@ class InstructedStore(SharedByCopies):
                 f"{encoder_name!r}. Use that encoder, or delete the file and run: kraq precompute {self.path.parent}"
             )
 
-    def _record(self, row: InstructedRow) -> tuple[bytes, bytes, bytes, bytes]:
+    def damage(self) -> list[str]:
+        """What is wrong with the file, read in full; nothing when it is sound."""
+        if faults := self._database.damage():
+            return faults
+        width = self.dimension if self.precision == "int8" else 2 * self.dimension
+        with self._database.reading() as connection:
+            for key, stored, scales, sums, vectors in connection.execute(
+                "SELECT question, chunks, scales, sums, vectors FROM rows"
+            ):
+                rows = range(len(stored) // _KEY_BYTES)
+                made = (_sum(key, stored, scales, row, vectors[row * width : (row + 1) * width]) for row in rows)
+                if len(vectors) != width * len(rows) or b"".join(made) != sums:
+                    faults.append(f"the embeddings seen from the question {key.hex()} are not what was written")
+        return faults
+
+    def _damaged(self) -> IndexStateError:
+        return IndexStateError(
+            f"{str(self.path)!r} is damaged: an embedding in it is not what was written. Delete the file and run: "
+            f"kraq precompute {self.path.parent}"
+        )
+
+    def _record(self, row: InstructedRow) -> tuple[bytes, bytes, bytes, bytes, bytes]:
         expected = (len(row.chunk_ids), self.dimension)
         if row.vectors.shape != expected:
             raise ValueError(f"The vectors of {row.question_id!r} are {row.vectors.shape}; expected {expected}.")
-        keys = b"".join(map(_key, row.chunk_ids))
+        key, keys = _key(row.question_id), b"".join(map(_key, row.chunk_ids))
         if self.precision == "float16":
-            return _key(row.question_id), keys, b"", row.vectors.astype(np.float16).tobytes()
-        scales = np.abs(row.vectors).max(axis=1, initial=0).astype(np.float32) / 127
-        steps = np.rint(row.vectors / np.where(scales == 0, 1, scales)[:, None]).astype(np.int8)
-        return _key(row.question_id), keys, scales.tobytes(), steps.tobytes()
+            scales, vectors = b"", list(row.vectors.astype(np.float16))
+        else:
+            steps = np.abs(row.vectors).max(axis=1, initial=0).astype(np.float32) / 127
+            scales = steps.tobytes()
+            vectors = list(np.rint(row.vectors / np.where(steps == 0, 1, steps)[:, None]).astype(np.int8))
+        contents = [vector.tobytes() for vector in vectors]
+        sums = (_sum(key, keys, scales, place, content) for place, content in enumerate(contents))
+        return key, keys, scales, b"".join(sums), b"".join(contents)
+
+
+def damage_of(path: Path) -> list[str]:
+    """As `InstructedStore.damage`, of the store at `path`, whatever encoder made it."""
+    store = InstructedStore(path, Database(path, write=False))
+    try:
+        return store.damage()
+    finally:
+        store.close()
+
+
+def forget_chunks(path: Path, chunk_ids: Collection[str]) -> None:
+    """As `InstructedStore.forget`, in the store at `path`, where there is one."""
+    if path.exists():
+        store = InstructedStore(path, Database(path))
+        try:
+            store.forget(chunk_ids)
+        finally:
+            store.close()
 
 
 def stored_questions(path: Path) -> set[str]:
@@ -231,13 +301,17 @@ def _initialise(path: Path, encoder_name: str, dimension: int, precision: Precis
         connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         connection.executescript(_SCHEMA)
         meta = {
-            "schema_version": _SCHEMA_VERSION,
+            "schema_version": str(_SCHEMA_VERSION),
             "encoder_name": encoder_name,
-            "dimension": dimension,
+            "dimension": str(dimension),
             "precision": precision,
         }
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", [(key, str(value)) for key, value in meta.items()])
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "sum": _sum_of(meta)}.items())
         connection.commit()
+
+
+def _sum_of(meta: dict[str, str]) -> str:
+    return str(checksum(*(part for item in sorted(meta.items()) for part in item)))
 
 
 def _key(record_id: str) -> bytes:
@@ -247,6 +321,18 @@ def _key(record_id: str) -> bytes:
     except ValueError:
         key = b""
     return key if len(key) == _KEY_BYTES else bytes.fromhex(content_id(record_id))
+
+
+def _sum(question: bytes, chunks: bytes, scales: bytes, place: int, vector: bytes) -> bytes:
+    """The checksum of one vector of a row, with what it belongs to."""
+    own = chunks[place * _KEY_BYTES : (place + 1) * _KEY_BYTES], scales[4 * place : 4 * place + 4], vector
+    return checksum(question, *own).to_bytes(4, "little")
+
+
+def _picked(content: bytes, n_parts: int, places: Sequence[int]) -> bytes:
+    """Some of the parts that the content consists of, which are of one length."""
+    width = len(content) // max(1, n_parts)
+    return b"".join(content[place * width : (place + 1) * width] for place in places)
 
 
 def _place(stored: bytes, key: bytes) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from kraq_dspy._internal.files import try_lock
+from kraq_dspy.asset.store.own_files import require_own_file
 from kraq_dspy.errors import IndexLockedError, IndexStateError
 
 _ATTEMPTS, _PAUSE_S = 10, 0.05
@@ -35,6 +36,7 @@ class FileLock:
         IndexStateError where the file system knows no locks."""
         if self._file is not None:
             return
+        require_own_file(self.path)
         try:
             file = open(self.path, "a+b")  # noqa: SIM115 (held until release)
         except OSError as error:
@@ -73,6 +75,7 @@ class FileLock:
 
 def holder(path: Path) -> str | None:
     """Who holds the lock at this moment, in words; None where nobody does."""
+    require_own_file(path)
     try:
         with path.open("rb") as file:
             return _holder(path) if try_lock(file.fileno()) is False else None

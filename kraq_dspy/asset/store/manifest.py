@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
-from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.own_files import damage_text, without_sum, write_summed
 from kraq_dspy.consent import bare_address
 from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.settings import Settings, settings_from_dict
@@ -68,32 +69,45 @@ def read_fields(folder: Path) -> dict[str, Any]:
         raise IndexStateError(f"{str(folder)!r} is a file; an index is a folder, made by: kraq index CORPUS --out DIR")
     try:
         fields = json.loads(path.read_text("utf-8"))
-        fields["schema_version"] = int(fields["schema_version"])
+        schema_version = int(fields["schema_version"])
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(folder)!r} is not an index: it has no {MANIFEST}. Make one: kraq index CORPUS --out {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise IndexStateError(
             f"{str(path)!r} is damaged ({error}). Restore it from a copy, or delete the folder and index again."
         ) from error
     except OSError as error:
         raise IndexStateError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    if fields["schema_version"] != SCHEMA_VERSION:
-        is_newer = fields["schema_version"] > SCHEMA_VERSION
+    if schema_version != SCHEMA_VERSION:
+        is_newer = schema_version > SCHEMA_VERSION
         raise IndexStateError(
-            f"{str(folder)!r} has schema version {fields['schema_version']} (kraq-dspy "
+            f"{str(folder)!r} has schema version {schema_version} (kraq-dspy "
             f"{fields.get('library_version', 'unknown')}), and this library reads {SCHEMA_VERSION}. "
             + ("Upgrade it: pip install -U kraq-dspy" if is_newer else "Index its corpus again: kraq index")
         )
-    return dict(fields)
+    try:
+        fields = without_sum(fields)
+        if not re.fullmatch(r'"[0-9]{0,18}"', state := json.dumps(fields.get("state"))):
+            raise ValueError(f"its state is {state}; expected the number of one")
+    except (ValueError, RecursionError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
+    return fields
 
 
 def parse(fields: dict[str, Any], folder: Path) -> Manifest:
     """The manifest from fields of the current schema version. Raises IndexStateError."""
     try:
-        return Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
-    except (TypeError, KeyError, AttributeError, ConfigError) as error:
+        manifest = Manifest(**{**fields, "settings": settings_from_dict(fields["settings"], where=MANIFEST)})
+        for name, hint in get_type_hints(Manifest).items():
+            kind = get_origin(hint) or hint
+            if type(getattr(manifest, name)) is not kind:
+                raise TypeError(f"{name} is {getattr(manifest, name)!r}; expected {kind.__name__}")
+        if not 0 < manifest.encoder_dimension < 1 << 20:
+            raise ValueError(f"encoder_dimension is {manifest.encoder_dimension}")
+        return manifest
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError, ConfigError) as error:
         raise IndexStateError(
             f"{str(folder / MANIFEST)!r} is damaged ({error}). Restore it from a copy, or index again."
         ) from error
@@ -103,8 +117,7 @@ def write_fields(folder: Path, fields: dict[str, Any]) -> None:
     """Whoever reads it meanwhile sees the old manifest or the new one. Raises IndexStateError."""
     path = folder / MANIFEST
     try:
-        with replaced(path) as draft:
-            draft.write_text(json.dumps(fields, indent=2, ensure_ascii=True) + "\n", "utf-8")
+        write_summed(path, fields)
     except OSError as error:
         raise IndexStateError(
             f"Cannot write {str(path)!r}: {error.strerror}. The folder must be writable and have space left; "

@@ -13,6 +13,7 @@ from typing import Any
 from kraq_dspy.asset.store import codec
 from kraq_dspy.asset.store.codec import compressed, restored, storable
 from kraq_dspy.asset.store.database import Database
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Failure, Usage, content_id
 
 SCHEMA = """
@@ -21,6 +22,7 @@ CREATE TABLE results (
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     PRIMARY KEY (stage, item_id)
 );
+CREATE INDEX results_item ON results (item_id);
 CREATE TABLE journal (
     stage TEXT NOT NULL, item_id NOT NULL, request TEXT NOT NULL, response NOT NULL, model TEXT NOT NULL,
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
@@ -62,7 +64,7 @@ class ResultStore:
                 "SELECT output FROM results WHERE stage = ? AND item_id = ? AND fingerprint = ?",
                 (stage, storable(item_id), fingerprint),
             ).fetchone()
-        return None if row is None else json.loads(restored(row[0]))
+        return None if row is None else _value(row[0])
 
     def find_by_recipe(self, stage: str, item_id: str, recipe: str) -> Any | None:
         """The output of an item whose inputs were made by `recipe`, as `note_recipe` was told."""
@@ -74,7 +76,7 @@ class ResultStore:
                 "WHERE stage = ? AND item_id = ? AND recipe = ?",
                 (stage, storable(item_id), recipe),
             ).fetchone()
-        return None if row is None else json.loads(restored(row[0]))
+        return None if row is None else _value(row[0])
 
     def note_recipe(self, stage: str, item_id: str, recipe: str, fingerprint: str) -> None:
         """Note that `recipe` makes the inputs of the item's result with this fingerprint."""
@@ -116,7 +118,7 @@ class ResultStore:
                     "SELECT output FROM results WHERE stage = ? AND item_id = ?", (stage, storable(item_id))
                 ).fetchone()
                 if row is not None:
-                    outputs[item_id] = json.loads(restored(row[0]))
+                    outputs[item_id] = _value(row[0])
         return outputs
 
     def count(self, stage: str) -> int:
@@ -152,13 +154,14 @@ class ResultStore:
         """Note that an item failed (once more), and forget its journal, so that a retry asks again."""
         key = (stage, storable(item_id))
         with self._database.writing() as connection:
-            row = connection.execute("SELECT data FROM failures WHERE id = ?", (failure_id(stage, item_id),)).fetchone()
+            id = failure_id(stage, item_id)
+            row = connection.execute("SELECT data FROM failures WHERE id = ?", (id,)).fetchone()
             attempts = codec.loads(Failure, restored(row[0])).attempts if row else 0
-            failure = Failure(stage, item_id, reason, attempts + 1)
+            data = storable(codec.dumps(Failure(stage, item_id, reason, attempts + 1)))
             connection.execute(
-                "INSERT INTO failures (id, stage, item_id, data) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET data = excluded.data",
-                (failure_id(stage, item_id), *key, storable(codec.dumps(failure))),
+                "INSERT INTO failures (id, stage, item_id, data, sum) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET data = excluded.data, sum = excluded.sum",
+                (id, *key, data, codec.checksum(id, data)),
             )
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
 
@@ -216,6 +219,13 @@ class ResultStore:
             for table in _tables_of_items(connection):
                 connection.executemany(f"DELETE FROM {table} WHERE stage = ? AND item_id = ?", keys)
 
+    def forget_items(self, item_ids: Iterable[str]) -> None:
+        """As `forget`, in every stage: these chunks and documents are not there any more."""
+        keys = [(storable(item_id),) for item_id in item_ids]
+        with self._database.writing() as connection:
+            for table in _tables_of_items(connection):
+                connection.executemany(f"DELETE FROM {table} WHERE item_id = ?", keys)
+
     def prune(self, stage: str, keep_item_ids: Iterable[str]) -> None:
         """As `forget`, of all other items of a stage."""
         with self._database.writing() as connection:
@@ -229,6 +239,16 @@ class ResultStore:
                     f"DELETE FROM {table} WHERE stage = ? AND item_id NOT IN (SELECT item_id FROM kept)", (stage,)
                 )
             connection.execute("DELETE FROM kept")
+
+
+def _value(output: str | bytes) -> Any:
+    """Raises IndexStateError for a stored output that is not what was written."""
+    try:
+        return json.loads(restored(output))
+    except ValueError as error:
+        raise IndexStateError(
+            f"A stored answer of the index is damaged ({error}). Restore the index from a copy, or index again."
+        ) from error
 
 
 def failure_id(stage: str, item_id: str) -> str:

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.store.own_files import damage_text
 from kraq_dspy.asset.store.states import writing_to
+from kraq_dspy.errors import IndexStateError
 
 FILE = "sizes.json"
 
@@ -18,13 +20,15 @@ class Sizes:
     partition: dict[int, int]
 
 
-def read_sizes(home: Path) -> Sizes | None:
-    """None for a state that an earlier version made."""
-    path = home / FILE
-    if not path.is_file():
+def read_sizes(path: Path | None) -> Sizes | None:
+    """None for a state without the file. Raises IndexStateError."""
+    if path is None:
         return None
-    fields = json.loads(path.read_text())
-    return Sizes(fields["counts"], {int(level): size for level, size in fields["partition"].items()})
+    try:
+        fields = json.loads(path.read_text())
+        return Sizes(dict(fields["counts"]), {int(level): size for level, size in fields["partition"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
 
 
 def write_sizes(home: Path, sizes: Sizes) -> None:

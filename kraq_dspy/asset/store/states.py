@@ -1,7 +1,8 @@
 """Keeps an index as states: folders that never change once they are complete, and the draft of the next one.
 
     manifest.json    which state is the last complete one, and what it is
-    states/7/        that state: index.db, vectors/, manifest.json, and `in-use`, which its readers hold a lock on
+    states/7/        that state: index.db, vectors/, manifest.json, sums.json (see `stores/own_files.py`),
+                     and `in-use`, which its readers hold a lock on
     draft/           what a writer is making, or a killed one has left: the next writer goes on with it
     lock             held by the one process that writes
 
@@ -18,7 +19,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +27,23 @@ from typing import IO, Any
 
 from kraq_dspy._internal.files import replaced, try_lock
 from kraq_dspy.asset.store import manifest as manifests
+from kraq_dspy.asset.store.own_files import (
+    SUMS,
+    add_sum,
+    damage_text,
+    damaged_files,
+    forget_sum,
+    own_file,
+    read_sums,
+    require_own,
+    write_sums,
+)
 from kraq_dspy.errors import IndexStateError
 
 logger = logging.getLogger(__name__)
 
 STATES, DRAFT, IN_USE, LOCK = "states", "draft", "in-use", "lock"
 DATABASE, VECTORS = "index.db", "vectors"
-_MARK = "made-as"
 _ATTEMPTS, _PAUSE_S = 100, 0.01  # to open a state while it is replaced again and again
 
 
@@ -48,6 +59,12 @@ class Lease:
     def is_constant(self) -> bool:
         """Whether this is a complete state, in which nothing changes, and not a draft."""
         return self.file is not None
+
+    def path(self, name: str) -> Path | None:
+        """Where the file `name` is, None where there is none. Raises IndexStateError for one that is damaged."""
+        if self.is_constant:
+            return own_file(self.home, name)
+        return path if (path := self.home / name).is_file() else None
 
     def release(self) -> None:
         if self.file is not None:
@@ -66,6 +83,7 @@ def hold_state(root: Path, *, unfinished: bool = False) -> Lease:
         if fields.get("state") and (file := _held(root / STATES / fields["state"])) is not None:
             return Lease(root / STATES / fields["state"], fields, file)
         time.sleep(_PAUSE_S)  # it has been replaced since the manifest was read
+    _make_in_use(root)
     return _hold_newest(root)
 
 
@@ -74,6 +92,7 @@ def require_free(root: Path) -> None:
 
     Raises IndexStateError when it holds an index or anything else already.
     """
+    require_own(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         present = set(os.listdir(root))
@@ -99,14 +118,16 @@ def begin_empty(root: Path) -> Path:
     with writing_to(root):
         _remove(root / DRAFT)
         (root / DRAFT).mkdir()
-        mark(root / DRAFT)
     return root / DRAFT
 
 
-def begin_draft(root: Path) -> Lease:
+def begin_draft(root: Path, *, mend: bool = False) -> Lease:
     """Make the draft that a writer works on, or find the one to go on with.
 
-    For the process that holds the lock. Raises IndexStateError, also when the disk is full: then nothing was changed.
+    For the process that holds the lock. With `mend`, damaged files that can be made again are left out, and a database
+    whose records alone are damaged is taken.
+
+    Raises IndexStateError for a state that is damaged, and when the disk is full: then nothing was changed.
     """
     with writing_to(root):
         fields = manifests.read_fields(root)
@@ -114,14 +135,21 @@ def begin_draft(root: Path) -> Lease:
             fields = manifests.read_fields(root / STATES / str(later))  # it could announce it
             manifests.write_fields(root, fields)
         draft = _draft_fields(root)
-        if draft is not None and draft["state"] == fields["state"] and _is_sound(root / DRAFT):
-            return Lease(root / DRAFT, draft, None)
+        is_of_now = draft is not None and draft["state"] == fields["state"]
+        if draft and is_of_now:
+            if not fields["state"] or _is_sound(root / DRAFT, "mode=rw"):
+                return Lease(root / DRAFT, draft, None)
+            logger.warning("%s is torn; it is left, and the last complete state taken", root / DRAFT)
         lease = hold_state(root)
         try:
+            damaged = dict(damaged_files(lease.home))
+            for name, fault in damaged.items():
+                if not mend or (name == DATABASE and not _is_sound(lease.home)):
+                    raise IndexStateError(damage_text(lease.home / name, fault))
             new = root / f"{DRAFT}.new"
             _remove(new)
-            _copy(lease.home, new)
-            mark(new)
+            known = {DATABASE} if SUMS in damaged else read_sums(lease.home).keys()
+            _copy(lease.home, new, {DATABASE, *known} - (damaged.keys() - {DATABASE}))
             manifests.write_fields(new, lease.fields)
             _remove(root / DRAFT)
             new.rename(root / DRAFT)
@@ -138,7 +166,7 @@ def publish(root: Path) -> str:
         for left in (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm")):  # of others that read the draft
             left.unlink(missing_ok=True)  # and may take it with them
         (root / DRAFT / IN_USE).touch()
-        (root / DRAFT / _MARK).unlink(missing_ok=True)
+        write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)
         (root / STATES).mkdir(exist_ok=True)
         (root / DRAFT).rename(root / STATES / state)
@@ -149,10 +177,13 @@ def publish(root: Path) -> str:
 
 def install(made: Path, home: Path) -> None:
     """Put a file of vectors into a state. For the process that has the lock; readers keep what they have opened."""
+    name = f"{VECTORS}/{made.name}"
     with writing_to(home):
         (home / VECTORS).mkdir(exist_ok=True)
-        with replaced(home / VECTORS / made.name) as draft:
+        forget_sum(home, name)
+        with replaced(home / name) as draft:
             shutil.copyfile(made, draft)
+        add_sum(home, name)
 
 
 def has_draft(root: Path) -> bool:
@@ -200,22 +231,12 @@ def writing_to(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def mark(draft: Path) -> None:
-    """Note which folder a draft was made as, so that a copy of it is known for one."""
-    (draft / _MARK).write_text(str(draft.stat().st_ino))
-
-
-def _is_sound(draft: Path) -> bool:
-    """A draft that was copied may have been copied while it was written; its database is then read in full."""
-    if (draft / _MARK).exists() and (draft / _MARK).read_text() == str(draft.stat().st_ino):
-        return True
-    with suppress(sqlite3.Error), closing(sqlite3.connect(draft / DATABASE)) as connection:
+def _is_sound(home: Path, options: str = "mode=ro&immutable=1") -> bool:
+    """Whether SQLite can read the database in full."""
+    uri = f"{(home / DATABASE).absolute().as_uri()}?{options}"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as connection:
         if connection.execute("PRAGMA integrity_check").fetchone() == ("ok",):
-            mark(draft)
             return True
-    logger.warning(
-        "%s was copied while it was written and is torn; it is left, and the last complete state taken", draft
-    )
     return False
 
 
@@ -248,6 +269,15 @@ def _held(folder: Path, *, alone: bool = False) -> IO[bytes] | None:
     return None
 
 
+def _make_in_use(root: Path) -> None:
+    """For a state that the manifest names and that lost its empty file, as some programs that copy folders leave it."""
+    fields = manifests.read_fields(root)
+    folder = root / STATES / (fields.get("state") or "-")
+    if (folder / manifests.MANIFEST).exists():
+        with suppress(OSError):
+            (folder / IN_USE).touch()
+
+
 def _hold_newest(root: Path) -> Lease:
     """For a copy that was made while the index was written: its manifest may be older or newer than its states."""
     for number in reversed(_numbers(root)):
@@ -267,18 +297,11 @@ def _numbers(root: Path, *, above: int = 0, below: int | None = None) -> list[in
     return []
 
 
-def _copy(home: Path, new: Path) -> None:
+def _copy(home: Path, new: Path, names: Iterable[str]) -> None:
     """All but the database is linked where the file system can: those files are replaced, never changed."""
-    new.mkdir()
-    for path in sorted(home.iterdir()):
-        if path.name == VECTORS:
-            (new / VECTORS).mkdir()
-            for file in sorted(path.iterdir()):
-                _link(file, new / VECTORS / file.name)
-        elif path.name == DATABASE:
-            shutil.copyfile(path, new / path.name)
-        elif path.name not in (IN_USE, _MARK) and not path.name.endswith(("-wal", "-shm")):
-            _link(path, new / path.name)
+    (new / VECTORS).mkdir(parents=True)
+    for name in names:
+        (shutil.copyfile if name == DATABASE else _link)(home / name, new / name)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -2,7 +2,7 @@
 
 `seq` numbers the records of a table in their order: that in which they were first added, or into which they were put
 (`change`, for which `replace` leaves gaps). `data` is the whole record as JSON, compressed where it is large and no
-query looks into it.
+query looks into it; `sum` is the checksum of `id` and `data`, compared whenever a record is read.
 """
 
 import json
@@ -10,10 +10,12 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from kraq_dspy.asset.store import results
-from kraq_dspy.asset.store.codec import compressed, dumps, restored, storable
+from kraq_dspy.asset.store.codec import checksum, compressed, dumps, loads, restored, storable
+from kraq_dspy.asset.store.database import Database
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import (
     Chunk,
@@ -28,6 +30,8 @@ from kraq_dspy.records import (
     Relationship,
     Summary,
 )
+
+R = TypeVar("R")
 
 Record = (
     Document | Chunk | Extraction | Entity | Relationship | Claim | Merge | Community | Summary | Question | Failure
@@ -54,7 +58,8 @@ class Table:
     def row(self, record: Any) -> tuple[Any, ...]:
         values = (getattr(record, column) for column in self.columns)
         data = (compressed if self.is_compressed else storable)(dumps(record))
-        return (storable(self.id_of(record)), *map(column_value, values), data)
+        key = storable(self.id_of(record))
+        return (key, *map(column_value, values), data, checksum(key, data))
 
     def indexes(self) -> list[str]:
         """The SQL statements that make them."""
@@ -63,7 +68,7 @@ class Table:
     def upsert(self, *, with_seq: bool = False) -> str:
         """An SQL statement for `row`, behind its place `with_seq`. A record that is replaced keeps its place; an
         unchanged one is not written."""
-        names = ("id", *self.columns, "data")
+        names = ("id", *self.columns, "data", "sum")
         changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
         into = ("seq", *names) if with_seq else names
         return (
@@ -104,7 +109,8 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
     for table in TABLES.values():
         columns = "".join(f", {column}" for column in table.columns)
         connection.execute(
-            f"CREATE TABLE {table.name} (seq INTEGER PRIMARY KEY, id NOT NULL UNIQUE{columns}, data NOT NULL)"
+            f"CREATE TABLE {table.name} (seq INTEGER PRIMARY KEY, id NOT NULL UNIQUE{columns}, "
+            "data NOT NULL, sum NOT NULL)"
         )
         for statement in table.indexes():
             connection.execute(statement)
@@ -113,16 +119,54 @@ def create(connection: sqlite3.Connection, schema_version: int) -> None:
     connection.execute(f"PRAGMA user_version = {schema_version}")
 
 
-def check(connection: sqlite3.Connection, path: str) -> int:
-    """The schema version of the database. Raises IndexStateError when a table is missing."""
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    missing = sorted({table.name for table in TABLES.values()} - names)
-    if missing:
+def open_database(file: Path | None, root: Path, *, write: bool, constant: bool) -> Database:
+    """The database of the index at `root`, after a look whether it is one. Raises IndexStateError."""
+    if file is None:
         raise IndexStateError(
-            f"{path!r} is damaged: it lacks the tables {', '.join(missing)}. "
-            "Restore the folder from a copy, or delete it and index the corpus again."
+            f"{str(root)!r} is damaged: it has no index.db. Restore it from a copy, or delete the folder and "
+            "index again."
         )
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    database = Database(file, write=write, constant=constant)
+    try:
+        with database.reading() as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        missing = sorted({table.name for table in TABLES.values()} - names)
+        if missing:
+            raise IndexStateError(
+                f"{str(file)!r} is damaged: it lacks the tables {', '.join(missing)}. "
+                "Restore the folder from a copy, or delete it and index the corpus again."
+            )
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def record_of(kind: type[R], key: str | bytes, data: str | bytes, stored_sum: int) -> R:
+    """The record of a row. Raises IndexStateError where it is not what was written."""
+    try:
+        if checksum(key, data) == stored_sum:
+            return loads(kind, restored(data))
+    except (TypeError, ValueError):  # also values of another type, and bytes that are no text
+        pass
+    raise IndexStateError(
+        f"The {kind.__name__} {key!r} of the index is damaged: it is not what was written. Restore the index from a "
+        "copy, or index the corpus again."
+    )
+
+
+def damaged(connection: sqlite3.Connection, kind: type[Record]) -> list[str]:
+    """The ids of records that are not what was written, or whose columns say something else than they do."""
+    table, ids = table_of(kind), []
+    names = ", ".join(("id", *table.columns, "data", "sum"))
+    for row in connection.execute(f"SELECT {names} FROM {table.name}"):
+        try:
+            is_sound = table.row(record_of(kind, row[0], *row[-2:])) == row
+        except IndexStateError:
+            is_sound = False
+        if not is_sound:
+            ids.append(row[0] if isinstance(row[0], str) else repr(row[0]))
+    return ids
 
 
 def insert(connection: sqlite3.Connection, records: Iterable[Record]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kraq_dspy._internal.copies import SharedByCopies
 from kraq_dspy.asset.store.sync import Point, sync_vectors
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore
 from kraq_dspy.records import content_id
 
@@ -61,4 +62,10 @@ class TextVectors(SharedByCopies):
             vector = self.embedder.encode_queries([text])[0]
         excluded = {self._point_of[record_id] for record_id in exclude if record_id in self._point_of}
         [scored] = self.store.search(vector[None, :], k, exclude=excluded, filters=filters)
-        return [(self._record_of[point], cosine) for point, cosine in scored]
+        try:
+            return [(self._record_of[point], cosine) for point, cosine in scored]
+        except KeyError as error:
+            raise IndexStateError(
+                f"The vectors of texts are damaged: they have the unknown point {error}. Restore the index from a "
+                "copy, or mend it: kraq check DIR --repair"
+            ) from error

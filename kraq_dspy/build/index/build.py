@@ -20,6 +20,7 @@ from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
 from kraq_dspy.build.index.following import Difference, Following
+from kraq_dspy.build.index.forgotten import forget
 from kraq_dspy.build.index.opening import (
     as_before,
     documents_of,
@@ -269,7 +270,6 @@ class Builder:
         if self.index.count(Chunk) == len(gone):
             raise CorpusError(_NO_TEXT)
         self.difference = Difference(new_chunks, gone)
-        self.index.results.forget("extract", gone)
         self._forget(set(removed) - known_documents, gone)
 
     def as_before(self, items: Iterable[Document | Failure], corpus: object = None) -> Iterator[Document | Failure]:
@@ -292,7 +292,9 @@ class Builder:
         """`so_far` are the documents that this build has stored before."""
         known = self.index.graph_rows.known(Document, [document.id for document in documents]) - so_far
         before = {document.id: document for document in self.index.get(Document, sorted(known))}
-        self._changed += sum(document.id in before and before[document.id] != document for document in documents)
+        changed = [document.id for document in documents if before.get(document.id, document) != document]
+        self.index.results.forget_items(changed)
+        self._changed += len(changed)
         self.index.add(documents)
         self.index.add(chunks)
 
@@ -305,6 +307,7 @@ class Builder:
     def _forget(self, document_ids: Set[str], chunk_ids: Set[str]) -> None:
         self._removed += len(document_ids)
         self.index.graph_rows.remove(document_ids, chunk_ids)
+        forget(self.index, document_ids, chunk_ids)
         self.stale_answers += len(flag_stale(self.index))  # now: an interrupted run must not leave them served
 
     async def embed_chunks(self) -> None:

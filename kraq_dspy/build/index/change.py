@@ -110,13 +110,15 @@ async def _change(
     options = _with_settings(path, options)
     documents = read_to_the_first(documents_of(corpus, options.get("settings")))
     async with Builder.at(path, options) as builder:
-        if unknown := set(removed) - builder.index.graph_rows.known(Document, removed):
+        known = builder.index.graph_rows.known(Document, removed)
+        unknown = set(removed) - known
+        if unknown and (unknown := unknown - _being_removed(path, unknown)):
             raise UnknownRecordError(
                 f"{str(path)!r} has no document {sorted(unknown)[0]!r}"
                 + (f" and {len(unknown) - 1} more of those" if len(unknown) > 1 else "")
                 + f". Its ids: kraq export {path} --format jsonl, file documents.jsonl."
             )
-        if removed and builder.index.count(Document) == len(set(removed)):
+        if removed and builder.index.count(Document) == len(known):
             raise CorpusError(f"Nothing would be left of {str(path)!r}: delete the folder instead.")
         builder.index.update_manifest(complete=False, origin={"kind": "documents"})
         if forget_strays:
@@ -124,6 +126,12 @@ async def _change(
         builder.load(builder.as_before(documents), removed=removed)
         builder.stable = True
         return await builder.build()
+
+
+def _being_removed(path: Path, document_ids: Collection[str]) -> set[str]:
+    """Those that readers still see: a removal that was interrupted has begun with them, and is gone on with."""
+    with Index.open(path) as before:
+        return before.graph_rows.known(Document, document_ids)
 
 
 def _manifest(path: str | Path) -> Manifest:

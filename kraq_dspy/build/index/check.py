@@ -1,23 +1,29 @@
 """Checks whether an index is whole: every id leads somewhere, nothing is stale, nothing is missing; and mends it."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import communities_at
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.instructed import INSTRUCTED, stored_questions
+from kraq_dspy.asset.store.instructed import INSTRUCTED, damage_of, stored_questions
 from kraq_dspy.asset.store.lock import holder
+from kraq_dspy.asset.store.manifest import MANIFEST, read_fields
+from kraq_dspy.asset.store.own_files import without_sum
 from kraq_dspy.asset.store.states import LOCK, has_draft
-from kraq_dspy.build.catalogue.sources import count_answers, flag_stale, overdue
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.build.catalogue.sources import count_answers, flag_stale, opened_catalogue, overdue
 from kraq_dspy.build.index.change import resume_index
 from kraq_dspy.build.index.finishing import forget_finished
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 
 _SHOWN = 5
+_UNREADABLE = "The database is damaged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,18 @@ class CheckReport:
 
 
 def check_index(path: str | Path) -> CheckReport:
-    """Verify the index at `path`; nothing is changed.
+    """Verify the index at `path`; nothing is changed. Every file is read in full, and every record compared.
 
     While another process writes, it is the last complete state that is checked. Raises IndexStateError for a folder
-    that is no index.
+    that is no index, and where its manifest or its database cannot be opened.
+
+    >>> check_index("docs.kraq").whole
+    True
     """
-    with Index.open(Path(path)) as index:
-        problems = [*_database(index), *_records(index), *_vectors(index), *_precomputed(index)]
+    with Index.open(Path(path), damaged=True) as index:
+        problems = [*_database(index), *_files(index)]
+        if not any(problem.what.startswith(_UNREADABLE) for problem in problems):
+            problems += [*_records(index), *_vectors(index), *_precomputed(index), *_summarised(index)]
         if not index.manifest.complete:
             problems.insert(0, Problem("The build is not finished", 1, ()))
         elif has_draft(index.path) and holder(index.path / LOCK) is None:
@@ -68,14 +79,16 @@ def check_index(path: str | Path) -> CheckReport:
             answers = count_answers(index.path)
         except IndexStateError as error:
             problems.append(Problem(f"The catalogue cannot be read: {error}", 1, (), repair="none"))
-        return CheckReport(index.path, index.counts(), tuple(problems), answers)
+        counts = {table.name: index.count(kind) for kind, table in TABLES.items()}
+        return CheckReport(index.path, counts, tuple(problems), answers)
 
 
 def repair_index(path: str | Path, **options: Any) -> CheckReport:
     """Mend what can be mended, and check again. `options` are those of `resume_index`.
 
     What the records can be made from again (graph, communities, vectors) is made again; models are asked for what no
-    stored answer is left of. Raises IndexStateError for a damaged database: that can only be restored or rebuilt.
+    stored answer is left of. Raises IndexStateError for a database that cannot be read: that can only be restored or
+    rebuilt.
     """
     report = check_index(path)
     if any(problem.repair == "none" for problem in report.problems):
@@ -85,7 +98,9 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
         with Index.open(Path(path)) as index:
             flag_stale(index)
     if any(problem.repair == "resume" for problem in report.problems):
-        with Index.open(Path(path), write=True) as index:
+        with Index.open(Path(path), write=True, damaged=True) as index:
+            index.update_manifest(complete=False)  # until all is made again, readers see what there was
+            _drop_damaged(index)
             _forget_orphans(index)
             forget_finished(index)
         resume_index(path, **options)
@@ -95,7 +110,23 @@ def repair_index(path: str | Path, **options: Any) -> CheckReport:
 def _database(index: Index) -> Iterator[Problem]:
     faults = index.damage()
     if faults:
-        yield Problem(f"The database is damaged: {faults[0]}", len(faults), (), repair="none")
+        yield Problem(f"{_UNREADABLE}: {faults[0]}", len(faults), (), repair="none")
+        return
+    for kind, table in TABLES.items():
+        damaged = index.damaged_records(kind)
+        if damaged:
+            what = f"{_UNREADABLE} in part: {table.name} that are not what was written"
+            is_lost = kind is Document and not Path(index.manifest.origin.get("path", "-")).exists()
+            yield from _problem(what, damaged, "none" if is_lost else "resume")
+
+
+def _files(index: Index) -> Iterator[Problem]:
+    try:
+        read_fields(index.home)
+    except IndexStateError as error:
+        yield Problem(str(error), 1, ())
+    for name, fault in index.damaged_files().items():
+        yield Problem(f"The file {name} is damaged: {fault}", 1, ())
 
 
 def _records(index: Index) -> Iterator[Problem]:
@@ -151,20 +182,28 @@ def _records(index: Index) -> Iterator[Problem]:
 
 
 def _vectors(index: Index) -> Iterator[Problem]:
-    for name, store, kind in (
-        ("passages", index.chunk_vectors, Chunk),
-        ("questions", index.question_vectors, Question),
-    ):
-        have, record_ids = store.ids(), set(index.ids(kind))
-        yield from _problem(f"{name} without a vector", record_ids - have)
-        yield from _problem(f"vectors of {name} that are not there", have - record_ids)
+    for name, kind in (("chunks", Chunk), ("questions", Question)):
+        what = "passages" if kind is Chunk else "questions"
+        try:
+            have, record_ids = index.vectors_named(name).ids(), set(index.ids(kind))
+        except IndexStateError as error:
+            yield Problem(f"The vectors of {what} cannot be read: {error}", 1, ())
+            continue
+        yield from _problem(f"{what} without a vector", record_ids - have)
+        yield from _problem(f"vectors of {what} that are not there", have - record_ids)
 
 
 def _precomputed(index: Index) -> Iterator[Problem]:
     path = index.path / INSTRUCTED
     if not path.exists():
         return
-    stored = stored_questions(path)
+    try:
+        faults, stored = damage_of(path), stored_questions(path)
+    except IndexStateError as error:
+        faults, stored = [str(error)], set()
+    if faults:
+        yield Problem(f"{INSTRUCTED} is damaged: {faults[0]}. Delete it", len(faults), (), repair="precompute")
+        return
     current = {question.id for question in index.questions(source="kraq")}
     if stored:
         yield from _problem("questions that passages were not seen from", current - stored, repair="precompute")
@@ -172,9 +211,42 @@ def _precomputed(index: Index) -> Iterator[Problem]:
         yield from _problem("embeddings seen from questions that are gone", gone, repair="precompute")
 
 
+def _summarised(index: Index) -> Iterator[Problem]:
+    """Damage of the index that k2rag keeps of the summarised corpus, and of the file beside it."""
+    for file in index.path.glob("*.json"):
+        try:
+            without_sum(json.loads(file.read_text("utf-8")))
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            yield Problem(f"The file {file.name} is damaged: {error}", 1, (), repair="precompute")
+    for manifest in index.path.glob(f"*.kraq/{MANIFEST}"):
+        try:
+            with Index.open(manifest.parent, damaged=True) as inner:
+                problems = [*_database(inner), *_files(inner)]
+        except IndexStateError as error:
+            problems = [Problem(str(error), 1, ())]
+        for problem in problems:
+            what = f"In {manifest.parent.name}: {problem.what}. Delete it"
+            yield Problem(what, problem.count, problem.ids, repair="precompute")
+
+
 def _catalogue(index: Index) -> Iterator[Problem]:
+    with opened_catalogue(index.path) as catalogue:
+        for fault in catalogue.damage() if catalogue else ():
+            yield Problem(f"The catalogue is damaged: {fault}", 1, (), repair="none")
+            return
     late = [str(number) for number in overdue(index)]
     yield from _problem("prepared answers whose documents changed or are gone, and that are still given", late, "flag")
+
+
+def _drop_damaged(index: Index) -> None:
+    """Damaged records go, for the build to make them again; chunks are cut out of their documents at once."""
+    for kind in TABLES:
+        damaged = index.damaged_records(kind)
+        index.delete(kind, damaged)
+        if kind is Chunk and damaged:
+            settings, ids = index.manifest.settings.chunks, set(damaged)
+            chunks = (chunk for document in index.all(Document) for chunk in chunk_document(document, settings))
+            index.add([chunk for chunk in chunks if chunk.id in ids])
 
 
 def _forget_orphans(index: Index) -> None:

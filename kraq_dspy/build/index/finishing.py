@@ -11,9 +11,8 @@ from functools import cached_property
 
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.communities import drift, find_communities
+from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.mentions_file import keep_mentions
-from kraq_dspy.asset.store.passage_graph_file import keep_passage_graph
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_about
 from kraq_dspy.models.lms.engines.embedded.headings import subject_of

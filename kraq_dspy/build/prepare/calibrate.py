@@ -270,7 +270,10 @@ def proxy_threshold(index: Index, embedder: InstructedEmbedder) -> float:
         return -1.0
     if proxy.get("encoder_name") != embedder.name:
         logger.warning(
-            "Calibrated with %s, not with %s; run kraq calibrate again", proxy["encoder_name"], embedder.name
+            "Calibrated with %s, not with %s; run kraq calibrate again", proxy.get("encoder_name"), embedder.name
         )
         return -1.0
-    return float(proxy["threshold"])
+    try:
+        return float(proxy["threshold"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise IndexStateError(f"The calibration of {str(index.path)!r} is damaged. Run: kraq calibrate") from error

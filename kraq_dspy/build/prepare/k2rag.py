@@ -14,10 +14,10 @@ from typing import Any
 
 from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.copies import SharedByCopies
-from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import without_sum, write_summed
 from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.build.index.build import abuild_index
@@ -127,13 +127,13 @@ def open_summarised(index: Index, embedder: Embedder) -> SummarisedCorpus:
     documents have changed since; EncoderMismatchError when another encoder made its vectors."""
     command = f"kraq precompute {index.path} --k2rag"
     try:
-        stored = json.loads((index.path / FILE).read_text("utf-8"))
+        stored = without_sum(json.loads((index.path / FILE).read_text("utf-8")))
         made_from = stored["made_from"]
     except FileNotFoundError:
         raise IndexStateError(
             f"{str(index.path)!r} has no summarised corpus, which k2rag needs. Run: {command}"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(f"{str(index.path / FILE)!r} is damaged ({error}). Run: {command}") from error
     if made_from != _corpus_id(index):
         raise IndexStateError(
@@ -182,8 +182,7 @@ async def _build(
         failures=index.count(Document) - len(summaries),
         seconds=perf_counter() - started,
     )
-    with replaced(index.path / FILE) as draft:
-        draft.write_text(json.dumps({**dataclasses.asdict(report_made), **_made_with(index, models, shorten)}), "utf-8")
+    write_summed(index.path / FILE, {**dataclasses.asdict(report_made), **_made_with(index, models, shorten)})
     return report_made
 
 

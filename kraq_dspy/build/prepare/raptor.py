@@ -14,6 +14,7 @@ from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.build.index.forgotten import TREE_FILE, TREE_STAGE
 from kraq_dspy.build.prepare.soft_clusters import soft_clusters
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
@@ -24,8 +25,7 @@ from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
 
-STAGE = "raptor"
-FILE = "raptor.json"
+STAGE, FILE = TREE_STAGE, TREE_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ def build_tree(
 def open_tree(index: Index, embedder: Embedder) -> tuple[SummaryTree, TextVectors]:
     """The tree that `build_tree` stored, with the vectors of its nodes. Raises IndexStateError when it was not run, or
     passages have changed since."""
-    path = index.home / FILE
+    path = index.file(FILE)
     command = f"kraq precompute {index.path} --raptor"
-    if not path.is_file():
+    if path is None:
         raise IndexStateError(f"{str(index.path)!r} has no tree of summaries. Run: {command}")
     try:
         stored = json.loads(path.read_text("utf-8"))
         nodes = [TreeNode(**{**node, "child_ids": tuple(node["child_ids"])}) for node in stored["nodes"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexStateError(f"{str(path)!r} is damaged ({error}). Run: {command}") from error
     chunk_ids = sorted(index.ids(Chunk))
     if stored.get("passages") != content_id(*chunk_ids):

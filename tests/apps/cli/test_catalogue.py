@@ -35,12 +35,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def index(built: Path, tmp_path: Path) -> Path:
-    """A copy of the records alone: most of these commands need no vectors."""
+    """A copy of it."""
     return copied(built, tmp_path / "poets.kraq")
 
 
 def copied(built: Path, to: Path) -> Path:
-    return Path(shutil.copytree(built, to, ignore=shutil.ignore_patterns("vectors")))
+    return Path(shutil.copytree(built, to))
 
 
 def kraq(capsys: pytest.CaptureFixture[str], *words: str | Path | int, code: int = 0) -> str:

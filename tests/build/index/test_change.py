@@ -12,9 +12,10 @@ import pytest
 from stand_in import stand_in
 
 from kraq_dspy.asset.graph.elements import community_elements
-from kraq_dspy.asset.store import passage_graph_file
+from kraq_dspy.asset.store import graph_files
+from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.passage_graph_file import open_passage_graph
+from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.build.index.check import check_index
@@ -207,7 +208,8 @@ def test_every_state_has_the_graph_of_its_own_passages(tmp_path: Path, embedder:
 
     with Index.open(path) as index:
         from_file = open_passage_graph(index)
-        (index.home / passage_graph_file.FILE).unlink()  # as in an index that an older version made
+        (index.home / graph_files.GRAPH).unlink()
+        write_sums(index.home)  # as in a state that never had one
         made_anew = open_passage_graph(index)
         chunk_ids = sorted(index.ids(Chunk))
         of_both = [graph.visits({chunk_ids[0]: 1.0}, 0.8).shares for graph in (from_file, made_anew)]
@@ -224,7 +226,7 @@ def test_a_graph_of_passages_from_before_a_change_does_not_outlive_it(
     build_index([document(n) for n in range(3)], path, settings=small(), embedder=embedder)
 
     with Index.open(path, write=True) as index:
-        assert (index.home / passage_graph_file.FILE).exists()
+        assert (index.home / graph_files.GRAPH).exists()
         index.update_manifest(complete=False)
         index.replace(Relationship, [])
         index.update_manifest(complete=True)

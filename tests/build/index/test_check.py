@@ -1,17 +1,22 @@
 """An index that lost something says what, and is mended from what is left."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.change import remove_documents
 from kraq_dspy.build.index.check import check_index, repair_index
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Claim, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings
+from kraq_dspy.workspace import Workspace
 from tests.conftest import KeywordEmbedder
 
 DOCUMENTS = [
@@ -89,6 +94,100 @@ def test_what_is_wrong_is_named_and_mended(
     report = check_index(whole)
     assert problem_text in [problem.what for problem in report.problems]
     assert repair_index(whole, embedder=embedder).problems == ()
+
+
+def spoil(name: str) -> Callable[[Path], None]:
+    def act(home: Path) -> None:
+        content = bytearray((home / name).read_bytes())
+        content[len(content) // 2] ^= 4
+        (home / name).write_bytes(content)
+
+    return act
+
+
+def lose(name: str) -> Callable[[Path], None]:
+    return lambda home: (home / name).unlink()
+
+
+def change_a_letter(table: str, *, unnoticed_in_the_file: bool = False) -> Callable[[Path], None]:
+    """In a record, whose page stays a good one."""
+
+    def act(home: Path) -> None:
+        with closing(sqlite3.connect(home / "index.db")) as connection, connection:
+            changed = connection.execute(
+                f"UPDATE {table} SET data = replace(data, 'a', 'e') WHERE seq = (SELECT max(seq) FROM {table})"
+            ).rowcount
+        assert changed == 1
+        if unnoticed_in_the_file:
+            write_sums(home)
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem_text"),
+    [
+        (spoil("vectors/chunks"), "The file vectors/chunks is damaged: its content has changed"),
+        (spoil("vectors/questions"), "The file vectors/questions is damaged: its content has changed"),
+        (spoil("passages.graph"), "The file passages.graph is damaged: its content has changed"),
+        (spoil("mentions.rows"), "The file mentions.rows is damaged: its content has changed"),
+        (spoil("sizes.json"), "The file sizes.json is damaged: its content has changed"),
+        (lose("vectors/chunks"), "The file vectors/chunks is damaged: it is missing"),
+        (lose("sums.json"), "The file sums.json is damaged: it cannot be read"),
+        (
+            change_a_letter("summaries"),
+            "The file index.db is damaged: its content has changed",
+        ),
+        *(
+            (change_a_letter(table, unnoticed_in_the_file=True), f"in part: {table} that are not what was written")
+            for table in ("chunks", "entities", "relationships", "communities", "summaries", "questions")
+        ),
+    ],
+)
+def test_damage_is_named_and_mended_without_asking_a_model(
+    whole: Path, embedder: KeywordEmbedder, damage: Callable[[Path], None], problem_text: str
+) -> None:
+    with Index.open(whole) as index:
+        usage, counts = index.results.usage(), index.counts()
+    damage(current_home(whole))
+    assert any(problem.what.endswith(problem_text) for problem in check_index(whole).problems)
+    assert repair_index(whole, embedder=embedder).problems == ()
+    with Index.open(whole) as index:
+        assert (index.results.usage(), index.counts()) == (usage, counts)
+
+
+def test_a_damaged_document_is_beyond_repair_where_its_file_is_not_known(
+    whole: Path, embedder: KeywordEmbedder
+) -> None:
+    change_a_letter("documents", unnoticed_in_the_file=True)(current_home(whole))
+    with pytest.raises(IndexStateError, match=r"documents that are not what was written.*Restore"):
+        repair_index(whole, embedder=embedder)
+    with Index.open(whole) as index:
+        assert index.count(Document) == len(DOCUMENTS)
+
+
+@pytest.mark.parametrize("damage", [spoil("vectors/chunks"), lose("vectors/chunks")])
+def test_damaged_vectors_are_told_by_whoever_asks(
+    whole: Path, embedder: KeywordEmbedder, damage: Callable[[Path], None]
+) -> None:
+    damage(current_home(whole))
+    with (
+        Workspace.open(whole, embedder=embedder) as space,
+        pytest.raises(IndexStateError, match=r"vectors/chunks' is damaged: .*kraq check DIR --repair"),
+    ):
+        space.retriever("dense")("Who?", 3)
+
+
+def test_a_damaged_record_is_told_by_whoever_reads_it(whole: Path) -> None:
+    change_a_letter("questions", unnoticed_in_the_file=True)(current_home(whole))
+    with Index.open(whole) as index, pytest.raises(IndexStateError, match=r"The Question .* is damaged"):
+        list(index.all(Question))
+
+
+def test_a_change_does_not_take_damage_over(whole: Path, embedder: KeywordEmbedder) -> None:
+    spoil("vectors/chunks")(current_home(whole))
+    with pytest.raises(IndexStateError, match=r"vectors/chunks' is damaged"):
+        remove_documents(whole, ["ada"], embedder=embedder)
 
 
 def test_a_mended_index_asks_no_model_for_what_was_answered(whole: Path, embedder: KeywordEmbedder) -> None:

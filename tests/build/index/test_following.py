@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.store import mentions_file, passage_graph_file
+from kraq_dspy.asset.store import graph_files
 from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index import following
 from kraq_dspy.build.index.build import build_index
@@ -90,7 +91,7 @@ def contents(path: Path) -> dict[str, Any]:
         texts = {kind.__name__: sorted(map(repr, index.all(kind))) for kind in KINDS}
         made = {kind.__name__: list(index.all(kind)) for kind in MADE}
         vectors = {"question vectors": index.question_vectors.ids(), "chunk vectors": index.chunk_vectors.ids()}
-        return {**texts, **made, **vectors, "walks": (index.home / passage_graph_file.FILE).read_bytes()}
+        return {**texts, **made, **vectors, "walks": (index.home / graph_files.GRAPH).read_bytes()}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -104,7 +105,8 @@ def test_a_followed_change_leaves_what_the_full_way_leaves(
     shutil.copytree(*paths)
     for _ in range(4):
         number, is_removal = rng.randrange(41), rng.random() < 0.4
-        (current_home(paths[1]) / mentions_file.FILE).unlink()
+        (current_home(paths[1]) / graph_files.MENTIONS).unlink()
+        write_sums(current_home(paths[1]))
         for path in paths:
             if is_removal and number in have:
                 remove_documents(path, [document(number).id], embedder=embedder)
@@ -290,9 +292,9 @@ def test_what_a_change_takes_over_is_linked_and_the_state_before_stays_as_it_was
     with Index.open(path) as before:
         files = [file for file in before.home.rglob("*") if file.is_file()]
         contents = {file: file.read_bytes() for file in files}
-        assert {"index.db", mentions_file.FILE, passage_graph_file.FILE} <= {file.name for file in files}
+        assert {"index.db", graph_files.MENTIONS, graph_files.GRAPH} <= {file.name for file in files}
         with Index.open(path, write=True) as draft:
-            names = ("index.db", mentions_file.FILE, passage_graph_file.FILE)
+            names = ("index.db", graph_files.MENTIONS, graph_files.GRAPH)
             assert [(draft.home / name).samefile(before.home / name) for name in names] == [False, True, True]
         add_documents(path, [document(20)], embedder=embedder)
         assert {file: file.read_bytes() for file in files} == contents

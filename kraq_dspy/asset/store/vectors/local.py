@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kraq_dspy.asset.store.database import Database
 from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.asset.store.sync import batches
-from kraq_dspy.asset.store.vectors.packed import Packed, Postings, tag_key, write_packed
+from kraq_dspy.asset.store.vectors.packed import Mask, Packed, Postings, damaged_vectors, tag_key, write_packed
 from kraq_dspy.asset.store.vectors.points import (
     alternatives,
     checked_vectors,
@@ -23,7 +23,6 @@ from kraq_dspy.asset.store.vectors.points import (
     query_weights,
     tags_of,
 )
-from kraq_dspy.asset.store.vectors.signs import Mask
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError, UnknownRecordError
 from kraq_dspy.ports import Filters, Vectors
 
@@ -48,11 +47,8 @@ class LocalVectorStore:
     With `apart`, a folder, nothing is written beside `path`: that is for readers who need more than is there. They
     see what is there now, with what was not sealed yet; `keep` is handed each file that they seal.
 
-    From 50,000 points on, `search` compares the 4,000 or more that resemble a vector in its signs (`signs.py`) in place
-    of all; with `exact`, always all.
-
-    Raises EncoderMismatchError when the file holds vectors
-    of another dimension, IndexStateError when it cannot be read.
+    Raises EncoderMismatchError when the file holds vectors of another dimension, IndexStateError when it cannot be
+    read.
     """
 
     def __init__(
@@ -60,12 +56,10 @@ class LocalVectorStore:
         path: Path,
         dimension: int,
         *,
-        exact: bool = False,
         apart: Callable[[], Path] | None = None,
         keep: Callable[[Path], None] | None = None,
     ) -> None:
         self.dimension = dimension
-        self._exact = exact
         self._path = path
         self._apart, self._keep = apart, keep
         self._lock = threading.RLock()
@@ -73,7 +67,7 @@ class LocalVectorStore:
         self._closed = False
         with writing_to(path.parent):
             fresh = Database(left, write=apart is None) if (left := _fresh_path(path)).exists() else None
-            self._packed = Packed.open(path, dimension, exact=exact) if path.exists() else Packed.empty(dimension)
+            self._packed = Packed.open(path, dimension) if path.exists() else Packed.empty(dimension)
         if fresh is None:
             return
         try:
@@ -143,17 +137,19 @@ class LocalVectorStore:
         self, vectors: Vectors, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[list[tuple[str, float]]]:
         rows = checked_vectors(vectors, self.dimension)
-        packed, mask = self._prepared(k, exclude, filters)
         hits = []
-        for some in batches(_unit(rows), _QUERIES):
-            hits += [_hits(packed, *best) for best in packed.nearest(np.stack(some), k, mask)]
+        with self._readable():
+            packed, mask = self._prepared(k, exclude, filters)
+            for some in batches(_unit(rows), _QUERIES):
+                hits += [_hits(packed, *best) for best in packed.nearest(np.stack(some), k, mask)]
         return hits
 
     def search_text(
         self, text: str, k: int, *, exclude: Collection[str] = (), filters: Filters | None = None
     ) -> list[tuple[str, float]]:
-        packed, mask = self._prepared(k, exclude, filters)
-        return _hits(packed, *packed.with_words(query_weights(text), k, mask))
+        with self._readable():
+            packed, mask = self._prepared(k, exclude, filters)
+            return _hits(packed, *packed.with_words(query_weights(text), k, mask))
 
     def seal(self) -> None:
         """Put all that was written into the searchable file."""
@@ -165,6 +161,13 @@ class LocalVectorStore:
             self._closed = True
             if self._fresh is not None:
                 self._fresh.close()
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except IndexError as error:
+            raise damaged_vectors(self._path, str(error)) from error
 
     @contextmanager
     def _open(self) -> Iterator[Packed]:
@@ -225,7 +228,7 @@ class LocalVectorStore:
             self._target.parent.mkdir(parents=True, exist_ok=True)
             if connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone() == (2,):
                 _merge(self._packed, connection, self._target, self.dimension)
-                self._packed = Packed.open(self._target, self.dimension, exact=self._exact)
+                self._packed = Packed.open(self._target, self.dimension)
 
 
 def _merge(packed: Packed, connection: Any, target: Path, dimension: int) -> None:

@@ -1,7 +1,7 @@
 """Keeps points in one file that is mapped into memory and never changed: searched by any number of processes at once.
 
-The search is exact, but for the choice of what is compared where there are very many points (`signs.py`). All arrays
-stand in the order of the ids, so points that score alike come in that order too.
+A search compares a vector with all points, 44 ms for a million of 384 numbers (docs/decisions/dense-search.md). All
+arrays stand in the order of the ids, so points that score alike come in that order too.
 """
 
 import json
@@ -18,18 +18,28 @@ from numpy.typing import NDArray
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.vectors.points import other_dimension
-from kraq_dspy.asset.store.vectors.signs import MANY, Mask, Rows, Signs, SignWriter
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
 from kraq_dspy.ports import Vectors
 
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Layout = dict[str, tuple[str, tuple[int, ...], int]]
+"""Of each array its type, its shape, and the byte at which it begins."""
 Best = tuple[Rows, NDArray[np.float32]]
 """Rows and their scores, best first."""
 
 _MAGIC, _ALIGN = b"kraqvec1", 64
 _FEW = 0.1  # share of the points below which their rows are picked out instead of all being compared
-_PICKED = 256  # rows that are picked out at once, near the processor
 _NOISE = 1e-5  # more than sums of float32 differ by, whatever order they are added in
 _ID = 16
+_BEGIN = 4096  # bytes before the first array
+_KINDS = {
+    "ids": "u1",
+    "dense": "<f4",
+    **{f"{of}.{part}": kind for of in ("words", "tags") for part, kind in
+       (("keys", "<u8"), ("starts", "<i8"), ("rows", "<i4"), ("weights", "<f4"))},
+}  # fmt: skip
+"""The arrays of a file, in their order, and the types of their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +72,12 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """`ids` are uint8 `[n, 16]`, ascending; `dense` is float32 `[n, dimension]`, rows L2-normalised.
-
-    Without `signs` every point is compared with a query: where there are few, in the files of older versions, where
-    signs do not tell the points apart, and where that was asked for.
-    """
+    """`ids` are uint8 `[n, 16]`, ascending; `dense` is float32 `[n, dimension]`, rows L2-normalised."""
 
     ids: NDArray[np.uint8]
     dense: Vectors
     words: Postings
     tags: Postings
-    signs: Signs | None = None
 
     @classmethod
     def empty(cls, dimension: int) -> "Packed":
@@ -80,30 +85,40 @@ class Packed:
         return cls(np.zeros((0, _ID), np.uint8), np.zeros((0, dimension), np.float32), none, none)
 
     @classmethod
-    def open(cls, path: Path, dimension: int, *, exact: bool = False) -> "Packed":
+    def open(cls, path: Path, dimension: int) -> "Packed":
         """Raises EncoderMismatchError for vectors of another dimension, IndexStateError for a file that is damaged."""
         try:
             with path.open("rb") as file:
                 layout = _layout(file)
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (ValueError, KeyError, TypeError) as error:
-            raise _damaged(path, str(error)) from error
+            arrays = {
+                name: np.frombuffer(mapped, kind, math.prod(shape), offset).reshape(shape)
+                for name, (kind, shape, offset) in layout.items()
+            }
+            packed = cls(
+                arrays["ids"],
+                arrays["dense"],
+                *(Postings(*(arrays[f"{of}.{part}"] for part in Postings.__slots__)) for of in ("words", "tags")),
+            )
+            packed._require_fit()
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise damaged_vectors(path, str(error)) from error
         except OSError as error:
             raise IndexStateError(f"Cannot read the vectors in {str(path)!r}: {error.strerror}.") from error
-        arrays = {}
-        for name, (dtype, shape, offset) in layout.items():
-            n_items = math.prod(shape)
-            if offset + n_items * np.dtype(dtype).itemsize > len(mapped):
-                raise _damaged(path, "it is cut off")
-            arrays[name] = np.frombuffer(mapped, dtype, n_items, offset).reshape(shape)
-        if arrays["dense"].shape[1] != dimension:
-            raise EncoderMismatchError(other_dimension(str(path), arrays["dense"].shape[1], dimension))
-        words, tags = (
-            Postings(*(arrays[f"{kind}.{part}"] for part in Postings.__slots__)) for kind in ("words", "tags")
-        )
-        has_signs = "signs.half" in arrays and not exact
-        signs = Signs(*(arrays[f"signs.{part}"] for part in Signs.__slots__)) if has_signs else None
-        return cls(arrays["ids"], arrays["dense"], words, tags, signs if signs and signs.are_useful else None)
+        if packed.dense.shape[1] != dimension:
+            raise EncoderMismatchError(other_dimension(str(path), packed.dense.shape[1], dimension))
+        return packed
+
+    def _require_fit(self) -> None:
+        """Raises ValueError where the arrays are not of the same points."""
+        n = len(self.ids)
+        fits = self.ids.shape == (n, _ID) and self.dense.ndim == 2 and len(self.dense) == n
+        for each in (self.words, self.tags):
+            fits = fits and all(part.ndim == 1 for part in (each.keys, each.starts, each.rows, each.weights))
+            fits = fits and len(each.starts) == len(each.keys) + 1 and each.starts[-1] == len(each.rows)
+            fits = fits and len(each.weights) in (0, len(each.rows))
+        if not fits:
+            raise ValueError("its arrays do not fit each other")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -137,12 +152,6 @@ class Packed:
 
     def nearest(self, vectors: Vectors, k: int, mask: Mask | None) -> list[Best]:
         """For each L2-normalised row of `vectors`, the rows with the greatest cosines, best first, and those."""
-        if self.signs is not None and self.signs.help_with(k):
-            each = [self.signs.nearby(vector, k, mask) for vector in vectors]
-            return [
-                self._first(vector, rows, self._scores(vector, rows), k)
-                for vector, rows in zip(vectors, each, strict=True)
-            ]
         some = None if mask is None or mask.sum() > _FEW * len(self) else np.flatnonzero(mask)
         dense = self.dense if some is None else self.dense[some]
         best = []
@@ -151,13 +160,6 @@ class Packed:
                 scores[~mask] = -np.inf
             best.append(self._first(vector, some, scores, k))
         return best
-
-    def _scores(self, vector: Vectors, rows: Rows) -> NDArray[np.float32]:
-        scores = np.empty(len(rows), np.float32)
-        for start in range(0, len(rows), _PICKED):
-            some = slice(start, start + _PICKED)
-            np.matmul(self.dense.take(rows[some], axis=0), vector, out=scores[some])
-        return scores
 
     def _first(self, vector: Vectors, rows: Rows | None, scores: NDArray[np.float32], k: int) -> Best:
         """The best of `rows` (all, if None) by their `scores`, and by exact sums where those are nearly alike."""
@@ -183,19 +185,10 @@ class Packed:
 def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], dimension: int, words: Postings,
                  tags: Postings) -> None:  # fmt: skip
     """All of it or nothing takes the place of `path`; `dense` are the rows, some at a time. Raises OSError."""
-    writer = SignWriter(len(ids), dimension) if len(ids) >= MANY else None
     parts = {f"{kind}.{name}": getattr(postings, name) for kind, postings in (("words", words), ("tags", tags))
              for name in Postings.__slots__}  # fmt: skip
-    if writer is not None:  # its arrays are filled while the rows are written, before their turn comes
-        dense = writer.over(dense)
-        parts.update((f"signs.{name}", getattr(writer.signs, name)) for name in Signs.__slots__)
     shapes = {"ids": ids.shape, "dense": (len(ids), dimension), **{name: part.shape for name, part in parts.items()}}
-    types = {"ids": "u1", "dense": "<f4", **{name: part.dtype.newbyteorder("<").str for name, part in parts.items()}}
-    layout: dict[str, tuple[str, tuple[int, ...], int]] = {}
-    offset = 4096
-    for name, shape in shapes.items():
-        layout[name] = (types[name], shape, offset)
-        offset += -(-math.prod(shape) * np.dtype(types[name]).itemsize // _ALIGN) * _ALIGN
+    layout, end = _laid_out(shapes)
     header = json.dumps(layout).encode()
     with replaced(path) as draft, draft.open("wb") as file:
         file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
@@ -204,7 +197,7 @@ def write_packed(path: Path, ids: NDArray[np.uint8], dense: Iterator[Vectors], d
             blocks = dense if name == "dense" else [ids if name == "ids" else parts[name]]
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype).data)
-        file.truncate(offset)
+        file.truncate(end)
 
 
 def tag_key(tag: str) -> int:
@@ -225,14 +218,31 @@ def _first(rows: Rows, scores: NDArray[np.float32], k: int) -> Best:
     return rows[order], scores[order]
 
 
-def _layout(file: IO[bytes]) -> dict[str, tuple[str, tuple[int, ...], int]]:
+def _laid_out(shapes: Mapping[str, tuple[int, ...]]) -> tuple[Layout, int]:
+    """Where each array begins, with its type and shape, and where the last one ends."""
+    layout: Layout = {}
+    offset = _BEGIN
+    for name, shape in shapes.items():
+        layout[name] = (_KINDS[name], shape, offset)
+        offset += -(-math.prod(shape) * np.dtype(_KINDS[name]).itemsize // _ALIGN) * _ALIGN
+    return layout, offset
+
+
+def _layout(file: IO[bytes]) -> Layout:
+    """As it was written. Raises ValueError, KeyError or TypeError for another one."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it does not begin as such a file does")
-    layout = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return {name: (dtype, tuple(shape), offset) for name, (dtype, shape, offset) in layout.items()}
+    stored = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), _BEGIN)))
+    shapes = {name: tuple(shape) for name, (_, shape, _) in stored.items()}
+    if not all(type(number) is int and number >= 0 for shape in shapes.values() for number in shape):
+        raise ValueError("its header names no lengths")
+    layout, end = _laid_out(shapes)
+    if json.loads(json.dumps(layout)) != stored or end != file.seek(0, 2):
+        raise ValueError("it is cut off, or its header is not what was written")
+    return layout
 
 
-def _damaged(path: Path, reason: str) -> IndexStateError:
+def damaged_vectors(path: Path, reason: str) -> IndexStateError:
     return IndexStateError(
         f"The vectors in {str(path)!r} are damaged: {reason}. Restore the index from a copy, or mend it: "
         "kraq check DIR --repair"

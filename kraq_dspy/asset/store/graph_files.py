@@ -1,4 +1,8 @@
-"""Keeps an index's graph of passages and entities beside its database, made once by the writer of a state."""
+"""Keeps beside an index's database its graph of passages and entities, and what its graph was made from.
+
+Both are made once by the writer of a state: walks go over the first, and with the second a change is followed without
+every extraction being read.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,41 +11,64 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import ResolvedMentions
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
+from kraq_dspy.asset.store.own_files import damage_text
 from kraq_dspy.asset.store.states import writing_to
+from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
 if TYPE_CHECKING:
     from kraq_dspy.asset.store.index import Index
 
-FILE = "passages.graph"
+GRAPH, MENTIONS = "passages.graph", "mentions.rows"
+_FORM = 1  # to be raised with every change of how mentions are written
 _Ints = NDArray[np.int64]
 
 
 def open_passage_graph(index: "Index") -> PassageGraph:
-    """That of the state; made now for a draft, or an index that an older version made."""
-    path = index.home / FILE
-    return PassageGraph.open(path) if path.exists() else _graph_of(index, index.all(Entity), index.all(Relationship))
+    """That of the state; made now for a draft. Raises IndexStateError for one that is damaged."""
+    path = index.file(GRAPH)
+    return PassageGraph.open(path) if path else _graph_of(index, index.all(Entity), index.all(Relationship))
 
 
 def keep_passage_graph(index: "Index", resolved: ResolvedMentions) -> None:
     """Store the graph of the index's chunks and of the entities that were made of the mentions."""
     with writing_to(index.home):
-        _graph_of_mentions(index.ids(Chunk), resolved).save(index.home / FILE)
+        _graph_of_mentions(index.ids(Chunk), resolved).save(index.home / GRAPH)
 
 
 def complete_passage_graph(index: "Index") -> None:
     """Store the graph where that was not done since the index began to change."""
-    if not (index.home / FILE).exists():
+    if not (index.home / GRAPH).exists():
         with writing_to(index.home):
-            _graph_of(index, index.all(Entity), index.all(Relationship)).save(index.home / FILE)
+            _graph_of(index, index.all(Entity), index.all(Relationship)).save(index.home / GRAPH)
 
 
 def forget_passage_graph(home: Path) -> None:
     """For an index that begins to change."""
-    (home / FILE).unlink(missing_ok=True)
+    (home / GRAPH).unlink(missing_ok=True)
+
+
+def keep_mentions(index: "Index", resolved: ResolvedMentions) -> None:
+    """The file is of use only to who knows that the index's records are of the same graph."""
+    with writing_to(index.home), replaced(index.home / MENTIONS) as draft, open(draft, "wb") as file:
+        np.save(file, np.array(_FORM))
+        resolved.write(file)
+
+
+def open_mentions(index: "Index") -> ResolvedMentions | None:
+    """None where there are none, or those of another version."""
+    path = index.file(MENTIONS)
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            return ResolvedMentions.read(file) if np.load(file) == _FORM else None
+    except (ValueError, EOFError, OSError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
 
 
 def _graph_of(index: "Index", entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:

@@ -1,0 +1,176 @@
+"""Looks after the files of an index: none leads out of its folder, and those of a complete state are what they were.
+
+    sums.json    of a state: the size and the CRC-32 of each file in it
+
+Files of up to 256 MB are read in full when they are opened (6 GB a second), larger ones by `kraq check`.
+"""
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.errors import IndexStateError
+
+SUMS = "sums.json"
+_NOT_SUMMED = (SUMS, "manifest.json", "in-use")
+_READ_AT_ONCE = 1 << 28  # bytes of a file that is read in full when it is opened
+_BLOCK = 1 << 20
+_ATTEMPTS, _PAUSE_S = 3, 0.05  # while another process puts a file into the state
+
+_FOREIGN = (
+    "{!r} is no file of the index but a link, a pipe or a device, which may lead out of it. Nothing was read or "
+    "written. Put the file itself in its place, or remove it."
+)
+Sum = tuple[int, int]
+"""The size of a file in bytes, and the CRC-32 of its content."""
+
+
+def require_own(root: Path) -> None:
+    """Raises IndexStateError when the index `root` holds a link, a pipe or a device: what an index holds is read and
+    written as its own, and a link may lead to any file of whoever opens it."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in _foreign(root):
+            raise IndexStateError(_FOREIGN.format(str(path)))
+
+
+def require_own_file(path: Path) -> None:
+    """As `require_own`, for one file, which need not be there, and for the log that SQLite keeps beside it."""
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        if each.is_symlink() or (each.exists() and not each.is_file()):
+            raise IndexStateError(_FOREIGN.format(str(each)))
+
+
+def write_summed(path: Path, fields: dict[str, Any]) -> None:
+    """Write fields as JSON with their checksum as "sum". Raises OSError."""
+    with replaced(path) as draft:
+        draft.write_text(json.dumps({**fields, "sum": _sum_of(fields)}, indent=2) + "\n", "utf-8")
+
+
+def without_sum(fields: dict[str, Any]) -> dict[str, Any]:
+    """What `write_summed` was given, of the fields that are in the file. Raises ValueError for something else.
+
+    Fields without "sum" may have been changed by hand.
+    """
+    plain = {name: value for name, value in fields.items() if name != "sum"}
+    if fields.get("sum") not in (None, _sum_of(plain)):
+        raise ValueError('it is not what was written; if you changed it yourself, take out its line "sum"')
+    return plain
+
+
+def write_sums(home: Path) -> None:
+    """Note what the files of a state are, which will not change from now on. Raises OSError."""
+    _write(home, {name: _sum(home / name) for name in _names(home)})
+
+
+def forget_sum(home: Path, name: str) -> None:
+    """A file that is about to be replaced counts as absent until `add_sum`. Raises OSError."""
+    sums = read_sums(home)
+    if sums.pop(name, None) is not None:
+        _write(home, sums)
+
+
+def add_sum(home: Path, name: str) -> None:
+    """Note what a file is that was put into a complete state. Raises OSError."""
+    _write(home, {**read_sums(home), name: _sum(home / name)})
+
+
+def read_sums(home: Path) -> dict[str, Sum]:
+    """By the file's path in the state. Raises IndexStateError."""
+    path = home / SUMS
+    try:
+        sums = json.loads(path.read_text("utf-8"))
+        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        fault = getattr(error, "strerror", None) or "it is not what was written"
+        raise IndexStateError(damage_text(path, fault)) from error
+
+
+def own_file(home: Path, name: str) -> Path | None:
+    """The file `name` of a complete state; None where the state has none, or one that is not finished.
+
+    Raises IndexStateError when it is missing or is not what it was: of another size, or, where it is not very large,
+    of another content.
+    """
+    for left in reversed(range(_ATTEMPTS)):
+        expected = read_sums(home).get(name)
+        if expected is None:
+            return None
+        fault = _fault(home / name, expected, wholly=expected[0] <= _READ_AT_ONCE)
+        if fault is None:
+            return home / name
+        if left:
+            time.sleep(_PAUSE_S)
+    raise IndexStateError(damage_text(home / name, fault or ""))
+
+
+def damaged_files(home: Path) -> Iterator[tuple[str, str]]:
+    """Every file of a complete state that is not what it was, and what is wrong with it; all are read in full."""
+    try:
+        sums = read_sums(home)
+    except IndexStateError:
+        yield SUMS, "it cannot be read"
+        return
+    for name, expected in sums.items():
+        fault = _fault(home / name, expected, wholly=True)
+        if fault is not None:
+            yield name, fault
+
+
+def _fault(path: Path, expected: Sum, *, wholly: bool) -> str | None:
+    try:
+        size = path.stat().st_size
+        if size != expected[0]:
+            return f"it has {size:,} bytes in place of {expected[0]:,}"
+        return "its content has changed" if wholly and _sum(path) != expected else None
+    except FileNotFoundError:
+        return "it is missing"
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+
+
+def _sum(path: Path) -> Sum:
+    size = crc = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return size, crc
+
+
+def _sum_of(fields: dict[str, Any]) -> int:
+    """Whatever the order of the fields, or the spaces between them."""
+    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
+
+
+def _names(home: Path) -> list[str]:
+    paths = (path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path not in _NOT_SUMMED)
+
+
+def _write(home: Path, sums: dict[str, Sum]) -> None:
+    with replaced(home / SUMS) as draft:
+        draft.write_text(json.dumps(sums, indent=1), "utf-8")
+
+
+def _foreign(folder: Path) -> Iterator[Path]:
+    """Whatever is neither a file nor a folder, at any depth; the folder itself may be reached by a link."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):  # of a writer that works meanwhile
+                    yield from _foreign(Path(entry.path))
+            elif not entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)
+
+
+def damage_text(path: Path, fault: str) -> str:
+    """What a message says about a damaged file of a state."""
+    advice = (
+        "index the corpus again" if path.name in ("index.db", "manifest.json") else "mend it: kraq check DIR --repair"
+    )
+    return f"{str(path)!r} is damaged: {fault}. Restore the index from a copy, or {advice}"

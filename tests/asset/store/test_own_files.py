@@ -1,0 +1,79 @@
+"""What the files of a complete state are is noted, and compared when they are opened."""
+
+from pathlib import Path
+
+import pytest
+
+from kraq_dspy.asset.store import own_files
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.own_files import add_sum, damaged_files, forget_sum, own_file, write_sums
+from kraq_dspy.asset.store.states import current_home
+from kraq_dspy.errors import IndexStateError
+from tests.asset.store.indexes import chunk, make
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "vectors").mkdir()
+    for name in ("a", "vectors/b", "in-use", "manifest.json"):
+        (tmp_path / name).write_text(f"content of {name}")
+    write_sums(tmp_path)
+    return tmp_path
+
+
+def test_a_sound_file_is_found_and_one_that_is_not_noted_is_none(home: Path) -> None:
+    (home / "c").write_text("put there since")
+    assert own_file(home, "vectors/b") == home / "vectors" / "b"
+    assert own_file(home, "c") is None
+    assert list(damaged_files(home)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("content of A", "its content has changed"),
+        ("content", "it has 7 bytes in place of 12"),
+        (None, "it is missing"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(home: Path, content: str | None, fault: str) -> None:
+    (home / "a").unlink() if content is None else (home / "a").write_text(content)
+    assert dict(damaged_files(home)) == {"a": fault}
+    with pytest.raises(IndexStateError, match=rf"a' is damaged: {fault}.*kraq check DIR --repair"):
+        own_file(home, "a")
+
+
+def test_a_very_large_file_is_read_in_full_by_a_check_alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_files, "_READ_AT_ONCE", 3)
+    (home / "a").write_text("content of A")
+    assert own_file(home, "a") == home / "a"
+    assert dict(damaged_files(home)) == {"a": "its content has changed"}
+
+
+def test_a_file_that_is_replaced_counts_as_absent_until_it_is_noted(home: Path) -> None:
+    forget_sum(home, "a")
+    (home / "a").write_text("something else")
+    assert own_file(home, "a") is None
+    add_sum(home, "a")
+    assert own_file(home, "a") == home / "a"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": 1}', '{"a": ["x", 1]}', "{" * 100_000])
+def test_notes_that_are_damaged_are_named(home: Path, text: str) -> None:
+    (home / "sums.json").write_text(text)
+    assert dict(damaged_files(home)).keys() == {"sums.json"}
+    with pytest.raises(IndexStateError, match=r"sums.json' is damaged"):
+        own_file(home, "a")
+
+
+def test_an_index_that_lost_its_empty_file_is_read_and_changed(tmp_path: Path) -> None:
+    with make(tmp_path / "x.kraq") as index:
+        index.add([chunk("a")])
+        index.update_manifest(complete=True)
+    (current_home(tmp_path / "x.kraq") / "in-use").unlink()
+    with Index.open(tmp_path / "x.kraq") as index:
+        assert index.counts()["chunks"] == 1
+    with Index.open(tmp_path / "x.kraq", write=True) as index:
+        index.add([chunk("b")])
+    with Index.open(tmp_path / "x.kraq") as index:
+        assert index.counts()["chunks"] == 2

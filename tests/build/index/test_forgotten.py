@@ -1,0 +1,158 @@
+"""What is removed leaves no trace in any byte of an index, or it is said which file keeps it until when."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore, damage_of
+from kraq_dspy.asset.store.traces import find_traces
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.build.index.change import add_documents, remove_documents
+from kraq_dspy.build.prepare.k2rag import build_summarised
+from kraq_dspy.build.prepare.qa_pairs import make_qa_pairs
+from kraq_dspy.build.prepare.raptor import build_tree
+from kraq_dspy.errors import UnknownRecordError
+from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.records import Chunk, Document
+from kraq_dspy.settings import Settings
+from tests.conftest import KeywordEmbedder
+from tests.whole_program import app
+
+STAYING = [
+    Document("ada", "Ada", "Ada Lovelace worked with Charles Babbage. Charles Babbage designed the Engine in London."),
+    Document("turing", "Turing", "Alan Turing worked at Bletchley Park. Alan Turing designed the Bombe."),
+]
+FACTS = [
+    f"Quenby Zörblax{number:03} painted the “Vermilion” Lighthouse{number:03} in Marsport." for number in range(40)
+]
+NAMES = [f"Zörblax{number:03}" for number in range(40)]
+PLANTED = [Document(f"planted{n}", f"Planted {n}", " ".join(FACTS[10 * n : 10 * n + 10])) for n in range(4)]
+GONE = [document.id for document in PLANTED]
+
+
+@pytest.fixture
+def embedder(keyword_embedder: type[KeywordEmbedder]) -> KeywordEmbedder:
+    return keyword_embedder("ada", "babbage", "turing", "zörblax", "lighthouse")
+
+
+@pytest.fixture
+def planted(tmp_path: Path, embedder: KeywordEmbedder) -> Path:
+    build_index([*STAYING, *PLANTED], tmp_path / "x.kraq", embedder=embedder)
+    return tmp_path / "x.kraq"
+
+
+def test_planted_facts_are_found_in_every_table_that_has_them(planted: Path) -> None:
+    traces = find_traces(planted, FACTS)
+    assert {trace.where for trace in traces if len(trace.texts) == 40} >= {
+        "documents",
+        "chunks",
+        "extractions",
+        "results",
+    }
+    assert {trace.file for trace in traces} == {"states/1/index.db", "states/1/mentions.rows"}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_removed_documents_leave_nothing(planted: Path, embedder: KeywordEmbedder, at_once: bool) -> None:
+    for ids in [GONE] if at_once else [[one] for one in GONE]:
+        remove_documents(planted, ids, embedder=embedder)
+    assert find_traces(planted, FACTS + NAMES) == []
+
+
+def test_a_document_that_changed_leaves_nothing_of_what_it_said(planted: Path, embedder: KeywordEmbedder) -> None:
+    add_documents(planted, [Document(one, "Empty", f"Nothing to be told of {one}.") for one in GONE], embedder=embedder)
+    assert find_traces(planted, FACTS + NAMES) == []
+
+
+def test_what_was_prepared_of_them_goes_or_is_said_to_stay(planted: Path, embedder: KeywordEmbedder) -> None:
+    models = LanguageModels(Settings(), embedder=embedder)
+    with Index.open(planted, write=True) as index:
+        build_tree(index, embedder, models)
+        make_qa_pairs(index, models)
+        build_summarised(index, embedder, models)
+    with Catalogue(planted / CATALOGUE) as catalogue:
+        number = catalogue.add(NewEntry("Who painted it?", FACTS[0]), by="ann").number
+
+    remove_documents(planted, GONE, embedder=embedder)
+
+    left = find_traces(planted, FACTS + NAMES)
+    assert {trace.file.split("/")[0] for trace in left} == {CATALOGUE, "k2rag.kraq"}
+    assert {trace.until for trace in left} == {
+        "until the entry is removed: kraq catalogue remove",
+        "until the corpus is summarised again: kraq precompute --k2rag",
+    }
+    with Catalogue(planted / CATALOGUE) as catalogue:
+        catalogue.remove(number, by="ann")
+    with Index.open(planted, write=True) as index:
+        build_summarised(index, embedder, models)
+    assert find_traces(planted, FACTS + NAMES) == []
+
+
+def test_a_former_state_that_is_still_read_is_named(planted: Path, embedder: KeywordEmbedder) -> None:
+    with Index.open(planted):
+        remove_documents(planted, GONE, embedder=embedder)
+        left = find_traces(planted, FACTS)
+        assert {trace.until for trace in left} == {"until the last process that reads this former state has closed it"}
+    assert find_traces(planted, FACTS) == []
+
+
+def test_embeddings_seen_from_questions_go_with_their_passages(planted: Path, embedder: KeywordEmbedder) -> None:
+    chance = np.random.default_rng(0)
+    with Index.open(planted) as index:
+        staying = [chunk.id for chunk in index.all(Chunk) if chunk.document_id == "ada"]
+        gone = [chunk.id for chunk in index.all(Chunk) if chunk.document_id in GONE]
+    vectors = chance.normal(size=(len(gone) + 1, 4)).astype(np.float32)
+    path = planted / INSTRUCTED
+    with_all = InstructedStore.create(path, encoder_name="e", dimension=4)
+    with_all.add([InstructedRow("q", (gone[0], *staying, *gone[1:]), vectors)])
+    with_all.close()
+
+    remove_documents(planted, GONE, embedder=embedder)
+
+    left = InstructedStore.create(path, encoder_name="e", dimension=4)
+    assert left.holds("q", [*gone, *staying]).tolist() == [False] * len(gone) + [True]
+    np.testing.assert_allclose(left.lookup("q", staying)[0][0], vectors[1] / np.linalg.norm(vectors[1]), atol=1e-3)
+    left.close()
+    assert damage_of(path) == []
+    content = path.read_bytes()
+    assert [row.astype(np.float16).tobytes() in content for row in vectors] == [False, True] + [False] * (len(gone) - 1)
+
+
+def test_the_command_proves_it(planted: Path, tmp_path: Path, embedder: KeywordEmbedder) -> None:
+    (tmp_path / "facts.txt").write_text("\n".join(FACTS), "utf-8")
+    words = ["check", str(planted), "--forgotten", str(tmp_path / "facts.txt")]
+    before = CliRunner().invoke(app, words)
+    assert before.exit_code == 1
+    assert "40 in states/1/index.db, documents, as long as it is part of the index" in " ".join(before.output.split())
+    remove_documents(planted, GONE, embedder=embedder)
+    after = CliRunner().invoke(app, words)
+    assert after.exit_code == 0, after.output
+    assert "None of 40 texts is in any byte of" in " ".join(after.output.split())
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_same_command(
+    planted: Path, embedder: KeywordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kraq_dspy.build.index.build.Builder.build", killed)
+        with pytest.raises(Killed):
+            remove_documents(planted, GONE, embedder=embedder)
+    with Index.open(planted) as index:
+        assert index.count(Document) == 6  # readers see what there was
+    remove_documents(planted, GONE, embedder=embedder)
+    with Index.open(planted) as index:
+        assert sorted(index.ids(Document)) == ["ada", "turing"]
+    assert find_traces(planted, FACTS + NAMES) == []
+    with pytest.raises(UnknownRecordError, match="has no document 'planted0'"):
+        remove_documents(planted, GONE, embedder=embedder)
