@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm

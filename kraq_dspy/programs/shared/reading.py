@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
 EXPLAIN = "Also say what in the passages supports the answer."
