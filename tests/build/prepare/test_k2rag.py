@@ -232,7 +232,7 @@ def test_wider_topics_and_other_searches_answer_from_the_summaries_too(
         assert isinstance(program, K2RAG)
         assert isinstance(program.knowledge, KnowledgeGraph)
         assert (program.knowledge.themes is not None) is space.summarised.has_reports
-        prediction = space.ask(program, program="Which castle did Anna Smith paint?")
+        prediction = space.ask("Which castle did Anna Smith paint?", program)
         assert {hit.why for hit in prediction.hits} == {search}
         assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()
 
