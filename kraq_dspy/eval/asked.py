@@ -99,7 +99,7 @@ class Asking:
         if not self.system.answers:
             prediction = dspy.Prediction(hits=asked(question, self.k))
         elif self.space is not None and isinstance(asked, dspy.Module):
-            prediction = self.space.ask(asked, question, next_questions=0)
+            prediction = self.space.ask(question, asked, next_questions=0)
         else:
             prediction = asked(question=question)  # type: ignore[call-arg,assignment]
         if isinstance(prediction, str):

@@ -34,7 +34,7 @@ from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms import spans
-from kraq_dspy.models.lms.defaults import fill_in, own_adapter
+from kraq_dspy.models.lms.defaults import answerer_for, fill_in, own_adapter
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
@@ -281,38 +281,45 @@ class Workspace:
         load_state(program, Path(state), embedder=self.embedder)
 
     def ask(
-        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
     ) -> dspy.Prediction:
-        """Run a program, or one by its name, on a question: `ask(rag, "Who?")`. `ask("Who?")` runs the default one.
+        """Answer a question with a program, or with one by its name; without one, with the default program.
+
+        >>> space.ask("Who wrote Don Juan?").answer  # doctest: +SKIP
+        >>> space.ask("Who wrote Don Juan?", program="speculative")  # doctest: +SKIP
+        >>> space.ask("Who wrote Don Juan?", MyRAG(space.retriever("adaptive")))  # doctest: +SKIP
+
+        A module of your own asks its own models, else those of `dspy.context` or `dspy.configure`, else the workspace's
+        answerer.
 
         The prediction has `flaws`, in words, where a reply behind it was cut off, withheld, or readable in part; and
         `next_questions`, so many at most, which the index answers (`SuggestedQuestion`).
         """
-        program, question = self._asked(program, question)
-        with _asking(program) as heard:
+        program, question = self._asked(question, program)
+        with self._asking(program) as heard:
             prediction = with_flaws(program(question=question), heard)
         return self._followed(prediction, question, next_questions)
 
     async def aask(
-        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
     ) -> dspy.Prediction:
         """As `ask`, in an event loop. Cancelled, it cancels the model's calls in flight."""
-        program, question = self._asked(program, question)
-        with _asking(program) as heard:
+        program, question = self._asked(question, program)
+        with self._asking(program) as heard:
             prediction: dspy.Prediction = await call(program, question=question)
             prediction = with_flaws(prediction, heard)
         return await asyncio.to_thread(self._followed, prediction, question, next_questions)
 
     def stream(
-        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
     ) -> Iterator[Any]:
         """As `ask`, as it comes: a `dspy.streaming.StatusMessage` for each stage, then the answer's text, as the model
         writes it, in `StreamResponse`s, and at last the prediction.
 
         Text that is chosen among drafts, or that lay ready, comes with the prediction alone.
         """
-        program, question = self._asked(program, question)
-        with _asking(program) as heard:
+        program, question = self._asked(question, program)
+        with self._asking(program) as heard:
             for value in _streamed(program, async_streaming=False)(question=question):
                 if isinstance(value, dspy.Prediction):
                     yield self._followed(with_flaws(value, heard), question, next_questions)
@@ -320,13 +327,13 @@ class Workspace:
                     yield value
 
     async def astream(
-        self, program: dspy.Module | str, question: str | None = None, *, next_questions: int = NEXT
+        self, question: str, program: dspy.Module | str = DEFAULT_PROGRAM, *, next_questions: int = NEXT
     ) -> AsyncGenerator[Any, None]:
         """As `stream`, in an event loop, for one task to listen to. To close it (`contextlib.aclosing`) or to cancel
         the task ends the program, and cancels the model's calls in flight."""
-        program, question = self._asked(program, question)
+        program, question = self._asked(question, program)
         streamed = _streamed(program, is_async_program=hasattr(program, "aforward"))
-        with _asking(program) as heard:
+        with self._asking(program) as heard:
             async with aclosing(streamed(question=question)) as values:
                 async for value in values:
                     if isinstance(value, dspy.Prediction):
@@ -349,12 +356,10 @@ class Workspace:
                 prediction.next_questions = ()
         return prediction
 
-    def _asked(self, program: dspy.Module | str, question: str | None) -> tuple[dspy.Module, str]:
-        if question is None:
-            program, question = DEFAULT_PROGRAM, program
+    def _asked(self, question: str, program: dspy.Module | str) -> tuple[dspy.Module, str]:
         if not isinstance(question, str) or not isinstance(program, dspy.Module | str):
             raise ConfigError(
-                f"ask takes a program and a question in text; found {program!r:.80} and {question!r:.80}."
+                f"ask takes a question in text, then a program; found {question!r:.80} and {program!r:.80}."
             )
         if isinstance(program, str):
             if program not in self._programs:
@@ -362,17 +367,17 @@ class Workspace:
             program = self._programs[program]
         return program, normalised(question)
 
+    @contextmanager
+    def _asking(self, program: dspy.Module) -> Iterator[list[Flaw]]:
+        """Gives the flaws of the replies behind the answer."""
+        named = spans.within("ask", kraq__program=type(program).__name__)
+        with named, own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
+            yield heard
+
 
 def default_of(index: Index) -> str:
     """The retriever of an index where none is named: "adaptive", which needs a graph, or "dense" without one."""
     return "adaptive" if index.count(Entity) else "dense"
-
-
-@contextmanager
-def _asking(program: dspy.Module) -> Iterator[list[Flaw]]:
-    """Gives the flaws of the replies behind the answer."""
-    with spans.within("ask", kraq__program=type(program).__name__), own_adapter(), flaws_heard() as heard:
-        yield heard
 
 
 def _streamed(program: dspy.Module, **how: bool) -> Callable[..., Any]:

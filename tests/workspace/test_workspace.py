@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn
 
+import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.asset.store.catalogue import NewEntry
@@ -84,7 +86,7 @@ def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_pro
     with Workspace.open(tmp_path / "index") as space:
         space.answers.catalogue.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
         program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
-        prepared = space.ask(program, "who is it that keeps the Ardmore lighthouse")
+        prepared = space.ask(program, program="who is it that keeps the Ardmore lighthouse")
         assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
         prediction = space.ask(program, QUESTION, next_questions=0)
         assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
@@ -149,9 +151,9 @@ def test_an_encoder_that_fails_leaves_no_lock_behind(built: Path) -> None:
 
 def test_an_answer_that_streams_ends_with_the_prediction_of_ask(built: Path) -> None:
     with Workspace.open(built) as space:
-        *before, prediction = space.stream("traditional", "Who lived in London?")
+        *before, prediction = space.stream("Who lived in London?", program="traditional")
         assert [getattr(value, "message", "") for value in before][:2] == ["retrieving", "answering"]
-        assert prediction.answer == space.ask("traditional", "Who lived in London?").answer
+        assert prediction.answer == space.ask("Who lived in London?", program="traditional").answer
 
 
 def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retriever(built: Path) -> None:
@@ -160,10 +162,36 @@ def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retri
         assert prediction.answer == space.ask(space.program("combined", "adaptive"), QUESTION).answer
         assert prediction.auxiliary_questions
         assert {hit.why for hit in prediction.hits} <= {"adaptive", "auxiliary"}
-        assert space.ask("traditional", QUESTION).hits[0].why == "adaptive"
+        assert space.ask(QUESTION, program="traditional").hits[0].why == "adaptive"
         wrong: Any = 7
-        with pytest.raises(ConfigError, match="ask takes a program and a question in text"):
+        with pytest.raises(ConfigError, match="ask takes a question in text, then a program"):
             space.ask(wrong)
+
+
+def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_nearer(built: Path) -> None:
+    class Own(dspy.Module):
+        def __init__(self, retrieve: Any) -> None:
+            super().__init__()
+            self.retrieve = retrieve
+            self.step = dspy.Predict("passages: list[str], question -> answer")
+
+        def forward(self, question: str) -> dspy.Prediction:
+            hits = self.retrieve(question, 2)
+            return dspy.Prediction(
+                answer=self.step(passages=[hit.chunk.text for hit in hits], question=question).answer
+            )
+
+    given = DummyLM([{"answer": "from the workspace"}] * 2)
+    with Workspace.open(built, models={"answerer": given}) as space:
+        own = Own(space.retriever("bm25"))
+        assert space.ask(own, QUESTION, next_questions=0).answer == "from the workspace"
+        with dspy.context(lm=DummyLM([{"answer": "configured"}])):
+            assert space.ask(own, QUESTION, next_questions=0).answer == "configured"
+
+
+def test_a_word_alone_is_a_question_even_where_a_program_is_called_so(built: Path) -> None:
+    with Workspace.open(built) as space, pytest.raises(ConfigError, match="There is no program 'Who"):
+        space.ask("Who lived in London?", program="traditional")
 
 
 def test_options_of_a_retriever_reach_it(built: Path) -> None:

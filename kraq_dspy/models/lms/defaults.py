@@ -35,7 +35,7 @@ class RoleModel(SharedByCopies):
         settings: dict[str, Any] = {}
         if dspy.settings.adapter is None:
             settings["adapter"] = ADAPTER
-        if not has_model and dspy.settings.lm is None:
+        if not has_model and (dspy.settings.lm is None or _is_lent(dspy.settings.lm)):
             settings["lm"] = self.lm()
         with dspy.context(**settings):
             yield
@@ -62,7 +62,26 @@ def lm_in_program(predictor: dspy.Predict) -> Any:
     step = _inner(predictor)
     if predictor.lm is not None or not isinstance(step, Step) or step.by_role is None:
         return predictor.lm
-    return dspy.settings.lm or step.by_role.lm()
+    configured = dspy.settings.lm
+    return configured if configured is not None and not _is_lent(configured) else step.by_role.lm()
+
+
+@contextmanager
+def answerer_for(program: dspy.Module, models: LanguageModels) -> Iterator[None]:
+    """Inside, predictors of a program that know no role and no model ask `models`' answerer, where DSPy's settings
+    name no model. Steps that fall back on a role go on asking its model."""
+    lost = [each for _, each in program.named_predictors() if lm_in_program(each) is None]
+    if dspy.settings.lm is not None or not lost:
+        yield
+        return
+    answerer = models["answerer"]
+    with dspy.context(lm=answerer, kraq_lent_lm=answerer):
+        yield
+
+
+def _is_lent(lm: Any) -> bool:
+    """Whether `answerer_for` set this model, so that a role's own is nearer."""
+    return lm is dspy.settings.get("kraq_lent_lm")
 
 
 def _inner(predictor: dspy.Predict) -> dspy.Predict:
