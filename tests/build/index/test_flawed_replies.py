@@ -105,8 +105,8 @@ def test_an_extraction_that_was_cut_off_is_kept_and_named_and_made_anew(
     engine.short = True
     with Workspace.open(tmp_path / "i.kraq", models=lm) as space:
         program = space.program("traditional")
-        for prediction in (space.ask(program, program="Who?"), list(space.stream(program, program="Who?"))[-1]):
+        for prediction in (space.ask("Who?", program), list(space.stream("Who?", program))[-1]):
             assert prediction.answer == "Ada met Char"
             assert prediction.flaws == ("the reply was cut off at the limit of tokens; raise max_tokens",)
         engine.short = False
-        assert "flaws" not in space.ask(program, program="Who?")
+        assert "flaws" not in space.ask("Who?", program)

@@ -68,7 +68,7 @@ def test_a_question_is_a_span_with_its_calls_inside(finished: Finished, tmp_path
     with Workspace.open(tmp_path / "x.kraq") as space:
         program = space.program("combined")
         before = len(finished())
-        space.ask(program, program="Who met Babbage?")
+        space.ask("Who met Babbage?", program)
     call, question = finished()[before:]
     assert (question.name, question.attributes["kraq.program"]) == ("ask", "CombinedRetrieveRAG")
     assert call.parent.span_id == question.context.span_id
