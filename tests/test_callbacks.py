@@ -44,7 +44,7 @@ def test_callbacks_see_the_programs_and_calls_of_a_build_and_of_a_question(tmp_p
         assert len(watcher.models) == watcher.ended == calls > 0
         assert {"ExtractGraph", "DescribeCommunity", "AskQuestion"} <= set(watcher.begun)
         with Workspace.open(tmp_path / "x.kraq") as space:
-            space.ask(space.program("combined"), program="Who lived in London?")
+            space.ask("Who lived in London?", space.program("combined"))
     assert watcher.ended == calls + 1
     assert "CombinedRetrieveRAG" in watcher.begun
 

@@ -105,12 +105,12 @@ def test_neither_the_build_nor_any_program_obeys_a_document(
     with Workspace.open(attacked) as space:
         for name in PROGRAMS.names():
             before = obeying.prompts
-            answer = str(space.ask(space.program(name), QUESTION).answer)
+            answer = str(space.ask(QUESTION, space.program(name)).answer)
             assert obeying.prompts > before, name
             assert answer.strip() != ORDER, name
             assert obeying.obeyed == [], name
         for injection in injections:  # and a question that is an injection itself
-            space.ask(space.program("traditional", k=2), injection.text)
+            space.ask(injection.text, space.program("traditional", k=2))
     assert obeying.obeyed == []
 
 

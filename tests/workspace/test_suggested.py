@@ -67,16 +67,16 @@ def test_an_answer_comes_with_next_questions_in_all_four_forms(space: Workspace)
     question = "Who wrote about the engine?"
     expected = tuple(next_questions(space.index, space.questions(), question))
     assert expected
-    assert space.ask(program, question).next_questions == expected
-    assert asyncio.run(space.aask(program, question)).next_questions == expected
-    assert list(space.stream(program, question))[-1].next_questions == expected
+    assert space.ask(question, program).next_questions == expected
+    assert asyncio.run(space.aask(question, program)).next_questions == expected
+    assert list(space.stream(question, program))[-1].next_questions == expected
 
     async def last() -> dspy.Prediction:
-        return [value async for value in space.astream(program, question)][-1]
+        return [value async for value in space.astream(question, program)][-1]
 
     assert asyncio.run(last()).next_questions == expected
-    assert "next_questions" not in space.ask(program, question, next_questions=0)
-    assert len(space.ask(program, question, next_questions=1).next_questions) == 1
+    assert "next_questions" not in space.ask(question, program, next_questions=0)
+    assert len(space.ask(question, program, next_questions=1).next_questions) == 1
 
 
 def test_an_index_without_questions_answers_without_next_ones(tmp_path: Path) -> None:

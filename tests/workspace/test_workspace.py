@@ -59,9 +59,9 @@ def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
     with Workspace.open(built) as space:
         program = space.program(name, k=4)
         questions = [f"{QUESTION} ({number % 4})" for number in range(16)]
-        alone = [space.ask(program, question) for question in questions[:4]]
+        alone = [space.ask(question, program) for question in questions[:4]]
         with ThreadPoolExecutor(16) as pool:
-            together = list(pool.map(lambda question: space.ask(program, question), questions))
+            together = list(pool.map(lambda question: space.ask(question, program), questions))
     for number, prediction in enumerate(together):
         assert prediction.answer == alone[number % 4].answer
         expected = alone[number % 4].hits
@@ -73,7 +73,7 @@ def test_one_program_serves_sixteen_threads(built: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["qa-rag", "graph-local", "graph-global"])
 def test_a_model_based_program_answers_with_its_evidence(built: Path, name: str) -> None:
     with Workspace.open(built) as space:
-        prediction = space.ask(space.program(name, k=4), QUESTION)
+        prediction = space.ask(QUESTION, space.program(name, k=4))
     assert prediction.answer
     assert 0 < len(prediction.hits) <= 4
     assert prediction.timings["wall"] > 0
@@ -86,11 +86,11 @@ def test_qa_search_answers_from_the_catalogue_of_the_index_and_else_asks_the_pro
     with Workspace.open(tmp_path / "index") as space:
         space.answers.catalogue.add(NewEntry("Who keeps the lighthouse of Ardmore?", "Nobody."), by="test")
         program = space.program("qa-search", "bm25", over="traditional", k=2, scan="full", block=10)
-        prepared = space.ask(program, program="who is it that keeps the Ardmore lighthouse")
+        prepared = space.ask("who is it that keeps the Ardmore lighthouse", program)
         assert (prepared.answer, prepared.source) == ("Nobody.", "catalogue")
-        prediction = space.ask(program, QUESTION, next_questions=0)
+        prediction = space.ask(QUESTION, program, next_questions=0)
         assert (prediction.source, len(prediction.hits), prediction.hits[0].why) == ("program", 2, "bm25")
-        assert prediction.answer == space.ask(space.program("traditional", "bm25", k=2), QUESTION).answer
+        assert prediction.answer == space.ask(QUESTION, space.program("traditional", "bm25", k=2)).answer
         with pytest.raises(ConfigError, match="not of itself"):
             space.program("qa-search", over="qa-search")
         with pytest.raises(ConfigError, match="'graph-local' finds its own evidence"):
@@ -159,7 +159,7 @@ def test_an_answer_that_streams_ends_with_the_prediction_of_ask(built: Path) -> 
 def test_a_question_alone_is_asked_of_the_default_program_over_the_default_retriever(built: Path) -> None:
     with Workspace.open(built) as space:
         prediction = space.ask(QUESTION)
-        assert prediction.answer == space.ask(space.program("combined", "adaptive"), QUESTION).answer
+        assert prediction.answer == space.ask(QUESTION, space.program("combined", "adaptive")).answer
         assert prediction.auxiliary_questions
         assert {hit.why for hit in prediction.hits} <= {"adaptive", "auxiliary"}
         assert space.ask(QUESTION, program="traditional").hits[0].why == "adaptive"
@@ -184,14 +184,14 @@ def test_a_module_of_ones_own_asks_the_workspaces_model_and_a_configured_one_is_
     given = DummyLM([{"answer": "from the workspace"}] * 2)
     with Workspace.open(built, models={"answerer": given}) as space:
         own = Own(space.retriever("bm25"))
-        assert space.ask(own, QUESTION, next_questions=0).answer == "from the workspace"
+        assert space.ask(QUESTION, own, next_questions=0).answer == "from the workspace"
         with dspy.context(lm=DummyLM([{"answer": "configured"}])):
-            assert space.ask(own, QUESTION, next_questions=0).answer == "configured"
+            assert space.ask(QUESTION, own, next_questions=0).answer == "configured"
 
 
 def test_a_word_alone_is_a_question_even_where_a_program_is_called_so(built: Path) -> None:
     with Workspace.open(built) as space, pytest.raises(ConfigError, match="There is no program 'Who"):
-        space.ask("Who lived in London?", program="traditional")
+        space.ask("traditional", "Who lived in London?")
 
 
 def test_options_of_a_retriever_reach_it(built: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_program_is_of_the_class_and_predicts_the_keys_that_its_spec_says(buil
     with Workspace.open(built) as space:
         choice = choose_program(name)
         program = space.make_program(choice)
-        prediction = space.ask(program, QUESTION, next_questions=0)
+        prediction = space.ask(QUESTION, program, next_questions=0)
         assert type(program).__name__ == choice.spec.class_name
         assert set(prediction.keys()) - {"next_questions"} == {"answer", "hits", "timings", *choice.spec.keys}
         assert len(prediction.hits) <= choice.budget
@@ -229,6 +229,6 @@ def test_a_question_costs_the_calls_that_the_guide_says(built: Path) -> None:
         for name in calls:
             program = space.program(name)
             before = space.models.meter.total()
-            space.ask(program, QUESTION)
+            space.ask(QUESTION, program)
             counted[name] = (space.models.meter.total() - before).calls
     assert counted == calls

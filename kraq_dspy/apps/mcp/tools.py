@@ -94,7 +94,7 @@ class IndexTools:
         it takes seconds or more; `search` and `questions_about` take milliseconds."""
         choice, made = await asyncio.to_thread(self._program, program)
         prediction = dspy.Prediction()
-        async with aclosing(self.space.astream(made, _text(question, "question"))) as values:
+        async with aclosing(self.space.astream(_text(question, "question"), made)) as values:
             async for value in values:
                 if isinstance(value, dspy.Prediction):
                     prediction = value

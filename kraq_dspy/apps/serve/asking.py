@@ -117,7 +117,7 @@ async def ask(call: ProgramCall) -> dict[str, Any]:
     async with call.slot:
         with working_on(STAGE, uuid4().hex, count.journal):
             started = time.perf_counter()
-            prediction = await call.served.space.aask(call.program, call.question)
+            prediction = await call.served.space.aask(call.question, call.program)
             return await asyncio.to_thread(_answer_json, call, prediction, count.usage, time.perf_counter() - started)
 
 
@@ -132,7 +132,7 @@ async def stream(call: ProgramCall) -> AsyncGenerator[tuple[str, dict[str, Any]]
         async with call.slot:
             with working_on(STAGE, uuid4().hex, count.journal):
                 started = time.perf_counter()
-                async with aclosing(call.served.space.astream(call.program, call.question)) as values:
+                async with aclosing(call.served.space.astream(call.question, call.program)) as values:
                     async for value in values:
                         if isinstance(value, StatusMessage):
                             yield "stage", {"stage": value.message}

@@ -86,7 +86,7 @@ def test_what_a_table_or_an_optimizer_tries_is_not_noted(index: Path) -> None:
         in_table = make_program(space, system, program_of(system))
         in_optimizer = make_target("qa-search", space, arguments={"over": "traditional"}).program
         for program in (in_table, in_optimizer):
-            assert space.ask(program, question).search.collected is False
+            assert space.ask(question, program).search.collected is False
         assert space.answers.catalogue.find(question) is None
 
 

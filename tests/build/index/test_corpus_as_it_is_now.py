@@ -144,5 +144,5 @@ def test_documents_and_questions_are_written_in_one_way(tmp_path: Path) -> None:
         assert document.text == "Peter Marlow opened the granary. The caf\u00e9 of Peter Marlow is well-known."
         program = space.program("traditional", "bm25")
         for question in ("gran\u00adary", "Marlow", "cafe\u0301", "well\u2011known"):
-            assert [hit.chunk.document_id for hit in space.ask(program, question).hits] == ["a"]
+            assert [hit.chunk.document_id for hit in space.ask(question, program).hits] == ["a"]
         assert all("\u00a0" not in question.text for question in space.index.all(Question))

@@ -208,7 +208,7 @@ def test_the_program_and_its_baselines_answer_with_evidence(
     prepared: Path, embedder: KeywordEmbedder, name: str
 ) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
-        prediction = space.ask(space.program(name, k=3), program="Which castle did Anna Smith paint?")
+        prediction = space.ask("Which castle did Anna Smith paint?", space.program(name, k=3))
     assert prediction.answer
     assert prediction.hits
     assert {hit.chunk.document_id for hit in prediction.hits} <= TOPICS.keys()
@@ -217,7 +217,7 @@ def test_the_program_and_its_baselines_answer_with_evidence(
 
 def test_the_passages_of_k2rag_are_those_of_the_summaries(prepared: Path, embedder: KeywordEmbedder) -> None:
     with Workspace.open(prepared, embedder=embedder) as space:
-        prediction = space.ask(space.program("k2rag", k=3), program="Which castle did Anna Smith paint?")
+        prediction = space.ask("Which castle did Anna Smith paint?", space.program("k2rag", k=3))
         assert {hit.chunk.id for hit in prediction.hits} <= space.summarised.passages.keys()
         assert not {hit.chunk.id for hit in prediction.hits} & set(space.index.ids(Chunk))
         assert prediction.account
@@ -241,9 +241,9 @@ def test_one_k2rag_serves_sixteen_threads(prepared: Path, embedder: KeywordEmbed
     with Workspace.open(prepared, embedder=embedder) as space:
         program = space.program("k2rag", k=3)
         questions = [f"Which {about} did Anna Smith paint?" for about in ("castle", "river")] * 8
-        alone = [space.ask(program, question) for question in questions[:2]]
+        alone = [space.ask(question, program) for question in questions[:2]]
         with ThreadPoolExecutor(16) as pool:
-            together = list(pool.map(lambda question: space.ask(program, question), questions))
+            together = list(pool.map(lambda question: space.ask(question, program), questions))
     for number, prediction in enumerate(together):
         assert (prediction.answer, prediction.hits) == (alone[number % 2].answer, alone[number % 2].hits)
 
@@ -260,7 +260,7 @@ def test_a_corpus_without_names_has_no_graph_and_is_answered_all_the_same(
         program = space.program("k2rag", k=1)
         assert isinstance(program, K2RAG)
         assert program.knowledge is None
-        prediction = space.ask(program, program="where was the castle?")
+        prediction = space.ask("where was the castle?", program)
     assert "castle" in prediction.hits[0].chunk.text
 
 

@@ -99,15 +99,15 @@ def _limit(space: "Workspace", counted: str) -> tuple[int, str]:
 
 
 def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":
-    """`space.ask(program, question)`, shown as it comes where `stream` is set and standard output is a terminal."""
+    """`space.ask(question, program)`, shown as it comes where `stream` is set and standard output is a terminal."""
     if not stream or not output.is_terminal:
-        return space.ask(program, question)
+        return space.ask(question, program)
     from dspy.streaming import StatusMessage, StreamResponse
 
     text, stage = "", ""
     prediction: Any = None
     with Live(console=output, transient=True, refresh_per_second=10) as live:
-        for value in space.stream(program, question):
+        for value in space.stream(question, program):
             if isinstance(value, StatusMessage):
                 stage = value.message
             elif isinstance(value, StreamResponse):

@@ -76,7 +76,7 @@ def demo(
             bars.start("answer", len(questions) * len(PROGRAMS))
             for question in questions:
                 for name, program in programs.items():
-                    answers[name].append(space.ask(program, question["question"], next_questions=0))
+                    answers[name].append(space.ask(question["question"], program, next_questions=0))
                     bars.advance("answer")
         measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
         if json:
