@@ -134,9 +134,8 @@ class StageResults:
     def save(self, item_id: str, fingerprint: str, output: dict[str, Any], flaws: Sequence[str] = ()) -> None:
         """`output` as `encoded` gives it. With `flaws` the item counts as failed too: what is there is kept, and the
         next run tries again."""
-        self._results.save(self._stage, item_id, fingerprint, output, model=self._model)
-        if flaws:
-            self.fail(item_id, f"Kept as far as it goes: {'; '.join(flaws)}")
+        flaw = f"Kept as far as it goes: {'; '.join(flaws)}" if flaws else ""
+        self._results.save(self._stage, item_id, fingerprint, output, model=self._model, flaw=flaw)
 
     def done(self, item_id: str, output: dict[str, Any]) -> Done:
         """The inverse of `encoded`."""

@@ -1,11 +1,16 @@
 """A whole build on a disk that fills up, and in folders that cannot be written: a clear error, and a usable index."""
 
+import itertools
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from kraq_dspy.build.index.build import build_index
+from kraq_dspy.records import Document
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hotpotqa-mini" / "corpus.jsonl"
 
@@ -50,16 +55,22 @@ with Index.open(folder / "x.kraq") as mended, Index.open(folder.parent / "whole.
 """
 
 
+def on_a_disk_of(disk: Path, size: str) -> list[str]:
+    """The beginning of a command line whose program has a file system of that size at `disk`."""
+    disk.mkdir()
+    in_small_disk = f'mount -t tmpfs -o size={size} tmpfs "$0" && exec "$@"'
+    head = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", in_small_disk, str(disk)]
+    if shutil.which("unshare") is None or subprocess.run([*head, "true"], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+    return head
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
 @pytest.mark.parametrize("free_bytes", [200_000, 1_500_000])
 def test_a_build_on_a_full_disk_says_so_and_goes_on_once_there_is_space(tmp_path: Path, free_bytes: int) -> None:
     disk = tmp_path / "disk"
-    disk.mkdir()
-    in_small_disk = 'mount -t tmpfs -o size=160m tmpfs "$0" && exec "$@"'
-    head = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", in_small_disk, str(disk)]
-    if shutil.which("unshare") is None or subprocess.run([*head, "true"], capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small file system")
+    head = on_a_disk_of(disk, "160m")
     process = subprocess.run(
         [*head, sys.executable, "-c", FULL, str(disk), str(EXAMPLE), str(free_bytes)], capture_output=True, text=True
     )
@@ -69,6 +80,50 @@ def test_a_build_on_a_full_disk_says_so_and_goes_on_once_there_is_space(tmp_path
     assert "full" in error
     assert "space" in error
     assert after == ["True True", "True", "True True"]
+
+
+WRITE = """
+import errno, subprocess, sys
+from pathlib import Path
+
+disk, index, free_bytes = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+ballast = disk / "ballast"
+try:
+    with open(ballast, "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 20))
+except OSError as error:
+    assert error.errno == errno.ENOSPC
+with open(ballast, "r+b") as file:
+    file.truncate(ballast.stat().st_size - free_bytes)
+commands = [["export", index, "--out", "tables"], ["export", index, "--format", "jsonl", "--out", "lines"]]
+commands += [["export", index, "--format", "graphml", "--out", "graph.graphml"], ["explore", index, "--out", "page.html"]]
+forms = ("hf", "ragas", "beir", "finetune")
+commands += [
+    ["export", index, "--format", "dataset", "--unanswered", "--form", form, "--out", form] for form in forms
+]
+for words in commands:
+    process = subprocess.run([sys.executable, "-m", "kraq_dspy", *words], cwd=disk, capture_output=True, text=True)
+    left = [str(path) for path in disk.rglob("*.new")]
+    print(words[0], words[-1], process.returncode, left, repr(process.stdout), " ".join(process.stderr.split()))
+    subprocess.run(["rm", "-rf", words[-1]], cwd=disk, check=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file system of its own")
+@pytest.mark.parametrize("free_bytes", [0, 8192])
+def test_what_is_written_out_on_a_full_disk_ends_in_one_message(tmp_path: Path, free_bytes: int) -> None:
+    head = on_a_disk_of(tmp_path / "disk", "16m")
+    rows = [json.loads(line) for line in itertools.islice(EXAMPLE.open(encoding="utf-8"), 20)]
+    build_index([Document(row["id"], row["title"], row["text"]) for row in rows], tmp_path / "x.kraq")
+    words = [sys.executable, "-c", WRITE, str(tmp_path / "disk"), str(tmp_path / "x.kraq"), str(free_bytes)]
+    process = subprocess.run([*head, *words], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr[-2000:]
+    said = "1 [] '' Error: The disk is full. Free some space, or write elsewhere, and run it again."
+    lines = process.stdout.splitlines()
+    assert len(lines) == 8
+    assert [line for line in lines if not line.endswith(said)] == []
 
 
 # Root may write anywhere: without these rights (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) it meets modes as others do.

@@ -135,9 +135,7 @@ def prepare(folder: Path, url: str) -> None:
         resolve=ResolveSettings(semantic=False, description_tokens=60),
         encoder=EncoderSettings(name="stand-in", api_base=url),
         run=RunSettings(concurrency=CONCURRENCY),
-        roles={
-            "default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, structured="json_schema", timeout_s=30)
-        },
+        roles={"default": RoleSettings(model="hosted_vllm/stand-in", api_base=url, structured="none", timeout_s=30)},
     )
     added = second[-2:]
     files = {"first": first, "second": second, "added": added, "removed": first[3:5], "settings": settings.to_dict()}

@@ -16,7 +16,7 @@ from rich.text import Text
 from kraq_dspy.apps.cli.commands import add_commands
 from kraq_dspy.apps.cli.shared.logs import set_up_logs, set_up_spans
 from kraq_dspy.apps.cli.shared.terminal import errors, printable
-from kraq_dspy.errors import ConfigError, KraqError, ModelError
+from kraq_dspy.errors import TOO_LITTLE_MEMORY, ConfigError, KraqError, ModelError, lacks_memory
 
 logger = logging.getLogger(__name__)
 
@@ -74,12 +74,15 @@ def run() -> None:
         _show(error)
         sys.exit(USAGE)
     except KraqError as error:
-        _show(error)
+        _show(_of_memory(error) if lacks_memory(error) else error)
         sys.exit(FAILURE)
     except BrokenPipeError:  # the reader of a pipe has gone, as in `kraq questions DIR | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except OSError as error:
+        if lacks_memory(error):
+            _show(_of_memory(error))
+            sys.exit(FAILURE)
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
         if error.filename is None and not is_full:
             raise
@@ -91,11 +94,10 @@ def run() -> None:
             message = f"{str(error.filename)!r} cannot be read or written: {error.strerror}."
         _show(KraqError(message))
         sys.exit(FAILURE)
-    except MemoryError as error:
-        logger.info("The error in full", exc_info=error)
-        _show(KraqError("The memory that this process may use is too small (ulimit -v, or a container's limit)."))
-        sys.exit(FAILURE)
     except Exception as error:
+        if lacks_memory(error):
+            _show(_of_memory(error))
+            sys.exit(FAILURE)
         from dspy.utils.exceptions import DSPyError  # slow to import, unless it is what was raised
 
         if not isinstance(error, DSPyError):
@@ -117,6 +119,14 @@ def _show(error: KraqError) -> None:
         logger.error(str(error), extra={"kind": type(error).__name__})
     else:
         errors.print(Text.assemble(("Error: ", "red"), printable(str(error))))
+
+
+def _of_memory(error: Exception) -> KraqError:
+    logger.info("The error in full", exc_info=error)
+    first = str(error).strip().partition("\n")[0].rstrip(".")
+    if TOO_LITTLE_MEMORY in str(error):
+        return KraqError(str(error))
+    return KraqError(f"{TOO_LITTLE_MEMORY} What failed first: {first}." if first else TOO_LITTLE_MEMORY)
 
 
 def _of_a_model(error: Exception) -> ModelError:

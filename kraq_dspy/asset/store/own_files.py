@@ -85,7 +85,7 @@ def read_sums(home: Path) -> dict[str, Sum]:
     path = home / SUMS
     try:
         sums = json.loads(path.read_text("utf-8"))
-        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items()}
+        return {name: (int(size), int(crc)) for name, (size, crc) in sums.items() if not _is_left(name)}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = getattr(error, "strerror", None) or "it is not what was written"
         raise IndexStateError(damage_text(path, fault)) from error
@@ -149,7 +149,13 @@ def _sum_of(fields: dict[str, Any]) -> int:
 
 def _names(home: Path) -> list[str]:
     paths = (path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
-    return sorted(path for path in paths if path not in _NOT_SUMMED)
+    return sorted(path for path in paths if path not in _NOT_SUMMED and not _is_left(path))
+
+
+def _is_left(name: str) -> bool:
+    """Whether it is a draft that `replaced` made and a kill left behind."""
+    last = name.rpartition("/")[2]
+    return last.startswith(".") and last.endswith(".new")
 
 
 def _write(home: Path, sums: dict[str, Sum]) -> None:

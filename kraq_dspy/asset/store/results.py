@@ -127,9 +127,18 @@ class ResultStore:
             return int(connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()[0])
 
     def save(
-        self, stage: str, item_id: str, fingerprint: str, output: Any, *, model: str, usage: Usage | None = None
+        self,
+        stage: str,
+        item_id: str,
+        fingerprint: str,
+        output: Any,
+        *,
+        model: str,
+        usage: Usage | None = None,
+        flaw: str = "",
     ) -> None:
-        """Keep the output of a finished item, and forget its journal and its failure.
+        """Keep the output of a finished item, and forget its journal and its failure; with a `flaw` it counts as failed
+        for that reason all the same.
 
         `output` is a JSON value other than None, or a record. `usage` is what the item took, by default what its
         journal counted; what the journal has not counted goes into the ledger.
@@ -149,6 +158,8 @@ class ResultStore:
             )
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
             connection.execute("DELETE FROM failures WHERE id = ?", (failure_id(stage, item_id),))
+            if flaw:
+                _note_failure(connection, Failure(stage, item_id, flaw, 1))
 
     def fail(self, stage: str, item_id: str, reason: str) -> None:
         """Note that an item failed (once more), and forget its journal, so that a retry asks again."""
@@ -157,12 +168,7 @@ class ResultStore:
             id = failure_id(stage, item_id)
             row = connection.execute("SELECT data FROM failures WHERE id = ?", (id,)).fetchone()
             attempts = codec.loads(Failure, restored(row[0])).attempts if row else 0
-            data = storable(codec.dumps(Failure(stage, item_id, reason, attempts + 1)))
-            connection.execute(
-                "INSERT INTO failures (id, stage, item_id, data, sum) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET data = excluded.data, sum = excluded.sum",
-                (id, *key, data, codec.checksum(id, data)),
-            )
+            _note_failure(connection, Failure(stage, item_id, reason, attempts + 1))
             connection.execute("DELETE FROM journal WHERE stage = ? AND item_id = ?", key)
 
     def failures(self, stage: str | None = None) -> list[Failure]:
@@ -293,6 +299,16 @@ def _enter(connection: sqlite3.Connection, stage: str, model: str, usage: Usage)
             "tokens = tokens + excluded.tokens",
             (stage, model, usage.cached_tokens),
         )
+
+
+def _note_failure(connection: sqlite3.Connection, failure: Failure) -> None:
+    id = failure_id(failure.stage, failure.item_id)
+    data = storable(codec.dumps(failure))
+    connection.execute(
+        "INSERT INTO failures (id, stage, item_id, data, sum) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET data = excluded.data, sum = excluded.sum",
+        (id, failure.stage, storable(failure.item_id), data, codec.checksum(id, data)),
+    )
 
 
 def _columns(usage: Usage) -> tuple[int, int, int]:

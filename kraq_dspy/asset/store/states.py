@@ -165,6 +165,8 @@ def publish(root: Path) -> str:
         fields = {**manifests.read_fields(root / DRAFT), "state": state}
         for left in (*(root / DRAFT).glob("*-wal"), *(root / DRAFT).glob("*-shm")):  # of others that read the draft
             left.unlink(missing_ok=True)  # and may take it with them
+        for left in list((root / DRAFT).rglob(".*.new")):  # of files that a killed writer was replacing
+            left.unlink(missing_ok=True)
         (root / DRAFT / IN_USE).touch()
         write_sums(root / DRAFT)
         manifests.write_fields(root / DRAFT, fields)

@@ -26,6 +26,8 @@ from kraq_dspy.ports import Embedder
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
+_MOST_BYTES = 256 << 20
+_MOST_NESTED = 100
 NAMELESS = "StringSignature"  # what DSPy calls a signature that is no class of somebody's
 
 
@@ -61,7 +63,7 @@ class SavableModule(dspy.Module):
 
         Raises StateError when it does not fit. `embedder` as in `load_state`, by default the program's own.
         """
-        if is_state(Path(path)) or not Path(path).exists():
+        if is_state(Path(path)) or not Path(path).is_file():
             load_state(self, Path(path), embedder=embedder or getattr(self, "embedder", None))
             return
         with thawed(self):
@@ -118,9 +120,15 @@ def is_state(path: Path) -> bool:
 
 
 def read_state(path: Path) -> ProgramState:
-    """Raises StateError for a file that is missing, damaged, or no state of this library."""
+    """Raises StateError for a file that is missing, too large, damaged, or no state of this library."""
     try:
+        if path.exists() and not path.is_file():
+            raise StateError(f"{str(path)!r} is no file; `kraq optimize --out FILE` writes a program state.")
+        if (size := path.stat().st_size) > _MOST_BYTES:
+            raise StateError(f"{str(path)!r} has {size:,} bytes; a program state has at most {_MOST_BYTES:,}.")
         body = json.loads(path.read_text("utf-8"))
+    except RecursionError as error:
+        raise StateError(f"{str(path)!r} is no program state: its JSON is nested too deep.") from error
     except OSError as error:
         raise StateError(f"Cannot read the program state {str(path)!r}: {error.strerror}.") from error
     except ValueError as error:
@@ -130,15 +138,26 @@ def read_state(path: Path) -> ProgramState:
             f"{str(path)!r} is no program state of this library; `kraq optimize --out FILE` writes one. "
             "A file of DSPy's own save() is loaded with the program's load()."
         )
+    if _is_nested(body, _MOST_NESTED):
+        raise StateError(f"{str(path)!r} is damaged: its JSON is nested more than {_MOST_NESTED} deep.")
+    provenance = body.get("provenance") or {}
+    if not isinstance(provenance, dict):
+        raise StateError(f"{str(path)!r} is damaged: its provenance is no object.")
     if body.get("format_version") != FORMAT_VERSION:
         raise StateError(
             f"{str(path)!r} has the format version {body.get('format_version')!r}; this library reads "
             f"{FORMAT_VERSION}. Load it with the library that wrote it (version "
-            f"{(body.get('provenance') or {}).get('library_version', 'unknown')}), or optimize again."
+            f"{provenance.get('library_version', 'unknown')}), or optimize again."
         )
     if not isinstance(body.get("predictors"), dict) or not body["predictors"]:
         raise StateError(f"{str(path)!r} is damaged: it has no predictors.")
-    return ProgramState(str(body.get("program", "")), body["predictors"], body.get("provenance") or {})
+    for name, saved in body["predictors"].items():
+        if part := _damaged_part(saved):
+            raise StateError(
+                f"{str(path)!r} is damaged: {part} of its predictor {name!r} is missing or of another kind. Restore it "
+                "from a copy, or run `kraq optimize` again."
+            )
+    return ProgramState(str(body.get("program", "")), body["predictors"], provenance)
 
 
 def load_state(program: dspy.Module, path: Path, *, embedder: Embedder | None = None) -> ProgramState:
@@ -194,6 +213,48 @@ def describe_signature(predictor: dspy.Predict) -> dict[str, Any]:
     text = json.dumps(versioned, ensure_ascii=False)  # in the order of the fields, which matters to a model
     described["version"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return described
+
+
+def _is_nested(value: Any, most: int) -> bool:
+    """Whether objects and lists lie within each other more than `most` deep."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
+
+
+def _damaged_part(saved: Any) -> str | None:
+    """The name of the first part that is not of the kind that `_predictor_state` writes."""
+    if not isinstance(saved, dict):
+        return "all"
+    signature, nearest = saved.get("signature"), saved.get("nearest")
+    if not isinstance(signature, dict) or not isinstance(signature.get("name"), str):
+        return "the signature"
+    for side in ("inputs", "outputs"):
+        if not _are_texts(signature.get(side) or {}):
+            return f"the signature's {side}"
+    if not isinstance(saved.get("instructions"), str):
+        return "the text of the instructions"
+    fields_ = saved.get("fields")
+    if not isinstance(fields_, dict) or not all(
+        _are_texts(texts) and texts.keys() >= {"prefix", "desc"} for texts in fields_.values()
+    ):
+        return "a field's prefix or description"
+    demos = saved.get("demos")
+    if not isinstance(demos, list) or not all(isinstance(demo, dict) for demo in demos):
+        return "a demonstration"
+    if nearest is not None and (not isinstance(nearest, dict) or not isinstance(nearest.get("count"), int)):
+        return "the number of nearest demonstrations"
+    return None
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _predictor_state(predictor: dspy.Predict) -> dict[str, Any]:

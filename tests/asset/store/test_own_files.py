@@ -1,5 +1,6 @@
 """What the files of a complete state are is noted, and compared when they are opened."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,4 +77,22 @@ def test_an_index_that_lost_its_empty_file_is_read_and_changed(tmp_path: Path) -
     with Index.open(tmp_path / "x.kraq", write=True) as index:
         index.add([chunk("b")])
     with Index.open(tmp_path / "x.kraq") as index:
+        assert index.counts()["chunks"] == 2
+
+
+def test_a_draft_that_a_kill_left_behind_is_neither_noted_nor_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.kraq"
+    with make(path) as index:
+        index.add([chunk("a")])
+        (index.home / ".sums.json.new").write_text(
+            "{"
+        )  # as a writer leaves it that is killed while it replaces sums.json
+        index.update_manifest(complete=True)
+    assert not (current_home(path) / ".sums.json.new").exists()
+    sums = current_home(path) / "sums.json"
+    sums.write_text(json.dumps({**json.loads(sums.read_text()), ".sums.json.new": [1, 1]}))  # as was noted once
+    with Index.open(path, write=True) as index:
+        index.add([chunk("b")])
+    assert dict(damaged_files(current_home(path))) == {}
+    with Index.open(path) as index:
         assert index.counts()["chunks"] == 2

@@ -1,7 +1,11 @@
 """States of programs: what is kept of them, where they fit, and what is refused."""
 
+import copy
 import json
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +267,80 @@ def test_a_missing_file_and_a_damaged_demonstration_are_named(tmp_path: Path) ->
 
     with pytest.raises(StateError, match="is damaged: predictor 'extract'"):
         load_state(ExtractGraph(), changed(saved(tmp_path, learned()), change))
+
+
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield from places(value[key], *path, key)
+
+
+def test_whatever_is_wrong_in_a_state_is_one_clear_error(tmp_path: Path) -> None:
+    path = saved(tmp_path, learned(), made="here")
+    body = json.loads(path.read_text())
+    for place in places(body):
+        for value in (3, None, "x", [], {}, [1], {"a": 1}):
+            damaged = copy.deepcopy(body)
+            inner = damaged
+            for key in place[:-1]:
+                inner = inner[key]
+            inner[place[-1]] = value
+            path.write_text(json.dumps(damaged))
+            program = ExtractGraph()
+            with suppress(StateError):
+                load_state(program, path)
+                prompt(program.extract)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("instructions",), 3),
+        (("fields", "passage", "desc"), 3),
+        (("fields", "passage"), "text"),
+        (("signature", "outputs"), [1]),
+        (("signature",), "ExtractElements"),
+        (("demos",), 3),
+        (("demos", 0), "text"),
+        (("nearest",), {"count": "many"}),
+    ],
+)
+def test_a_number_where_a_text_belongs_is_named(tmp_path: Path, place: tuple[Any, ...], value: Any) -> None:
+    def change(body: dict[str, Any]) -> None:
+        inner = body["predictors"]["extract"]
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = value
+
+    with pytest.raises(StateError, match=r"state\.json' is damaged: .* of its predictor 'extract'"):
+        load_state(ExtractGraph(), changed(saved(tmp_path, learned()), change))
+
+
+@pytest.mark.parametrize("depth", [150, 900, 1_000_000])
+@pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a":', "}")])
+def test_a_state_nested_too_deep_is_refused(tmp_path: Path, depth: int, before: str, after: str) -> None:
+    path = saved(tmp_path, learned(), made="here")
+    deep = before * depth + "1" + after * depth
+    for text in (deep, path.read_text().replace('"here"', deep), path.read_text().replace('"Ada met Charles."', deep)):
+        path.write_text(text)
+        with pytest.raises(StateError, match=r"nested|no program state"):
+            load_state(ExtractGraph(), path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
+def test_a_state_that_is_very_large_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    path = saved(tmp_path, learned())
+    with path.open("ab") as file:
+        file.truncate(1 << 29)
+    with pytest.raises(StateError, match="at most"):
+        load_state(ExtractGraph(), path)
+    path.unlink()
+    os.mkfifo(path)
+    for load in (load_state, ExtractGraph.load):
+        with pytest.raises(StateError, match="is no file"):
+            load(ExtractGraph(), path)
 
 
 class Answering(dspy.Module):

@@ -18,6 +18,10 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _WORKSPACE = (
     400 << 20
 )  # llama.cpp's graph and logits for one batch: 100 to 350 MiB for models of 0.1 to 2 billion weights
+_MOST_ENTRIES = 1 << 17  # metadata, and tensors: large models have some thousands
+_MOST_ITEMS = 1 << 23  # of an array of texts: vocabularies have up to a million
+_MOST_BYTES = 64 << 20  # of one text
+_MOST_DIMENSIONS, _MOST_NESTED = 8, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,21 @@ class GGUFHeader:
     def number(self, name: str, default: int = 0) -> int:
         """A whole number that the file says about its architecture, such as "block_count"."""
         value = self.values.get(f"{self.architecture}.{name}", default)
-        return value if isinstance(value, int) else default
+        return value if isinstance(value, int) and value >= 0 else default
 
 
 def read_gguf(path: Path) -> GGUFHeader:
-    """Raises ModelError for a path that is no file, and for a file that is no GGUF or was cut off."""
+    """Raises ModelError for a path that is no file, and for a file that is no GGUF, was cut off or is damaged.
+
+    Counts and lengths that no model has are refused before they are followed, so that a damaged header costs neither
+    time nor memory.
+    """
     if path.is_dir():
         files = sorted(file.name for file in path.glob("*.gguf"))
         hint = f"It holds {', '.join(files[:5])}: name one of them." if files else "It holds none."
         raise ModelError(f"{str(path)!r} is a folder; expected a GGUF file. {hint}")
+    if path.exists() and not path.is_file():
+        raise ModelError(f"{str(path)!r} is a pipe, a socket or a device; expected a GGUF file.")
     try:
         with path.open("rb") as file:
             return _read(path, file)
@@ -77,8 +87,12 @@ def read_gguf(path: Path) -> GGUFHeader:
         ) from None
     except OSError as error:
         raise ModelError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
-    except (struct.error, ValueError, MemoryError) as error:
+    except struct.error as error:
         raise ModelError(_cut(path, path.stat().st_size)) from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{str(path)!r} is damaged: a text of its header is not UTF-8. Download it anew.") from error
+    except ValueError as error:
+        raise ModelError(f"{str(path)!r} is damaged: its header has {error}. Download it anew.") from error
 
 
 def _read(path: Path, file: BinaryIO) -> GGUFHeader:
@@ -89,6 +103,8 @@ def _read(path: Path, file: BinaryIO) -> GGUFHeader:
     version, n_tensors, n_values = _unpack(file, "<IQQ")
     if version not in (2, 3):
         raise ModelError(f"{str(path)!r} is GGUF version {version}; version 2 and 3 can be read. Download it anew.")
+    _require_most(n_values, _MOST_ENTRIES, "metadata")
+    _require_most(n_tensors, _MOST_ENTRIES, "tensors")
     values: dict[str, Any] = {}
     arrays = set()
     for _ in range(n_values):
@@ -100,11 +116,12 @@ def _read(path: Path, file: BinaryIO) -> GGUFHeader:
         elif kind == _STRING:
             values[name] = _text(file, size)
         else:
-            (values[name],) = _unpack(file, f"<{_SCALARS[kind]}" if kind in _SCALARS else "")
+            (values[name],) = _unpack(file, f"<{_scalar(kind)}")
     last = 0
     for _ in range(n_tensors):
         _text(file, size)
         (dimensions,) = _unpack(file, "<I")
+        _require_most(dimensions, _MOST_DIMENSIONS, "dimensions of a tensor")
         *_, offset = _unpack(file, f"<{dimensions}QIQ")
         last = max(last, offset)
     if file.tell() + last >= size:
@@ -117,7 +134,9 @@ def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
 
 
 def _text(file: BinaryIO, size: int) -> str:
-    return file.read(_length(file, size)).decode("utf-8")
+    length = _length(file, size)
+    _require_most(length, _MOST_BYTES, "bytes of a text")
+    return file.read(length).decode("utf-8")
 
 
 def _length(file: BinaryIO, size: int) -> int:
@@ -127,17 +146,31 @@ def _length(file: BinaryIO, size: int) -> int:
     return int(length)
 
 
-def _skip_array(file: BinaryIO, size: int) -> None:
+def _skip_array(file: BinaryIO, size: int, nested: int = 1) -> None:
     (kind,) = _unpack(file, "<I")
     count = _length(file, size)
     if kind == _STRING:
+        _require_most(count, _MOST_ITEMS, "texts in an array")
         for _ in range(count):
             file.seek(_length(file, size), os.SEEK_CUR)
     elif kind == _ARRAY:
+        _require_most(nested, _MOST_NESTED, "arrays within each other")
+        _require_most(count, _MOST_ENTRIES, "arrays in an array")
         for _ in range(count):
-            _skip_array(file, size)
+            _skip_array(file, size, nested + 1)
     else:
-        file.seek(count * struct.calcsize(_SCALARS[kind]), os.SEEK_CUR)
+        file.seek(count * struct.calcsize(_scalar(kind)), os.SEEK_CUR)
+
+
+def _scalar(kind: int) -> str:
+    if kind not in _SCALARS:
+        raise ValueError(f"a value of the unknown kind {kind}")
+    return _SCALARS[kind]
+
+
+def _require_most(number: int, most: int, what: str) -> None:
+    if number > most:
+        raise ValueError(f"{number:,} {what}, and at most {most:,} are read")
 
 
 def _no_model(path: Path, magic: bytes) -> str:

@@ -1,6 +1,11 @@
 """Model files that are none, and models that do not fit."""
 
+import os
 import struct
+import sys
+import time
+import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,6 +77,57 @@ def test_a_file_that_is_no_model_is_named_with_what_it_seems_to_be(tmp_path: Pat
     with pytest.raises(ModelError, match=says) as raised:
         read_gguf(written(tmp_path, content))
     assert "m.gguf" in str(raised.value)
+
+
+def head(*, tensors: int = 0, values: int = 1) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", 3, tensors, values)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (head(values=1 << 62) + bytes(10_000_000), "metadata, and at most"),
+        (head(tensors=1 << 62, values=0) + bytes(10_000_000), "tensors, and at most"),
+        (head(tensors=1, values=0) + text("a") + b"\xff\xff\xff\xff", "dimensions of a tensor"),
+        (head() + text("a") + struct.pack("<IIQ", 9, 8, 9_000_000) + bytes(10_000_000), "texts in an array"),
+        (head() + text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000, "arrays within each other"),
+        (head() + text("a") + struct.pack("<IIQ", 9, 99, 1), "unknown kind 99"),
+        (head() + text("a") + struct.pack("<I", 77), "unknown kind 77"),
+        (head() + text("a") + struct.pack("<IQ", 8, 70 << 20) + bytes(70 << 20), "bytes of a text"),
+        (head() + struct.pack("<Q", 2) + b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_a_header_that_lies_is_refused_before_it_costs_time_or_memory(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    path = written(tmp_path, content)
+    tracemalloc.start()
+    begin = time.process_time()
+    try:
+        with pytest.raises(ModelError, match=rf"m\.gguf.*{says}.*Download it anew"):
+            read_gguf(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        assert time.process_time() - begin < 1
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_byte_of_a_header_ends_in_another_error(tmp_path: Path) -> None:
+    whole = gguf(LLAMA)
+    path = tmp_path / "m.gguf"
+    contents = [whole[:end] for end in range(len(whole))]
+    contents += [whole[:at] + bytes([byte]) + whole[at + 1 :] for at in range(len(whole)) for byte in (0, 9, 255)]
+    for content in contents:
+        path.write_bytes(content)
+        with suppress(ModelError):
+            assert read_gguf(path).memory(1000) >= 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
+def test_a_pipe_is_no_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.gguf")
+    with pytest.raises(ModelError, match="is a pipe"):
+        read_gguf(tmp_path / "m.gguf")
 
 
 def test_a_folder_names_the_models_inside(tmp_path: Path) -> None:
