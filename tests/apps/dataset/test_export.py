@@ -143,6 +143,14 @@ def test_the_forms_of_ragas_and_beir_have_their_columns(index_dir: Path, tmp_pat
     assert not (out / "data").exists()
 
 
+def test_a_form_without_rows_still_has_its_card(index_dir: Path, tmp_path: Path) -> None:
+    with closing(Catalogue(index_dir / CATALOGUE)) as catalogue:
+        for entry in catalogue.entries("approved"):
+            catalogue.change(entry.number, by="test", status="stale")
+    report = exported(index_dir, tmp_path / "out", DatasetPlan(forms=("ragas",), unanswered=True))
+    assert report.files == (tmp_path / "out" / "README.md",)
+
+
 def test_pairs_of_summary_and_question_are_what_finetune_reads(index_dir: Path, tmp_path: Path) -> None:
     exported(index_dir, tmp_path / "out", DatasetPlan(forms=("finetune",), unanswered=True))
     pairs = [pair for path in (tmp_path / "out" / "finetune").iterdir() for pair in read_pairs(path)]

@@ -206,3 +206,14 @@ def test_sixteen_threads_may_save_and_find_at_once(results: ResultStore) -> None
 
     assert answers == [[worker] * 20 for worker in range(16)]
     assert results.usage()["extract", "m"].calls == 320
+
+
+def test_what_is_kept_with_a_flaw_and_its_failure_are_written_together(results: ResultStore) -> None:
+    results.fail("extract", "c1", "no answer")
+    results.save("extract", "c1", "f", [1], model="m", flaw="cut off")
+    assert [(failure.item_id, failure.reason, failure.attempts) for failure in results.failures()] == [
+        ("c1", "cut off", 1)
+    ]
+    assert results.find("extract", "c1", "f") == [1]
+    results.save("extract", "c1", "f", [1, 2], model="m")
+    assert results.failures() == []
