@@ -270,9 +270,9 @@ class Knowledge:
 
 
 def modules() -> Iterator[type[dspy.Module]]:
-    """The package's own, but for the command line's."""
+    """The package's own, but for the applications': those have the shape that other frameworks ask for."""
     for info in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
-        if info.name.endswith("__main__") or info.name.startswith("kraq_dspy.apps.cli"):
+        if info.name.endswith("__main__") or info.name.startswith("kraq_dspy.apps"):
             continue
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == info.name:
