@@ -143,7 +143,11 @@ _OF_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start ne
 
 def lacks_memory(error: BaseException | None) -> bool:
     """Whether the error, or one behind it, came of too little memory: Python's own, the system's, that of a library
-    which cannot be mapped, or of a thread that has no room for its stack."""
+    which cannot be mapped, or of a thread that has no room for its stack.
+
+    >>> lacks_memory(ImportError("libtorch.so: failed to map segment from shared object"))
+    True
+    """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -188,6 +188,7 @@ def write_card(
         _how(index, every, plan, report),
         LIMITS,
     ]
+    path.parent.mkdir(parents=True, exist_ok=True)  # a form may have no rows to write
     with replaced(path) as draft:
         draft.write_text("\n\n".join(parts) + "\n", encoding="utf-8", errors="replace")
     return path
