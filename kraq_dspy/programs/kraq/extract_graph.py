@@ -1,5 +1,6 @@
 """Reads a passage for its graph, then looks again for what was missed (KRAQ, stage 1)."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -21,9 +22,13 @@ class ExtractGraph(SavableModule):
     `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some.
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
-    and `ungrounded`, how many were dropped.
+    and `ungrounded`, how many were dropped. A further output of a step of one's own is a list, one entry for each call.
     """
 
+    asks: Mapping[str, str] = {
+        "extract": "passage -> entities, relationships, claims",
+        "glean": "passage, found -> entities, relationships, claims",
+    }
     outputs: ClassVar[dict[str, Any]] = {
         "entities": tuple[ExtractedEntity, ...],
         "relationships": tuple[ExtractedRelationship, ...],

@@ -44,6 +44,15 @@ class KRAQ(SavableModule):
     memory (`DirectSteps`), or kept on disk and resumed (`steps.stored`). `load` takes what `kraq optimize` saved.
     """
 
+    asks: Mapping[str, str] = {
+        "extract": "passage -> entities, relationships, claims, ungrounded",
+        "confirm": "first, second -> same",
+        "describe": "name, descriptions -> description",
+        "summarize": "elements -> title, summary, findings",
+        "ask": "summary -> question",
+        "ask_random": "passages -> question",
+    }
+
     def __init__(self, settings: Settings | None = None, embedder: Embedder | None = None) -> None:
         """Without `embedder`, names are compared by spelling alone and duplicate questions are not looked for."""
         super().__init__()
