@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
-    from kraq_dspy._internal.announce import answer_listeners as answer_listeners
     from kraq_dspy._internal.backoff import Backoff as Backoff
     from kraq_dspy._internal.both_ways import at_once as at_once
     from kraq_dspy._internal.both_ways import blocking as blocking
     from kraq_dspy._internal.both_ways import call as call
     from kraq_dspy._internal.clock import Clock as Clock
-    from kraq_dspy._internal.fit import FittingPredict as FittingPredict
+    from kraq_dspy._internal.clock import answer_listeners as answer_listeners
+    from kraq_dspy._internal.step import FittingPredict as FittingPredict
     from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
     from kraq_dspy.models.embedders import load_embedder as load_embedder
     from kraq_dspy.models.embedders.adapted import as_embedder as as_embedder
@@ -71,15 +71,14 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy._internal.announce": ("answer_listeners",),
         "kraq_dspy._internal.backoff": ("Backoff",),
         "kraq_dspy._internal.both_ways": (
             "at_once",
             "blocking",
             "call",
         ),
-        "kraq_dspy._internal.clock": ("Clock",),
-        "kraq_dspy._internal.fit": ("FittingPredict",),
+        "kraq_dspy._internal.clock": ("Clock", "answer_listeners"),
+        "kraq_dspy._internal.step": ("FittingPredict",),
         "kraq_dspy.asset.store.catalogue": ("Catalogue",),
         "kraq_dspy.models.embedders": ("load_embedder",),
         "kraq_dspy.models.embedders.adapted": ("as_embedder",),

@@ -21,6 +21,7 @@ from dspy.clients.backend_selection import CLIENT_KEYS
 from dspy.clients.call_context import adapter_fallback_scope
 from dspy.clients.engines import AsyncLiteLLMEngine, AsyncLM15Engine, LiteLLMEngine, LM15Engine
 from dspy.clients.model_metadata import model_info
+from dspy.primitives.module import set_attribute_by_name
 
 __all__ = [
     "CLIENT_KEYS",
@@ -48,6 +49,7 @@ __all__ = [
     "response_from_dict",
     "response_to_dict",
     "serialize_for_json",
+    "set_attribute_by_name",
     "thaw",
     "thawed",
 ]

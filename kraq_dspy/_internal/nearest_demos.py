@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
-from dspy.primitives.module import set_attribute_by_name
 
+from kraq_dspy._internal.dspy_internals import set_attribute_by_name
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Embedder, Vectors
 

@@ -11,8 +11,8 @@ from typing import Any
 import dspy
 from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy._internal.announce import answer_listeners
 from kraq_dspy._internal.both_ways import call
+from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy.asset.corpus.normalise import normalised
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue

@@ -11,7 +11,7 @@ from dspy.lm15 import Config, Message, Request
 from dspy.streaming import StreamResponse
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.announce import answer_listeners
+from kraq_dspy._internal.clock import answer_listeners
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.adapter_name import QUESTIONS
 from kraq_dspy.models.lms.engines.llama_cpp import shared_model

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import kraq_dspy
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.build.prepare.k2rag import GraphOnly
 from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, RubricJudge
 from kraq_dspy.models.lms.roles import make_lm
@@ -270,9 +270,9 @@ class Knowledge:
 
 
 def modules() -> Iterator[type[dspy.Module]]:
-    """The package's own, but for the command line's."""
+    """The package's own, but for the applications': those have the shape that other frameworks ask for."""
     for info in pkgutil.walk_packages(kraq_dspy.__path__, "kraq_dspy."):
-        if info.name.endswith("__main__") or info.name.startswith("kraq_dspy.apps.cli"):
+        if info.name.endswith("__main__") or info.name.startswith("kraq_dspy.apps"):
             continue
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, type) and issubclass(value, dspy.Module) and value.__module__ == info.name:

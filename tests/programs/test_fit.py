@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stand_in import StandIn, stand_in
 
-from kraq_dspy._internal.fit import FittingPredict, halves
+from kraq_dspy._internal.step import FittingPredict, halves
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors

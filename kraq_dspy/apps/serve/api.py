@@ -27,6 +27,7 @@ from kraq_dspy.apps.serve.endpoints import declared, get, post
 from kraq_dspy.apps.serve.errors import RequestError, as_request_error
 from kraq_dspy.apps.serve.metrics import CONTENT_TYPE, Metrics
 from kraq_dspy.apps.serve.requests import (
+    KINDS,
     AskRequest,
     CatalogueQuery,
     ChatRequest,
@@ -41,7 +42,7 @@ from kraq_dspy.apps.serve.requests import (
     SearchQuery,
     StartersQuery,
 )
-from kraq_dspy.apps.serve.search import KINDS, search
+from kraq_dspy.apps.serve.search import search
 from kraq_dspy.apps.serve.served import Served, ServedIndex
 from kraq_dspy.apps.serve.settings import ServeSettings
 

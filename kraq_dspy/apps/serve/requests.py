@@ -4,8 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kraq_dspy.apps.serve.search import BY_WORDS, KINDS
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
+
+KINDS = ("questions", "entities", "passages")
+"""What can be searched."""
+
+BY_WORDS = "bm25"
 
 QUESTION = 4000
 """Characters of a question."""

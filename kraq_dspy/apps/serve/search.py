@@ -4,10 +4,8 @@ import re
 from typing import Any
 
 from kraq_dspy.apps.serve.listing import entity_brief, passage_json, question_json
+from kraq_dspy.apps.serve.requests import BY_WORDS, KINDS
 from kraq_dspy.apps.serve.served import ServedIndex
-
-KINDS = ("questions", "entities", "passages")
-BY_WORDS = "bm25"
 
 
 def search(

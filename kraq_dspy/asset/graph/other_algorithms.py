@@ -18,7 +18,7 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.communities import Ints, NumberedGraph, Part, igraph_random
+from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, igraph_random
 from kraq_dspy.errors import MissingExtraError, needs
 from kraq_dspy.records import Community, Entity, Relationship
 

@@ -117,9 +117,9 @@ class EntryWriter(EntryReader):
     def remove(self, entry: CatalogueEntry, by: str) -> None:
         """Nothing stays but the question, which says what is not to be added again."""
         self._connection.execute("DELETE FROM entries WHERE number = ?", (entry.number,))
-        self._connection.execute("DELETE FROM history WHERE number = ?", (entry.number,))
         bare = dataclasses.replace(entry, answer="", given="", evidence=(), changed_at=_now(), changed_by=by)
-        self._record("removed", bare)
+        self._record("removed", bare)  # before its past goes: a revision that was read must not be given again
+        self._connection.execute("DELETE FROM history WHERE number = ? AND action <> 'removed'", (entry.number,))
 
     def _record(self, action: str, entry: CatalogueEntry) -> None:
         data = storable(dumps(entry))

@@ -6,7 +6,7 @@ every extraction being read.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,27 +20,37 @@ from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
-if TYPE_CHECKING:
-    from kraq_dspy.asset.store.index import Index
-
 GRAPH, MENTIONS = "passages.graph", "mentions.rows"
 _FORM = 1  # to be raised with every change of how mentions are written
 _Ints = NDArray[np.int64]
 
 
-def open_passage_graph(index: "Index") -> PassageGraph:
+class IndexRecords(Protocol):
+    """What these files are made of: an `Index` is one. `home` is the folder of the state that is open."""
+
+    @property
+    def home(self) -> Path: ...
+
+    def file(self, name: str) -> Path | None: ...
+
+    def ids(self, kind: type) -> Any: ...
+
+    def all(self, kind: Any, **conditions: Any) -> Any: ...
+
+
+def open_passage_graph(index: IndexRecords) -> PassageGraph:
     """That of the state; made now for a draft. Raises IndexStateError for one that is damaged."""
     path = index.file(GRAPH)
     return PassageGraph.open(path) if path else _graph_of(index, index.all(Entity), index.all(Relationship))
 
 
-def keep_passage_graph(index: "Index", resolved: ResolvedMentions) -> None:
+def keep_passage_graph(index: IndexRecords, resolved: ResolvedMentions) -> None:
     """Store the graph of the index's chunks and of the entities that were made of the mentions."""
     with writing_to(index.home):
         _graph_of_mentions(index.ids(Chunk), resolved).save(index.home / GRAPH)
 
 
-def complete_passage_graph(index: "Index") -> None:
+def complete_passage_graph(index: IndexRecords) -> None:
     """Store the graph where that was not done since the index began to change."""
     if not (index.home / GRAPH).exists():
         with writing_to(index.home):
@@ -52,14 +62,14 @@ def forget_passage_graph(home: Path) -> None:
     (home / GRAPH).unlink(missing_ok=True)
 
 
-def keep_mentions(index: "Index", resolved: ResolvedMentions) -> None:
+def keep_mentions(index: IndexRecords, resolved: ResolvedMentions) -> None:
     """The file is of use only to who knows that the index's records are of the same graph."""
     with writing_to(index.home), replaced(index.home / MENTIONS) as draft, open(draft, "wb") as file:
         np.save(file, np.array(_FORM))
         resolved.write(file)
 
 
-def open_mentions(index: "Index") -> ResolvedMentions | None:
+def open_mentions(index: IndexRecords) -> ResolvedMentions | None:
     """None where there are none, or those of another version."""
     path = index.file(MENTIONS)
     if path is None:
@@ -71,7 +81,7 @@ def open_mentions(index: "Index") -> ResolvedMentions | None:
         raise IndexStateError(damage_text(path, str(error))) from error
 
 
-def _graph_of(index: "Index", entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
+def _graph_of(index: IndexRecords, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> PassageGraph:
     return passage_graph(
         index.ids(Chunk),
         ((chunk_id, entity.id) for entity in entities for chunk_id in entity.chunk_ids),

@@ -8,7 +8,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.ask_all import AskReport, ask_all

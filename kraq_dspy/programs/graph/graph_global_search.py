@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import dspy
 
-from kraq_dspy._internal.announce import announce
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.clock import Clock, announce
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike

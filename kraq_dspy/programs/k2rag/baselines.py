@@ -8,7 +8,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions
 from kraq_dspy.programs.graph.local_context import KnowledgeGraph
 from kraq_dspy.programs.shared.options import option

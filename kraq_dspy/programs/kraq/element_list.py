@@ -12,7 +12,7 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy._internal.fit import halves
+from kraq_dspy._internal.step import halves
 from kraq_dspy.programs.shared.steps import extra_outputs, lists_of, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 

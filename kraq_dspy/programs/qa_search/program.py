@@ -17,11 +17,10 @@ import dspy
 from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
-from kraq_dspy._internal.announce import announce
 from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.clock import announce
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure, raise_if_final
-from kraq_dspy._internal.fit import FittingPredict
-from kraq_dspy._internal.step import Step
+from kraq_dspy._internal.step import FittingPredict, Step
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.shared.state import SavableModule

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import prediction
 from kraq_dspy.signatures import SummarizePassages

@@ -1,6 +1,6 @@
 """Makes the last step of a program that reads passages: the answer alone, or with an explanation of it."""
 
-from kraq_dspy._internal.fit import FittingPredict
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.shared.steps import SignatureLike, signature_for
 from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion

@@ -77,7 +77,7 @@ def set_up_logs(*, verbose: bool, as_json: bool) -> None:
 
 def tell_what_is_cut_off() -> None:
     """A person who asks is told that a prompt was too long and went out shorter; a build has too many to tell."""
-    logging.getLogger("kraq_dspy._internal.fit").setLevel(logging.WARNING)
+    logging.getLogger("kraq_dspy._internal.step").setLevel(logging.WARNING)
 
 
 def set_up_spans() -> None:

@@ -11,7 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_origin
+from typing import Any, NoReturn, get_origin
 
 import dspy
 from dspy import ContextWindowExceededError
@@ -370,10 +370,10 @@ class _Reply:
         return any(self.read.get(name) for name in _lists(signature))
 
     def values_or_error(self, signature: Any) -> list[dict[str, Any]]:
-        if self.values is not None:
-            tell(self.flaw)
-            return self.values
-        raise self._named(signature, self.flaw) from self.error
+        if self.values is None:
+            self._fail(signature, self.flaw)
+        tell(self.flaw)
+        return self.values
 
     def after(self, first: "_Reply", signature: Any) -> list[dict[str, Any]]:
         """The values of a second call, with what the first one has beside them where lists were cut off or unreadable.
@@ -389,20 +389,21 @@ class _Reply:
                 together[name] = [*before, *(item for item in value if item not in before)]
         missing = [name for name in signature.output_fields if name not in together]
         if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
-            raise self._named(signature, self.flaw or first.flaw) from self.error
+            self._fail(signature, self.flaw or first.flaw)
         if missing:
             tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
         else:
             tell(self.flaw)
         return [{**together, **{name: [] for name in missing}}]
 
-    def _named(self, signature: Any, flaw: Flaw | None) -> AdapterParseError:
+    def _fail(self, signature: Any, flaw: Flaw | None) -> NoReturn:
+        """Raise what says why there are no values; never an error as its own cause, which nobody could follow."""
         faults = getattr(self.error, "faults", ())
         if flaw is not None:
-            return NoAnswerError(signature, flaw, faults)
+            raise NoAnswerError(signature, flaw, faults) from self.error
         if isinstance(self.error, UnreadableReplyError):
-            return self.error
-        return UnreadableReplyError(signature, "", {}, faults or ["it is empty"])
+            raise self.error
+        raise UnreadableReplyError(signature, "", {}, faults or ["it is empty"]) from self.error
 
 
 def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:

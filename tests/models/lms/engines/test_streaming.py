@@ -10,9 +10,9 @@ import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
 from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy._internal.announce import AnswerListener, answer_listeners
 from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.both_ways import blocking
+from kraq_dspy._internal.clock import AnswerListener, answer_listeners
 from kraq_dspy.models.lms.adopted import adopted
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
 from kraq_dspy.models.lms.journal import working_on

@@ -12,7 +12,7 @@ from kraq_dspy.apps.cli.shared.terminal import command, output, print_json, say
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.evaluation import AskedSystem
+    from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.workspace import Workspace
 
 
@@ -106,14 +106,14 @@ def index(
 
 
 def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
-    from kraq_dspy.eval.evaluation import AskedSystem
+    from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.tables.systems import about_retriever
 
     return AskedSystem(name, space.retriever(name), False, about_retriever(name, space.embedder.name, [k]))
 
 
 def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
-    from kraq_dspy.eval.evaluation import AskedSystem
+    from kraq_dspy.eval.asked import AskedSystem
     from kraq_dspy.eval.tables.systems import about_choice
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 

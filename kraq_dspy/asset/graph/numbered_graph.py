@@ -1,0 +1,89 @@
+"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: what community algorithms share."""
+
+import random
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kraq_dspy.records import Community, Entity, Relationship, content_id
+
+Ints = NDArray[np.int64]
+
+_generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some entities and the relationships among them.
+
+    `nodes` are numbers in the whole graph, ascending; `links` are numbers of relationships, and `sources` and `targets`
+    the positions of their ends in `nodes`.
+    """
+
+    nodes: Ints
+    links: Ints
+    sources: Ints
+    targets: Ints
+
+
+class NumberedGraph:
+    """Entities and relationships by number, in the order of their ids."""
+
+    def __init__(self, entities: Iterable[Entity], relationships: Iterable[Relationship]) -> None:
+        self.entities = sorted(entities, key=lambda entity: entity.id)
+        self.relationships = sorted(relationships, key=lambda link: link.id)
+        number = {entity.id: n for n, entity in enumerate(self.entities)}
+        for link in self.relationships:
+            if link.source_id not in number or link.target_id not in number:
+                missing = link.source_id if link.source_id not in number else link.target_id
+                raise ValueError(f"Relationship {link.id!r} links {missing!r}, which is not among the entities.")
+            if not (link.weight > 0 and np.isfinite(link.weight)):
+                raise ValueError(
+                    f"Relationship {link.id!r} has the weight {link.weight}; it must be a positive number."
+                )
+        self.weights = np.array([link.weight for link in self.relationships], dtype=np.float64)
+        self._sources = np.array([number[link.source_id] for link in self.relationships], dtype=np.int64)
+        self._targets = np.array([number[link.target_id] for link in self.relationships], dtype=np.int64)
+
+    def everything(self) -> Part:
+        return Part(np.arange(len(self.entities)), np.arange(len(self.relationships)), self._sources, self._targets)
+
+    def entity_ids(self, part: Part) -> tuple[str, ...]:
+        return tuple(self.entities[n].id for n in part.nodes)  # sorted, since the numbers are
+
+    def id_of(self, part: Part) -> str:
+        return content_id("community", *self.entity_ids(part))
+
+    def community(self, part: Part, level: int, parent_id: str | None, places: Mapping[str, int]) -> Community:
+        links = [self.relationships[n] for n in part.links]
+        sources: Iterable[Relationship | Entity] = links or [self.entities[n] for n in part.nodes]
+        chunk_ids = {chunk_id for record in sources for chunk_id in record.chunk_ids}
+        return Community(
+            id=self.id_of(part),
+            level=level,
+            parent_id=parent_id,
+            child_ids=(),
+            entity_ids=self.entity_ids(part),
+            relationship_ids=tuple(link.id for link in links),
+            chunk_ids=tuple(sorted(chunk_ids, key=lambda id: (places.get(id, len(places)), id))),
+        )
+
+
+@contextmanager
+def igraph_random(seed: str) -> Iterator[None]:
+    """igraph draws from a generator of our own, and from Python's again afterwards; other threads wait.
+
+    A string seed is hashed by `random` itself, the same in every process.
+    """
+    import igraph
+
+    with _generator_lock:
+        igraph.set_random_number_generator(random.Random(seed))
+        try:
+            yield
+        finally:
+            igraph.set_random_number_generator(random)
