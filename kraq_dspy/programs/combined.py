@@ -16,7 +16,7 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction
 from kraq_dspy.records import Question
 
 
@@ -67,6 +67,7 @@ class CombinedRetrieveRAG(SavableModule):
         self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))

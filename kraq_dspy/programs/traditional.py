@@ -14,7 +14,7 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class TraditionalRAG(SavableModule):
         self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)

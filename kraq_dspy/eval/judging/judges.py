@@ -13,7 +13,7 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.records import Failure
 from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer
 
@@ -73,6 +73,7 @@ class BinaryJudge(SavableModule):
         self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        check_steps(self)
         if answered.answer_items:
             items = [list(synonyms) for synonyms in answered.answer_items]
             reply = await call(
@@ -96,6 +97,7 @@ class RubricJudge(SavableModule):
         self.grade = Step(GradeAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        check_steps(self)
         gold = list(answered.gold) or ["; ".join(" or ".join(synonyms) for synonyms in answered.answer_items)]
         reply = await call(self.grade, question=answered.question, reference_answers=gold, answer=answered.answer)
         extras = extra_outputs(reply, "grade", "feedback")

@@ -15,7 +15,14 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, extra_outputs, lists_of, prediction, signature_for
+from kraq_dspy.programs.shared.steps import (
+    SignatureLike,
+    check_steps,
+    extra_outputs,
+    lists_of,
+    prediction,
+    signature_for,
+)
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -61,6 +68,8 @@ class GraphGlobalSearch(SavableModule):
         self.answer = FittingPredict(signature_for(AnswerFromPoints, signature), shorten="points")
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
             number, reports = batch
             await announce(f"rating reports, {number} of {len(batches)}")

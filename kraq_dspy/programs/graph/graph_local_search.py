@@ -13,7 +13,7 @@ from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.signatures import AnswerFromGraph
 
 
@@ -55,6 +55,7 @@ class GraphLocalSearch(SavableModule):
         )
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)

@@ -15,7 +15,7 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, prediction
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.signatures import TellFromGraph
 
@@ -40,6 +40,7 @@ class NaiveGraphRAG(SavableModule):
         self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)

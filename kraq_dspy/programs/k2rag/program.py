@@ -27,7 +27,7 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -113,6 +113,7 @@ class K2RAG(SavableModule):
         self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         account, told = "", {}
         await clock.begin("graph", "searching the graph")

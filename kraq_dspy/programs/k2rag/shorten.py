@@ -11,7 +11,7 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Summariser
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import Document
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.signatures import ShortenText
@@ -44,6 +44,7 @@ class Shorten(SavableModule):
             self.shorten = FittingPredict(ShortenText, shorten="text")
 
     async def aforward(self, text: str) -> dspy.Prediction:
+        check_steps(self)
         words = self._words(text)
         if words is None:
             return dspy.Prediction(shortened=text)

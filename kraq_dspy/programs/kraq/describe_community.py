@@ -11,7 +11,7 @@ from kraq_dspy._internal.failed_calls import AGAIN, attempts
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
@@ -32,6 +32,7 @@ class DescribeCommunity(SavableModule):
         self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
         return prediction(dict(answer.items()), title=title, summary=summary, findings=tuple(answer.findings))
@@ -59,6 +60,7 @@ class AskQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, summary: str) -> dspy.Prediction:
+        check_steps(self)
         return await _asked(self.generate, summary, self.candidates, summary=summary)
 
     forward = blocking(aforward)
@@ -79,6 +81,7 @@ class AskRandomQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         text = "\n".join(["", *passages])  # no title stands for all of them
         return await _asked(self.ask, text, self.candidates, passages=list(passages))
 

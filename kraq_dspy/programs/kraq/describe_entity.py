@@ -9,7 +9,7 @@ from dspy import ContextWindowExceededError
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import prediction
+from kraq_dspy.programs.shared.steps import check_steps, prediction
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
 
@@ -24,6 +24,7 @@ class ConfirmSame(SavableModule):
         self.confirm = Step(ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
+        check_steps(self)
         reply = await call(self.confirm, first=first, second=second)
         return prediction(dict(reply.items()), same=reply.same)
 
@@ -41,6 +42,7 @@ class DescribeEntity(SavableModule):
         self.merge = Step(MergeDescriptions)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         try:
             answer = await call(self.merge, name=name, descriptions=list(descriptions))
         except ContextWindowExceededError:

@@ -9,6 +9,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
 
@@ -49,6 +50,8 @@ class ExtractGraph(SavableModule):
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def read(elements: ElementList) -> None:
             elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):

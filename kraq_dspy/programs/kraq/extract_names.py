@@ -12,7 +12,7 @@ from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 
@@ -42,6 +42,8 @@ class ExtractNames(SavableModule):
         self.name = Step(NameElements)
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def read(elements: ElementList) -> None:
             for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))

@@ -21,7 +21,14 @@ from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, extra_outputs, lists_of, prediction, signature_for
+from kraq_dspy.programs.shared.steps import (
+    SignatureLike,
+    check_steps,
+    extra_outputs,
+    lists_of,
+    prediction,
+    signature_for,
+)
 from kraq_dspy.records import Hit, QAPair
 from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion
 
@@ -108,6 +115,7 @@ class QARAG(SavableModule):
             self.check = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)

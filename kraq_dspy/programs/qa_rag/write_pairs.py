@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import WriteQAPairs
 
@@ -31,6 +31,7 @@ class WritePairs(SavableModule):
         self.write = FittingPredict(WriteQAPairs, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
         by_question: dict[str, QAPair] = {}
         reply = await call(self.write, passage=passage)
         for pair in reply.pairs or ():

@@ -10,7 +10,7 @@ from kraq_dspy._internal.step import FittingPredict, Step
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
 CRITICS = ("groundedness", "relevance", "stand_alone")
@@ -34,6 +34,7 @@ class WriteSyntheticPair(SavableModule):
         self.write = FittingPredict(WriteFactoidPair, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
         written = await call(self.write, passage=passage)
         question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
         if not self._is_pair(question, answer, passage):
@@ -78,6 +79,7 @@ class RateSyntheticPair(SavableModule):
         self.stand_alone = Step(RateStandAlone)
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+        check_steps(self)
         ratings: dict[str, int] = {}
         extras: dict[str, Any] = {}
         for name, step, inputs in self._critics(question, answer, passage):

@@ -27,7 +27,7 @@ from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
 
@@ -191,6 +191,7 @@ class QASearch(SavableModule):
             self.validate = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        check_steps(self)
         with self._entered():
             started = perf_counter()
             await announce("searching prepared answers")

@@ -17,7 +17,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -42,6 +42,7 @@ class RereadSyntheticPair(SavableModule):
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+        check_steps(self)
         reply = await call(self.answer, question=question, passages=[passage])
         again = str(reply.answer or "")
         rejected_by = "" if same_answer(question, answer, again) else REREADING

@@ -9,7 +9,7 @@ from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.signatures import (
     ChooseRewritings,
     CondenseQuestion,
@@ -30,6 +30,7 @@ class Clarify(SavableModule):
         self.rewrite = Step(RewriteQuestion)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         reply = await call(self.rewrite, question=question)
         return prediction(extra_outputs(reply, "rewritten"), searches=_others(question, [reply.rewritten]))
 
@@ -48,6 +49,7 @@ class Vary(SavableModule):
         self.vary = Step(VaryQuestion)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         reply = await call(self.vary, question=question, count=self.count)
         return prediction(dict(reply.items()), searches=_others(question, reply.searches or ())[: self.count])
 
@@ -80,6 +82,7 @@ class Diversify(SavableModule):
             self.choose = Step(ChooseRewritings)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         steps: dict[str, tuple[dspy.Module, str]] = {
             "rewrite": (self.rewrite, "rewritten"),
             "keywords": (self.keywords, "keywords"),

@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import prediction
+from kraq_dspy.programs.shared.steps import check_steps, prediction
 from kraq_dspy.signatures import SummarizePassages
 
 
@@ -23,6 +23,7 @@ class SummarizeCluster(SavableModule):
         self.summarize = FittingPredict(SummarizePassages, shorten="passages")
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         reply = await call(self.summarize, passages=list(passages))
         return prediction(dict(reply.items()), **_checked(reply.summary))
 

@@ -23,7 +23,6 @@ from kraq_dspy._internal.nearest_demos import NearestDemos, held, put
 from kraq_dspy._internal.validation import type_adapter
 from kraq_dspy.errors import StateError
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.shared.steps import check_steps
 
 FORMAT = "kraq program state"
 FORMAT_VERSION = 1
@@ -43,21 +42,11 @@ class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
-    What stands in a step's place is checked before the first model is asked (`steps.check_steps`).
+    Its `aforward` begins with `steps.check_steps`, which refuses what does not fit a step's place.
     """
 
     asks: Mapping[str, str] = {}
     """By attribute, the fields that the program fills and reads of each step: `"question, passages -> answer"`."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises ConfigError where a step does not fit its place."""
-        check_steps(self)
-        return super().__call__(*args, **kwargs)
-
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        """As `__call__`, to be awaited."""
-        check_steps(self)
-        return await super().acall(*args, **kwargs)
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""

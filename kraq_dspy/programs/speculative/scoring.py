@@ -24,7 +24,7 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import extra_outputs
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.signatures import VerifyDraft
 
@@ -74,6 +74,8 @@ class KraqScore(Scorer):
         self.verify = Step(VerifyDraft)
 
     async def aforward(self, question: str, drafts: Sequence[Draft]) -> list[Score | FailedScore]:
+        check_steps(self)
+
         async def verify(draft: Draft) -> Score | FailedScore:
             started = perf_counter()
             try:

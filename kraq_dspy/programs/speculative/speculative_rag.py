@@ -17,7 +17,7 @@ from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vector
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, prediction, signature_for
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
@@ -96,6 +96,7 @@ class SpeculativeRAG(SavableModule):
             predictor.lm = verifier
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)
