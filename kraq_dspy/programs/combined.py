@@ -1,6 +1,6 @@
 """Answers from evidence for the question and for the stored questions nearest to it (KRAQ paper, 3.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -13,9 +13,10 @@ from kraq_dspy.ports import QuestionFinder, Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.combined import Alpha, CombinedRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest
 from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader, read_reply
+from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction
 from kraq_dspy.records import Question
 
 
@@ -42,8 +43,11 @@ class CombinedRetrieveRAG(SavableModule):
 
     The prediction has `answer`, `hits` (each with the query that found it, and why), `auxiliary_questions` (those that
     were asked, with their similarity to the question) and `timings`: seconds for "retrieve", "answer" and "wall"; with
-    `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4).
+    `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). `signature` is another one for the
+    answer, or instructions; its further outputs come into the prediction.
     """
+
+    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
 
     def __init__(
         self,
@@ -54,21 +58,23 @@ class CombinedRetrieveRAG(SavableModule):
         alpha: Alpha = CombinedOptions.alpha,
         strict: bool = False,
         explain: bool = False,
+        signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.retrieve = CombinedRetriever(retrieve, questions, n=n, alpha=alpha, strict=strict)
         self.k = k
-        self.answer = make_reader(explain)
+        self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         combined = await call(self.retrieve.search, RetrievalRequest(question, self.k))
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in combined.hits])
-        return dspy.Prediction(
-            **read_reply(reply),
+        return prediction(
+            dict(reply.items()),
             hits=combined.hits,
             auxiliary_questions=combined.auxiliary_questions,
             timings=clock.timings(),

@@ -1,5 +1,6 @@
 """Retrieves once and answers once: the baseline that the other programs must beat (KRAQ paper, section 3)."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import dspy
@@ -10,9 +11,10 @@ from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader, read_reply
+from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction
 
 
 @dataclass(frozen=True)
@@ -26,23 +28,33 @@ class TraditionalRAG(SavableModule):
 
     The prediction has `answer`, `hits` and `timings`: seconds for "retrieve", "answer" and "wall" (all together);
     with `explain`, also `explanation`: what supports the answer (thesis, appendix 7.4). No hits are no error: the model
-    is then asked without passages, and is told to say so when it does not know.
+    is then asked without passages, and is told to say so when it does not know. `signature` is another one for the
+    answer, or instructions; its further outputs come into the prediction.
     """
 
-    def __init__(self, retrieve: RetrieverLike, k: int = TraditionalOptions.k, explain: bool = False) -> None:
+    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
+
+    def __init__(
+        self,
+        retrieve: RetrieverLike,
+        k: int = TraditionalOptions.k,
+        explain: bool = False,
+        signature: SignatureLike = None,
+    ) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.retrieve = as_retriever(retrieve)
         self.k = k
-        self.answer = make_reader(explain)
+        self.answer = make_reader(explain, signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-        return dspy.Prediction(**read_reply(reply), hits=hits, timings=clock.timings())
+        return prediction(dict(reply.items()), hits=hits, timings=clock.timings())
 
     forward = blocking(aforward)
 

@@ -1,7 +1,8 @@
 """Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
@@ -12,6 +13,7 @@ from kraq_dspy._internal.step import Step
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.references import check_prediction, check_references
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs
 from kraq_dspy.records import Failure
 from kraq_dspy.signatures.judging import GradeAnswer, JudgeAnswer, JudgeListAnswer
 
@@ -33,12 +35,14 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's score of one question, in [0, 1]; `grade` and `feedback` are the rubric judge's."""
+    """A judge's score of one question, in [0, 1]; `grade` and `feedback` are the rubric judge's, `extras` further
+    outputs of a judge's step."""
 
     question_id: str
     score: float
     grade: int | None = None
     feedback: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,18 @@ class Verdicts:
 class BinaryJudge(SavableModule):
     """1.0 if the answer means the same as a gold one (or, for a list, covers most items), else 0.0."""
 
+    asks: Mapping[str, str] = {
+        "judge": "question, reference_answers, answer -> correct",
+        "judge_list": "question, reference_items, answer -> correct",
+    }
+
     def __init__(self) -> None:
         super().__init__()
         self.judge = Step(JudgeAnswer)
         self.judge_list = Step(JudgeListAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        check_steps(self)
         if answered.answer_items:
             items = [list(synonyms) for synonyms in answered.answer_items]
             reply = await call(
@@ -72,7 +82,7 @@ class BinaryJudge(SavableModule):
         else:
             gold = list(answered.gold)
             reply = await call(self.judge, question=answered.question, reference_answers=gold, answer=answered.answer)
-        return Verdict(answered.id, float(reply.correct))
+        return Verdict(answered.id, float(reply.correct), extras=extra_outputs(reply, "correct"))
 
     forward = blocking(aforward)
 
@@ -80,14 +90,18 @@ class BinaryJudge(SavableModule):
 class RubricJudge(SavableModule):
     """Grades 1 to 5; the score is 1.0 from grade 4 on, else 0.0."""
 
+    asks: Mapping[str, str] = {"grade": "question, reference_answers, answer -> grade, feedback"}
+
     def __init__(self) -> None:
         super().__init__()
         self.grade = Step(GradeAnswer)
 
     async def aforward(self, answered: AnsweredQuestion) -> Verdict:
+        check_steps(self)
         gold = list(answered.gold) or ["; ".join(" or ".join(synonyms) for synonyms in answered.answer_items)]
         reply = await call(self.grade, question=answered.question, reference_answers=gold, answer=answered.answer)
-        return Verdict(answered.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback)
+        extras = extra_outputs(reply, "grade", "feedback")
+        return Verdict(answered.id, float(reply.grade >= RIGHT_GRADE), reply.grade, reply.feedback, extras)
 
     forward = blocking(aforward)
 

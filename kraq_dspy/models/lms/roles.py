@@ -25,13 +25,17 @@ logger = logging.getLogger(__name__)
 
 
 def make_lm(
-    settings: RoleSettings,
+    settings: RoleSettings | str,
     *,
     embedder: Embedder | None = None,
     meter: Meter | None = None,
     backoff: Backoff | None = None,
 ) -> KraqLM:
-    """The language model of a role. `embedder` helps the embedded model; others ignore it.
+    """The language model of a role, or of a name: "embedded", "gguf/FILE", "openai/gpt-4o-mini". `embedder` helps the
+    embedded model; others ignore it.
+
+    >>> make_lm("embedded").model
+    'embedded'
 
     DSPy's own cache is off (`cache=False`): its key is the model's name and the request, without the address, so the
     same name on another server, or after other weights were loaded, would give stale answers. The journal of the item
@@ -40,7 +44,7 @@ def make_lm(
 
     Raises ModelError for an unknown provider, a missing key or address, and a folder that holds no adapter.
     """
-    settings = with_adapter(settings)
+    settings = with_adapter(RoleSettings(settings) if isinstance(settings, str) else settings)
     engine, async_engine = engines(settings, embedder=embedder, meter=meter, backoff=backoff)
     try:
         return KraqLM(
@@ -80,6 +84,9 @@ class LanguageModels:
         self._embedder = embedder
         self._made: dict[RoleSettings, KraqLM] = {}
         self._adopted: dict[int, tuple[dspy.BaseLM, KraqLM]] = {}  # by identity, with the model, so that it stays
+
+    def __repr__(self) -> str:
+        return f"LanguageModels({', '.join(f'{role}={name!r}' for role, name in self.names().items())})"
 
     def __getitem__(self, role: str) -> KraqLM:
         """Raises ConfigError for a role that does not exist, and what `make_lm` raises."""

@@ -1,6 +1,6 @@
 """Answers from points that all reports of a level contribute, rated: GraphRAG's global search (Edge et al., 2024)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import dspy
@@ -15,6 +15,14 @@ from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import (
+    SignatureLike,
+    check_steps,
+    extra_outputs,
+    lists_of,
+    prediction,
+    signature_for,
+)
 from kraq_dspy.records import Hit, RatedPoint
 from kraq_dspy.signatures import AnswerFromPoints, RatePoints
 
@@ -41,8 +49,15 @@ class GraphGlobalSearch(SavableModule):
     seconds for "retrieve", "map", "reduce" and "wall".
     """
 
+    asks: Mapping[str, str] = {"rate": "question, reports -> points", "answer": "question, points -> answer"}
+
     def __init__(
-        self, retrieve: RetrieverLike, *, k: int = GraphGlobalOptions.k, tokens: int = GraphGlobalOptions.tokens
+        self,
+        retrieve: RetrieverLike,
+        *,
+        k: int = GraphGlobalOptions.k,
+        tokens: int = GraphGlobalOptions.tokens,
+        signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         require_counts(k=k, tokens=tokens)
@@ -50,9 +65,11 @@ class GraphGlobalSearch(SavableModule):
         self.k = k
         self.tokens = tokens
         self.rate = FittingPredict(RatePoints, shorten="reports")
-        self.answer = FittingPredict(AnswerFromPoints, shorten="points")
+        self.answer = FittingPredict(signature_for(AnswerFromPoints, signature), shorten="points")
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def rate(batch: tuple[int, list[str]]) -> dspy.Prediction:
             number, reports = batch
             await announce(f"rating reports, {number} of {len(batches)}")
@@ -63,11 +80,21 @@ class GraphGlobalSearch(SavableModule):
         hits = await call(self.retrieve, question, self.k)
         batches = _batches(hits, self.tokens)
         await clock.begin("map")
-        points = _points(await at_once(rate, list(enumerate(batches, start=1)), limit=AT_ONCE))
+        rated = await at_once(rate, list(enumerate(batches, start=1)), limit=AT_ONCE)
+        points = _points(rated)
         await clock.begin("reduce", "answering")
         shown = _shown(points, self.tokens)
-        answer = (await call(self.answer, question=question, points=shown)).answer if shown else UNKNOWN
-        return dspy.Prediction(answer=answer, hits=hits, points=points, n_batches=len(batches), timings=clock.timings())
+        reply = dspy.Prediction(answer=UNKNOWN)
+        if shown:
+            reply = await call(self.answer, question=question, points=shown)
+        return prediction(
+            lists_of(extra_outputs(one, "points") for one in rated),
+            dict(reply.items()),
+            hits=hits,
+            points=points,
+            n_batches=len(batches),
+            timings=clock.timings(),
+        )
 
     forward = blocking(aforward)
 
@@ -89,8 +116,8 @@ def _batches(hits: Sequence[Hit], tokens: int) -> list[list[str]]:
 def _points(rated: Sequence[dspy.Prediction]) -> list[RatedPoint]:
     """Those above 0, each once, most important first; ties in the order of the reports."""
     by_text: dict[str, RatedPoint] = {}
-    for prediction in rated:
-        for point in prediction.points or ():
+    for reply in rated:
+        for point in reply.points or ():
             text, importance = point.point.strip(), min(100, max(0, point.importance))
             if text and importance and importance > (by_text[text].importance if text in by_text else 0):
                 by_text[text] = RatedPoint(text, importance)

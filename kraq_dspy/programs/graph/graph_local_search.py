@@ -1,5 +1,6 @@
 """Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import dspy
@@ -12,6 +13,7 @@ from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.signatures import AnswerFromGraph
 
 
@@ -32,6 +34,8 @@ class GraphLocalSearch(SavableModule):
     `context_tokens` and `timings`: seconds for "retrieve", "answer" and "wall".
     """
 
+    asks: Mapping[str, str] = {"answer": "question, reports, entities, relationships, passages -> answer"}
+
     def __init__(
         self,
         nearest: NearestTexts,
@@ -41,20 +45,24 @@ class GraphLocalSearch(SavableModule):
         n_entities: int = GraphContextOptions.n_entities,
         level: int = GraphContextOptions.level,
         tokens: int = GraphContextOptions.tokens,
+        signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         self.context = KnowledgeGraph(nearest, graph, k=k, n_entities=n_entities, level=level, tokens=tokens)
         self.k = k
-        self.answer = FittingPredict(AnswerFromGraph, "passages", "reports", "relationships", "entities")
+        self.answer = FittingPredict(
+            signature_for(AnswerFromGraph, signature), "passages", "reports", "relationships", "entities"
+        )
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.context, question)
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, **context.shown)
-        return dspy.Prediction(
-            answer=reply.answer,
+        return prediction(
+            dict(reply.items()),
             hits=list(context.hits),
             reports=list(context.reports),
             entities=list(context.entities),

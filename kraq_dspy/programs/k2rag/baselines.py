@@ -1,6 +1,6 @@
 """Holds K2RAG's baselines over the whole corpus: its graph's account alone, or one retrieval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,10 +12,12 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions
 from kraq_dspy.programs.graph.local_context import KnowledgeGraph
 from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, prediction
 from kraq_dspy.programs.traditional import TraditionalRAG
-from kraq_dspy.signatures import AnswerQuestion, TellFromGraph
+from kraq_dspy.signatures import TellFromGraph
 
 
 class NaiveGraphRAG(SavableModule):
@@ -25,22 +27,35 @@ class NaiveGraphRAG(SavableModule):
     "retrieve", "tell", "answer" and "wall".
     """
 
-    def __init__(self, knowledge: KnowledgeGraph) -> None:
+    asks: Mapping[str, str] = {
+        "tell": "question, reports, entities, relationships, passages -> account",
+        "answer": "question, passages -> answer",
+    }
+
+    def __init__(self, knowledge: KnowledgeGraph, signature: SignatureLike = None) -> None:
         super().__init__()
         self.knowledge = knowledge
         self.k = knowledge.k
         self.tell = FittingPredict(TellFromGraph, shorten="passages")
-        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+        self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "searching the graph")
         context = await call(self.knowledge, question)
         await clock.begin("tell")
-        account = (await call(self.tell, question=question, **context.shown)).account.strip()
+        told = await call(self.tell, question=question, **context.shown)
+        account = told.account.strip()
         await clock.begin("answer", "answering")
         reply = await call(self.answer, question=question, passages=[account] if account else [])
-        return dspy.Prediction(answer=reply.answer, hits=list(context.hits), account=account, timings=clock.timings())
+        return prediction(
+            extra_outputs(told, "account"),
+            dict(reply.items()),
+            hits=list(context.hits),
+            account=account,
+            timings=clock.timings(),
+        )
 
     forward = blocking(aforward)
 

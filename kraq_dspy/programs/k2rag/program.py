@@ -1,10 +1,10 @@
 """Asks a summarised corpus as K2RAG does (Markondapatnaikuni et al., 2025, section 3.1.3 and algorithm 2)."""
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import dspy
 
@@ -24,8 +24,10 @@ from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetrieve
 from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.reports import ReportRetriever
 from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 
@@ -40,12 +42,14 @@ GraphContext = Callable[[str], LocalContext]
 
 @dataclass(frozen=True, slots=True)
 class SubAnswer:
-    """A sub-question, what was found for it, the answer, and the answer in fewer words."""
+    """A sub-question, what was found for it, the answer, and the answer in fewer words; `extras` are further outputs of
+    the step."""
 
     question: str
     answer: str
     shortened: str
     hits: tuple[Hit, ...]
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,22 @@ class K2RAG(SavableModule):
     SHARE: ClassVar[float] = 0.5
     """Of its length that an account or an answer keeps when it is shortened."""
 
-    def __init__(self, knowledge: GraphContext | None, retrieve: RetrieverLike, shorten: Shorten, k: int = 10) -> None:
+    asks: Mapping[str, str] = {
+        "tell": "question, reports, entities, relationships, passages -> account",
+        "ask": "information -> sub_question",
+        "sub_answer": "question, passages -> answer",
+        "shorten": "text -> shortened",
+        "answer": "question, passages -> answer",
+    }
+
+    def __init__(
+        self,
+        knowledge: GraphContext | None,
+        retrieve: RetrieverLike,
+        shorten: Shorten,
+        k: int = 10,
+        signature: SignatureLike = None,
+    ) -> None:
         super().__init__()
         require_counts("passages", k=k)
         self.knowledge = knowledge
@@ -91,28 +110,34 @@ class K2RAG(SavableModule):
         self.ask = FittingPredict(AskSubQuestion, shorten="information")
         self.sub_answer = FittingPredict(AnswerQuestion, shorten="passages")
         self.shorten = shorten
-        self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+        self.answer = make_reader(signature=signature)
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
-        account = ""
+        account, told = "", {}
         await clock.begin("graph", "searching the graph")
         if self.knowledge is not None:
             context = await call(self.knowledge, question)
-            account = (await call(self.tell, question=question, **context.shown)).account.strip()
+            reply = await call(self.tell, question=question, **context.shown)
+            account, told = reply.account.strip(), extra_outputs(reply, "account")
         summary = await self._shorter(account)
         await clock.begin("sub_questions", "asking sub-questions")
         replies = await at_once(self._sub_question, split(account, PIECE_TOKENS, PIECE_OVERLAP))
-        sub_questions = list(dict.fromkeys(reply for reply in replies if reply)) or [question]
+        asked = [(str(reply.sub_question).strip(), reply) for reply in replies if reply is not None]
+        sub_questions = list(dict.fromkeys(text for text, _ in asked if text)) or [question]
         await clock.begin("sub_answers", f"answering {counted(len(sub_questions), 'sub-question')}")
         outcomes = await at_once(self._sub_answer, sub_questions)
         sub_answers = [outcome for outcome in outcomes if outcome is not None]
         findings = await self._shorter("\n".join(sub_answer.shortened for sub_answer in sub_answers))
         await clock.begin("answer", "answering")
         passages = [text for text in (summary, findings) if text]
-        answer = (await call(self.answer, question=question, passages=passages)).answer
-        return dspy.Prediction(
-            answer=answer,
+        reply = await call(self.answer, question=question, passages=passages)
+        return prediction(
+            told,
+            lists_of(extra_outputs(each, "sub_question") for _, each in asked),
+            lists_of(each.extras for each in sub_answers),
+            dict(reply.items()),
             hits=_in_turn(sub_answers),
             account=account,
             account_summary=summary,
@@ -133,9 +158,9 @@ class K2RAG(SavableModule):
             log_failure(logger, "A summary failed", error)
             return text
 
-    async def _sub_question(self, piece: str) -> str | None:
+    async def _sub_question(self, piece: str) -> dspy.Prediction | None:
         try:
-            return str((await call(self.ask, information=piece)).sub_question).strip()
+            return await call(self.ask, information=piece)
         except CALL_ERRORS as error:
             log_failure(logger, "A sub-question failed", error)
             return None
@@ -144,11 +169,12 @@ class K2RAG(SavableModule):
         hits = await call(self.retrieve, question, self.k)
         passages = [hit.chunk.passage for hit in hits]
         try:
-            answer = str((await call(self.sub_answer, question=question, passages=passages)).answer)
+            reply = await call(self.sub_answer, question=question, passages=passages)
         except CALL_ERRORS as error:
             log_failure(logger, "A sub-answer failed", error)
             return None
-        return SubAnswer(question, answer, await self._shorter(answer), tuple(hits))
+        answer = str(reply.answer)
+        return SubAnswer(question, answer, await self._shorter(answer), tuple(hits), extra_outputs(reply, "answer"))
 
 
 def _in_turn(answers: Sequence[SubAnswer]) -> list[Hit]:

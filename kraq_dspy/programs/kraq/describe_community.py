@@ -1,6 +1,6 @@
 """Says what a community is about, and asks the question that stands for it (KRAQ, stages 4 and 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -11,6 +11,7 @@ from kraq_dspy._internal.failed_calls import AGAIN, attempts
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import Finding
 from kraq_dspy.signatures import AskAboutPassages, GenerateQuestion, SummarizeCommunity
 
@@ -23,6 +24,7 @@ def shown_summary(title: str, text: str) -> str:
 class DescribeCommunity(SavableModule):
     """Title, summary and findings of a community whose elements come most important first."""
 
+    asks: Mapping[str, str] = {"summarize": "elements -> title, summary, findings"}
     outputs: ClassVar[dict[str, Any]] = {"title": str, "summary": str, "findings": tuple[Finding, ...]}
 
     def __init__(self) -> None:
@@ -30,9 +32,10 @@ class DescribeCommunity(SavableModule):
         self.summarize = FittingPredict(SummarizeCommunity, shorten="elements")
 
     async def aforward(self, elements: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         answer = await call(self.summarize, elements=list(elements))
         title, summary = answer.title.strip(), answer.summary.strip()
-        return dspy.Prediction(title=title, summary=summary, findings=tuple(answer.findings))
+        return prediction(dict(answer.items()), title=title, summary=summary, findings=tuple(answer.findings))
 
     forward = blocking(aforward)
 
@@ -46,6 +49,7 @@ class AskQuestion(SavableModule):
     that a single sentence tells most plainly is taken (`plainness`), the first that leaves nothing to be desired.
     """
 
+    asks: Mapping[str, str] = {"generate": "summary -> question"}
     outputs: ClassVar[dict[str, Any]] = {"question": str}
     candidates = 1
 
@@ -56,6 +60,7 @@ class AskQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, summary: str) -> dspy.Prediction:
+        check_steps(self)
         return await _asked(self.generate, summary, self.candidates, summary=summary)
 
     forward = blocking(aforward)
@@ -65,6 +70,7 @@ class AskRandomQuestion(SavableModule):
     """The papers' Random baseline: a question on a theme that some passages share, of as many `candidates` as the
     questions that it is compared with."""
 
+    asks: Mapping[str, str] = {"ask": "passages -> question"}
     outputs: ClassVar[dict[str, Any]] = {"question": str}
     candidates = 1
 
@@ -75,6 +81,7 @@ class AskRandomQuestion(SavableModule):
             self.candidates = candidates
 
     async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         text = "\n".join(["", *passages])  # no title stands for all of them
         return await _asked(self.ask, text, self.candidates, passages=list(passages))
 
@@ -91,6 +98,7 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
     instructions = "\n".join(predictor.signature.instructions for predictor in step.predictors())
     again = max(AGAIN, candidates - 1)
     questions: list[str] = []
+    extras: dict[str, dict[str, Any]] = {}  # by question, what else the step returned with it
     plain: dict[str, float] = {}
     for options in attempts(again):
         try:
@@ -100,14 +108,17 @@ async def _asked(step: dspy.Module, text: str, candidates: int, **inputs: Any) -
                 raise
             continue  # there is one that can be read
         questions.append(question_in(answer.question))
+        extras.setdefault(questions[-1], extra_outputs(answer, "question"))
         if stands_alone(questions[-1], text, instructions):
             plain[questions[-1]] = plainness(questions[-1], text) if candidates > 1 else 1.0
             if len(plain) == candidates or plain[questions[-1]] >= PLAIN:
                 break
     if plain:
-        return dspy.Prediction(question=max(plain, key=plain.__getitem__))
+        plainest = max(plain, key=plain.__getitem__)
+        return prediction(extras[plainest], question=plainest)
     written = [question for question in questions if question]
     if not written:
         raise ValueError(f"The model was asked {1 + again} times and wrote no question.")
     own = [question for question in written if not repeats(instructions, question)] or written
-    return dspy.Prediction(question=next((one for one in own if one.endswith(MARKS)), own[0]))
+    chosen = next((one for one in own if one.endswith(MARKS)), own[0])
+    return prediction(extras[chosen], question=chosen)

@@ -1,6 +1,6 @@
 """Decides whether two names mean one entity, and describes it (KRAQ, stage 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import dspy
@@ -9,12 +9,14 @@ from dspy import ContextWindowExceededError
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, prediction
 from kraq_dspy.signatures import ConfirmSameEntity, MergeDescriptions
 
 
 class ConfirmSame(SavableModule):
     """Whether two similar names mean one thing. `first` and `second` are names, each with its description."""
 
+    asks: Mapping[str, str] = {"confirm": "first, second -> same"}
     outputs: ClassVar[dict[str, Any]] = {"same": bool}
 
     def __init__(self) -> None:
@@ -22,7 +24,9 @@ class ConfirmSame(SavableModule):
         self.confirm = Step(ConfirmSameEntity)
 
     async def aforward(self, first: str, second: str) -> dspy.Prediction:
-        return dspy.Prediction(same=(await call(self.confirm, first=first, second=second)).same)
+        check_steps(self)
+        reply = await call(self.confirm, first=first, second=second)
+        return prediction(dict(reply.items()), same=reply.same)
 
     forward = blocking(aforward)
 
@@ -30,6 +34,7 @@ class ConfirmSame(SavableModule):
 class DescribeEntity(SavableModule):
     """One description out of many, each fact said once. More than the model takes are merged by halves."""
 
+    asks: Mapping[str, str] = {"merge": "name, descriptions -> description"}
     outputs: ClassVar[dict[str, Any]] = {"description": str}
 
     def __init__(self) -> None:
@@ -37,6 +42,7 @@ class DescribeEntity(SavableModule):
         self.merge = Step(MergeDescriptions)
 
     async def aforward(self, name: str, descriptions: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
         try:
             answer = await call(self.merge, name=name, descriptions=list(descriptions))
         except ContextWindowExceededError:
@@ -46,6 +52,6 @@ class DescribeEntity(SavableModule):
             halves = descriptions[:middle], descriptions[middle:]
             merged = [(await call(self, name=name, descriptions=half)).description for half in halves]
             return await call(self, name=name, descriptions=merged)
-        return dspy.Prediction(description=answer.description)
+        return prediction(dict(answer.items()), description=answer.description)
 
     forward = blocking(aforward)

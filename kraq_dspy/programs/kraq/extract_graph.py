@@ -1,5 +1,6 @@
 """Reads a passage for its graph, then looks again for what was missed (KRAQ, stage 1)."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -8,6 +9,7 @@ from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import Step
 from kraq_dspy.programs.kraq.element_list import ElementList, read_in_parts
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship
 from kraq_dspy.signatures import ExtractElements, FindMissedElements
 
@@ -21,9 +23,13 @@ class ExtractGraph(SavableModule):
     `grounded_names`, what is about a name that the passage does not have is dropped: small models invent some.
 
     The prediction has `entities`, `relationships` and `claims`: tuples of records without repeats, in the order found;
-    and `ungrounded`, how many were dropped.
+    and `ungrounded`, how many were dropped. A further output of a step of one's own is a list, one entry for each call.
     """
 
+    asks: Mapping[str, str] = {
+        "extract": "passage -> entities, relationships, claims",
+        "glean": "passage, found -> entities, relationships, claims",
+    }
     outputs: ClassVar[dict[str, Any]] = {
         "entities": tuple[ExtractedEntity, ...],
         "relationships": tuple[ExtractedRelationship, ...],
@@ -44,6 +50,8 @@ class ExtractGraph(SavableModule):
         return 1 + self.gleanings
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def read(elements: ElementList) -> None:
             elements.add(await call(self.extract, passage=passage))
             for _ in range(self.gleanings):

@@ -1,5 +1,6 @@
 """Lets a small model name and link; the passage's own sentences describe (KRAQ, stage 1)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import dspy
@@ -11,6 +12,7 @@ from kraq_dspy.asset.corpus.sentences import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import ExtractedClaim, ExtractedEntity, ExtractedRelationship, NamedLink
 from kraq_dspy.signatures import NameElements
 
@@ -30,6 +32,7 @@ class ExtractNames(SavableModule):
     (`attempts`).
     """
 
+    asks: Mapping[str, str] = {"name": "passage -> names, relationships"}
     outputs = ExtractGraph.outputs
     most_calls = 1  # but for invented names
 
@@ -39,6 +42,8 @@ class ExtractNames(SavableModule):
         self.name = Step(NameElements)
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+
         async def read(elements: ElementList) -> None:
             for options in attempts():
                 elements.add(_described(await call(self.name, passage=passage, **options), passage))
@@ -73,7 +78,8 @@ def _described(answer: Any, passage: str) -> dspy.Prediction:
                 link.target if link.source == subject else link.source for link in links if subject in _ends(link)
             )
             claims.append(ExtractedClaim(subject, sentence, next((n for n in linked if n in places.values()), "")))
-    return dspy.Prediction(
+    return prediction(
+        extra_outputs(answer, "names"),
         entities=[ExtractedEntity(name, "", first(name)) for name in names],
         relationships=[
             ExtractedRelationship(

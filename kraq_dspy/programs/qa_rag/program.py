@@ -1,10 +1,10 @@
 """Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal
 
 import dspy
 
@@ -18,15 +18,31 @@ from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.reading import make_reader
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import (
+    SignatureLike,
+    check_steps,
+    extra_outputs,
+    lists_of,
+    prediction,
+    signature_for,
+)
 from kraq_dspy.records import Hit, QAPair
-from kraq_dspy.signatures import AnswerFromPairs, AnswerQuestion, CheckResponse, DecomposeQuestion
+from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion
 
 logger = logging.getLogger(__name__)
 
 VARIANTS = ("v", "type1", "type2")
 UNKNOWN = "I do not know"
+PLUG_INS = {
+    "decompose": "question -> sub_questions",
+    "write_pairs": "passage -> pairs",
+    "answer": "question, sub_questions, pairs -> answer",
+    "check": "question, context, response -> valid",
+}
+"""What the variants with plug-ins fill and read of their steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +88,12 @@ class QARAG(SavableModule):
     """
 
     def __init__(
-        self, retrieve: RetrieverLike, stored: QAPairSource | None = None, k: int = 10, variant: str = "type2"
+        self,
+        retrieve: RetrieverLike,
+        stored: QAPairSource | None = None,
+        k: int = 10,
+        variant: str = "type2",
+        signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         require_counts("passages", k=k)
@@ -83,22 +104,25 @@ class QARAG(SavableModule):
         self.k = k
         self.variant = variant
         if variant == "v":
-            self.answer = FittingPredict(AnswerQuestion, shorten="passages")
+            self.asks = {"answer": "question, passages -> answer"}
+            self.answer = make_reader(signature=signature)
             return
+        self.asks = PLUG_INS
         self.decompose = Step(DecomposeQuestion)
         self.write_pairs = WritePairs()
-        self.answer = FittingPredict(AnswerFromPairs, shorten="pairs")
+        self.answer = FittingPredict(signature_for(AnswerFromPairs, signature), shorten="pairs")
         if variant == "type2":
             self.check = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         clock = Clock()
         await clock.begin("retrieve", "retrieving")
         hits = await call(self.retrieve, question, self.k)
         if self.variant == "v":
             await clock.begin("answer", "answering")
             reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
-            return _prediction(reply.answer, None, hits, PairedPassages(), clock)
+            return _prediction({}, reply, None, hits, PairedPassages(), clock)
         await clock.begin("plug_ins", "pairing questions and answers")
         ready = await call(self._ready, hits)
         missing = [hit for hit in hits if hit.chunk.id not in ready]
@@ -115,14 +139,19 @@ class QARAG(SavableModule):
 
         added = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
         paired = _paired(question, hits, ready, missing, added)
+        extras = lists_of(extra_outputs(each, "pairs") for each in added[1:] if each is not None)
+        if added[0] is not None:
+            extras.update(extra_outputs(added[0], "sub_questions"))
         await clock.begin("answer", "answering")
         sub_questions, pairs = list(paired.sub_questions), list(paired.context)
-        response = (await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)).answer
+        reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)
         valid = None
         if self.variant == "type2":
             await clock.begin("check", "checking")
-            valid = (await call(self.check, question=question, context=pairs, response=response)).valid == "yes"
-        return _prediction(response, valid, hits, paired, clock)
+            verdict = await call(self.check, question=question, context=pairs, response=reply.answer)
+            valid = verdict.valid == "yes"
+            extras.update(extra_outputs(verdict, "valid"))
+        return _prediction(extras, reply, valid, hits, paired, clock)
 
     forward = blocking(aforward)
 
@@ -139,8 +168,8 @@ def _paired(
 ) -> PairedPassages:
     parts, *written = made
     pairs_of = dict(ready)
-    for hit, prediction in zip(missing, written, strict=True):
-        pairs_of[hit.chunk.id] = prediction.pairs if prediction is not None else ()
+    for hit, each in zip(missing, written, strict=True):
+        pairs_of[hit.chunk.id] = each.pairs if each is not None else ()
     context: list[str] = []
     for hit in hits:
         context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
@@ -150,23 +179,30 @@ def _paired(
         pairs=tuple(pair for hit in hits for pair in pairs_of[hit.chunk.id]),
         context=tuple(context),
         n_looked_up=len(ready),
-        n_made=sum(prediction is not None for prediction in written),
-        n_failed=sum(prediction is None for prediction in written),
+        n_made=sum(each is not None for each in written),
+        n_failed=sum(each is None for each in written),
     )
 
 
 def _prediction(
-    response: str, valid: bool | None, hits: list[Hit], paired: PairedPassages, clock: Clock
+    extras: Mapping[str, Any],
+    reply: dspy.Prediction,
+    valid: bool | None,
+    hits: list[Hit],
+    paired: PairedPassages,
+    clock: Clock,
 ) -> dspy.Prediction:
-    return dspy.Prediction(
-        answer=UNKNOWN if valid is False else response,
+    return prediction(
+        extras,
+        extra_outputs(reply, "answer"),
+        answer=UNKNOWN if valid is False else reply.answer,
         hits=hits,
         sub_questions=list(paired.sub_questions),
         pairs=list(paired.pairs),
         n_looked_up=paired.n_looked_up,
         n_made=paired.n_made,
         n_failed=paired.n_failed,
-        response=response,
+        response=reply.answer,
         valid=valid,
         timings=clock.timings(),
     )

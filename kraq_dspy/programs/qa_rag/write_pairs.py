@@ -1,6 +1,6 @@
 """Writes a passage as question-answer pairs, once or when asked for: QA-RAG's context plug-in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import dspy
@@ -8,6 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import QAPair
 from kraq_dspy.signatures import WriteQAPairs
 
@@ -22,6 +23,7 @@ class QAPairSource(Protocol):
 class WritePairs(SavableModule):
     """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
 
+    asks: Mapping[str, str] = {"write": "passage -> pairs"}
     outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
 
     def __init__(self) -> None:
@@ -29,11 +31,13 @@ class WritePairs(SavableModule):
         self.write = FittingPredict(WriteQAPairs, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
         by_question: dict[str, QAPair] = {}
-        for pair in (await call(self.write, passage=passage)).pairs or ():
+        reply = await call(self.write, passage=passage)
+        for pair in reply.pairs or ():
             question, answer = pair.question.strip(), pair.answer.strip()
             if question and answer:
                 by_question.setdefault(question, QAPair(question, answer))
-        return dspy.Prediction(pairs=tuple(by_question.values()))
+        return prediction(extra_outputs(reply, "pairs"), pairs=tuple(by_question.values()))
 
     forward = blocking(aforward)

@@ -1,6 +1,6 @@
 """Makes question-answer pairs from passages; three critics let only the best pass (QA search paper, 4.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -10,6 +10,7 @@ from kraq_dspy._internal.step import FittingPredict, Step
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.programs.kraq.question_text import question_in, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.signatures import RateGroundedness, RateRelevance, RateStandAlone, WriteFactoidPair
 
 CRITICS = ("groundedness", "relevance", "stand_alone")
@@ -25,6 +26,7 @@ class WriteSyntheticPair(SavableModule):
     a question about "the text", an answer that the question tells ("What is the name of Exxon?").
     """
 
+    asks: Mapping[str, str] = {"write": "passage -> question, answer"}
     outputs: ClassVar[dict[str, Any]] = {"question": str, "answer": str}
 
     def __init__(self) -> None:
@@ -32,18 +34,20 @@ class WriteSyntheticPair(SavableModule):
         self.write = FittingPredict(WriteFactoidPair, shorten="passage")
 
     async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
         written = await call(self.write, passage=passage)
         question, answer = question_in(str(written.question or "")), str(written.answer or "").strip()
         if not self._is_pair(question, answer, passage):
             question = answer = ""
-        return dspy.Prediction(question=question, answer=answer)
+        return prediction(dict(written.items()), question=question, answer=answer)
 
     forward = blocking(aforward)
 
     def _is_pair(self, question: str, answer: str, passage: str) -> bool:
         if not answer or len(question.split()) > MOST_WORDS or tells(question, answer):
             return False
-        return stands_alone(question, passage, self.write.signature.instructions)
+        instructions = "\n".join(predictor.signature.instructions for predictor in self.write.predictors())
+        return stands_alone(question, passage, instructions)
 
 
 class RateSyntheticPair(SavableModule):
@@ -55,6 +59,11 @@ class RateSyntheticPair(SavableModule):
     Raises ValueError for a `least` that is no such number, or an empty audience.
     """
 
+    asks: Mapping[str, str] = {
+        "groundedness": "question, answer, passage -> groundedness",
+        "relevance": "audience, question -> relevance",
+        "stand_alone": "question -> stand_alone",
+    }
     outputs: ClassVar[dict[str, Any]] = {"ratings": dict[str, int], "rejected_by": str}
 
     def __init__(self, audience: str, least: int = BEST) -> None:
@@ -70,12 +79,16 @@ class RateSyntheticPair(SavableModule):
         self.stand_alone = Step(RateStandAlone)
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
+        check_steps(self)
         ratings: dict[str, int] = {}
+        extras: dict[str, Any] = {}
         for name, step, inputs in self._critics(question, answer, passage):
-            ratings[name] = rating((await call(step, **inputs))[name])
+            reply = await call(step, **inputs)
+            ratings[name] = rating(reply[name])
+            extras.update(extra_outputs(reply, name, "evaluation"))
             if ratings[name] < self.least:
-                return dspy.Prediction(ratings=ratings, rejected_by=name)
-        return dspy.Prediction(ratings=ratings, rejected_by="")
+                return prediction(extras, ratings=ratings, rejected_by=name)
+        return prediction(extras, ratings=ratings, rejected_by="")
 
     forward = blocking(aforward)
 

@@ -27,6 +27,7 @@ from kraq_dspy.programs.qa_search.near_miss import contradiction
 from kraq_dspy.programs.shared.options import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit
 from kraq_dspy.signatures import CheckResponse, ConfirmSameQuestion, FindSameQuestion
 
@@ -77,6 +78,7 @@ class CatalogueSearch:
     `invalid` counts replies without a number of their block, `failed` calls that brought no reply; both count as "no
     match". `exact`: the question was there word for word, and no model was asked. `collected`: it is noted for review.
     `kept`: the program's answer was found right and is in the catalogue now. `seconds` is the look-up's time.
+    `extras` are further outputs of the steps, a list for each: one entry for each call.
     """
 
     exact: bool = False
@@ -88,6 +90,12 @@ class CatalogueSearch:
     collected: bool = False
     kept: bool = False
     seconds: float = 0.0
+    extras: dict[str, list[Any]] = field(default_factory=dict)
+
+    def note(self, reply: Any, *read: str) -> None:
+        """Keep the further outputs of a step."""
+        for name, values in lists_of([extra_outputs(reply, *read)]).items():
+            self.extras.setdefault(name, []).extend(values)
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,12 @@ class QASearch(SavableModule):
     wrap each other in a circle or search one catalogue twice; ValueError for a block below 1.
     """
 
+    asks: Mapping[str, str] = {
+        "find": "question, catalogue -> number",
+        "confirm": "first_question, second_question -> same",
+        "validate": "question, context, response -> valid",
+    }
+
     def __init__(
         self,
         program: dspy.Module,
@@ -177,6 +191,7 @@ class QASearch(SavableModule):
             self.validate = FittingPredict(CheckResponse, shorten="context")
 
     async def aforward(self, question: str, **inputs: Any) -> dspy.Prediction:
+        check_steps(self)
         with self._entered():
             started = perf_counter()
             await announce("searching prepared answers")
@@ -279,6 +294,7 @@ class QASearch(SavableModule):
         if isinstance(reply, Exception):
             search.failed += 1
             return "the second look failed"
+        search.note(reply, "same")
         return None if reply.same is True else "the model says that they ask for different things"
 
     async def _learnt(self, question: str, prediction: dspy.Prediction, search: CatalogueSearch) -> bool:
@@ -290,6 +306,8 @@ class QASearch(SavableModule):
             passages = [hit.chunk.passage for hit in hits]
             search.calls += 1
             reply = await _reply(self.validate, question=question, context=passages, response=prediction.answer)
+            if not isinstance(reply, Exception):
+                search.note(reply, "valid")
             if isinstance(reply, Exception) or reply.valid != "yes":
                 return False
         ids = [hit.chunk.document_id for hit in hits]
@@ -335,6 +353,7 @@ def _named(
         return None
     else:
         number = reply.number
+        search.note(reply, "number")
     if number == NO_MATCH:
         return None
     if number not in by_number:
@@ -364,7 +383,8 @@ async def _reply(step: dspy.Module, **inputs: Any) -> "dspy.Prediction | Excepti
 
 
 def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
-    return dspy.Prediction(
+    return prediction(
+        search.extras,
         answer=entry.answer,
         hits=[],
         source="catalogue",
@@ -374,11 +394,11 @@ def _hit(entry: CatalogueEntry, search: CatalogueSearch) -> dspy.Prediction:
     )
 
 
-def _miss(prediction: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
+def _miss(answered: dspy.Prediction, search: CatalogueSearch, wall: float) -> dspy.Prediction:
     """The program's prediction, with what came before it."""
-    merged = dspy.Prediction(**dict(prediction.items()))
+    merged = prediction(search.extras, dict(answered.items()))
     merged.source, merged.entry, merged.search = "program", None, search
-    inner = prediction.get("timings")
+    inner = answered.get("timings")
     if inner is None or isinstance(inner, Mapping):
         merged.timings = {**(inner or {}), "catalogue": search.seconds, "wall": wall}
     return merged

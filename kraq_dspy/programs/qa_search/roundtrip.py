@@ -7,6 +7,7 @@ too little to be found. The second is roundtrip consistency (Alberti et al., 201
 "groundedness". Relevance to an audience is not tried.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -16,6 +17,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.models.lms.engines.embedded.text import words
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.records import Chunk
 from kraq_dspy.signatures import AnswerQuestion
 
@@ -32,6 +34,7 @@ class RereadSyntheticPair(SavableModule):
     `again` is what the model said.
     """
 
+    asks: Mapping[str, str] = {"answer": "question, passages -> answer"}
     outputs: ClassVar[dict[str, Any]] = {"again": str, "rejected_by": str}
 
     def __init__(self) -> None:
@@ -39,8 +42,11 @@ class RereadSyntheticPair(SavableModule):
         self.answer = FittingPredict(AnswerQuestion, shorten="passages")
 
     async def aforward(self, question: str, answer: str, passage: str) -> dspy.Prediction:
-        again = str((await call(self.answer, question=question, passages=[passage])).answer or "")
-        return dspy.Prediction(again=again, rejected_by="" if same_answer(question, answer, again) else REREADING)
+        check_steps(self)
+        reply = await call(self.answer, question=question, passages=[passage])
+        again = str(reply.answer or "")
+        rejected_by = "" if same_answer(question, answer, again) else REREADING
+        return prediction(extra_outputs(reply, "answer"), again=again, rejected_by=rejected_by)
 
     forward = blocking(aforward)
 

@@ -44,7 +44,11 @@ class SavableModule(dspy.Module):
     """A module whose `save` writes the same file as `kraq optimize`, and whose `load` reads it.
 
     Compiled parts are saved too, which DSPy's own `save` passes over. Models are not saved: they stay as they are.
+    Its `aforward` begins with `steps.check_steps`, which refuses what does not fit a step's place.
     """
+
+    asks: Mapping[str, str] = {}
+    """By attribute, the fields that the program fills and reads of each step: `"question, passages -> answer"`."""
 
     def save(self, path: str | Path, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """The state as JSON. Raises StateError for another suffix than .json, and for `save_program=True`."""

@@ -1,14 +1,16 @@
 """Drafts an answer with its reasons from each subset of the evidence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import dspy
 
 from kraq_dspy._internal.both_ways import call
 from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
+from kraq_dspy.programs.shared.steps import extra_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class Draft:
     """What the drafter made of one subset. `passages` are positions among the retrieved hits.
 
     The log-probabilities are those of the tokens of `rationale` and `response`; empty where the scorer needs none.
-    `seconds` is the time from request to answer, as measured among the other drafts in flight.
+    `seconds` is the time from request to answer, as measured among the other drafts in flight. `extras` are further
+    outputs of the step.
     """
 
     number: int
@@ -26,6 +29,7 @@ class Draft:
     seconds: float
     rationale_logprobs: tuple[float, ...] = ()
     response_logprobs: tuple[float, ...] = ()
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ async def write_draft(predict: dspy.Module, question: str, task: DraftTask) -> D
     Raises MissingLogprobsError, and the errors that end a run: a spent budget, a server that is down.
     """
     started = perf_counter()
-    config = {"logprobs": True} if task.wanted_by else {}
+    options = {"config": {"logprobs": True}} if task.wanted_by else {}
     try:
-        prediction = await call(predict, question=question, passages=list(task.texts), config=config)
+        prediction = await call(predict, question=question, passages=list(task.texts), **options)
     except CALL_ERRORS as error:
         raise_if_final(error)
         return FailedDraft(task.number, task.passages, in_one_line(error), perf_counter() - started)
@@ -82,4 +86,5 @@ def _draft(prediction: dspy.Prediction, task: DraftTask, seconds: float) -> Draf
         seconds=seconds,
         rationale_logprobs=tuple(scored.get("rationale", ())),
         response_logprobs=tuple(scored.get("response", ())),
+        extras=extra_outputs(prediction, *fields),
     )

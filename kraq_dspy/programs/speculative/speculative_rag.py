@@ -17,6 +17,7 @@ from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vector
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
 from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
 from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
@@ -60,6 +61,11 @@ class SpeculativeRAG(SavableModule):
     they rest on, "measured" else) and `timings` (StageSeconds).
     """
 
+    asks: Mapping[str, str] = {
+        "draft": "question, passages -> rationale, response",
+        "scorer": "question, drafts -> scores",
+    }
+
     def __init__(
         self,
         retrieve: RetrieverLike,
@@ -71,6 +77,7 @@ class SpeculativeRAG(SavableModule):
         scorer: Scorer | None = None,
         seed: int = 0,
         n_init: int = N_INIT,
+        signature: SignatureLike = None,
     ) -> None:
         super().__init__()
         require_counts(n=n, k=k, m=m)
@@ -79,7 +86,7 @@ class SpeculativeRAG(SavableModule):
         self.embedder = embedder
         self.n, self.k, self.m = n, k, m
         self.seed, self.n_init = seed, n_init
-        self.draft = FittingPredict(DraftAnswer, shorten="passages")
+        self.draft = FittingPredict(signature_for(DraftAnswer, signature), shorten="passages")
         self.scorer = scorer or KraqScore()
 
     def set_models(self, *, drafter: dspy.LM | None = None, verifier: dspy.LM | None = None) -> None:
@@ -89,6 +96,7 @@ class SpeculativeRAG(SavableModule):
             predictor.lm = verifier
 
     async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
         started = perf_counter()
         await announce("retrieving")
         evidence = await call(self._gather, question)
@@ -158,7 +166,7 @@ class SpeculativeRAG(SavableModule):
         if not scored:
             reasons = "; ".join(f"draft {failure.number}: {failure.reason}" for failure in failures)
             raise ModelError(f"None of {len(outcomes)} drafts could be used. {reasons}")
-        chosen, _ = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
+        chosen, score = scored[best([draft for draft, _ in scored], [score for _, score in scored])]
         ended = perf_counter()
         timings = StageSeconds(
             **evidence.seconds,
@@ -167,14 +175,16 @@ class SpeculativeRAG(SavableModule):
             select=ended - selecting,
             wall=ended - started,
         )
-        return dspy.Prediction(
+        return prediction(
+            chosen.extras,
+            score.extras,
             answer=chosen.response,
             rationale=chosen.rationale,
             hits=evidence.hits,
             evidence=tuple(evidence.hits[position] for position in chosen.passages),
             chosen=chosen.number,
             drafts=tuple(drafts),
-            scores={draft.number: score for draft, score in scored},
+            scores={draft.number: each for draft, each in scored},
             failures=tuple(failures),
             clusters=evidence.clusters,
             subsets=evidence.subsets,

@@ -348,7 +348,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_fetching_offline_fails_in_one_line_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "cache")}
-    words = [sys.executable, "-m", "kraq_dspy.apps.cli", "data", "fetch", "hotpot_qa"]
+    words = [sys.executable, "-m", "kraq_dspy", "data", "fetch", "hotpot_qa"]
     done = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 1
     assert "could not be fetched from the hub" in " ".join(done.stderr.split())

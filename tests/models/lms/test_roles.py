@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash, with_adapter
@@ -107,3 +108,15 @@ def test_native_models_do_not_import_litellm() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("model", ["embedded", "openai/gpt-4o-mini"])
+def test_a_model_is_made_from_its_name_alone(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert make_lm(model).model == make_lm(RoleSettings(model)).model
+
+
+def test_models_show_their_roles() -> None:
+    models = LanguageModels(models={"drafter": DummyLM([{"answer": "x"}])})
+    assert "drafter='dummy'" in repr(models)
+    assert "answerer='embedded'" in repr(models)

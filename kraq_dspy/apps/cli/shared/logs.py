@@ -31,7 +31,9 @@ class JsonFormatter(logging.Formatter):
 
 
 class _StandardError(logging.Handler):
-    """Writes to what standard error is at the time."""
+    """Writes to what standard error is at the time. `sends_spans` says whether `--otel` was given beside it."""
+
+    sends_spans = False
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), file=sys.stderr, flush=True)
@@ -51,7 +53,7 @@ class Logs:
     @classmethod
     def here(cls) -> "Logs":
         as_json = isinstance(_handler.formatter, JsonFormatter)
-        return cls(logging.getLogger().level == logging.INFO, as_json, "opentelemetry.sdk" in sys.modules)
+        return cls(logging.getLogger().level == logging.INFO, as_json, _handler.sends_spans)
 
     def set_up(self) -> None:
         set_up_logs(verbose=self.verbose, as_json=self.as_json)
@@ -88,6 +90,7 @@ def set_up_spans() -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    _handler.sends_spans = True
     provider = TracerProvider(resource=Resource.create({"service.name": "kraq"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)  # the provider flushes at exit
