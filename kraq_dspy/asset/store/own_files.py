@@ -177,6 +177,6 @@ def _foreign(folder: Path) -> Iterator[Path]:
 def damage_text(path: Path, fault: str) -> str:
     """What a message says about a damaged file of a state."""
     advice = (
-        "index the corpus again" if path.name in ("index.db", "manifest.json") else "mend it: kraq check DIR --repair"
+        "index the corpus again." if path.name in ("index.db", "manifest.json") else "mend it: kraq check DIR --repair"
     )
     return f"{str(path)!r} is damaged: {fault}. Restore the index from a copy, or {advice}"
