@@ -117,11 +117,14 @@ def _check(place: str, step: Any, filled: tuple[str, ...], read: tuple[str, ...]
 
 def _required(step: Any) -> list[str]:
     """The arguments that a module of somebody's own cannot do without."""
-    body = getattr(step, "forward", None) or getattr(step, "aforward", None) or step
+    body = getattr(type(step), "forward", None) or getattr(
+        type(step), "aforward", None
+    )  # of the class: DSPy warns else
+    parameters = list(inspect.signature(body or step).parameters.items())[1 if body else 0 :]
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [
         name
-        for name, parameter in inspect.signature(body).parameters.items()
+        for name, parameter in parameters
         if parameter.kind in named and parameter.default is inspect.Parameter.empty
     ]
 
