@@ -1,4 +1,4 @@
-"""What `import kraq_dspy as kraq` offers: each name exists, no other shows, and what signatures mention is there."""
+"""Tests the names that `import kraq_dspy as kraq` offers: each exists, no other shows, their types are public."""
 
 import ast
 import importlib

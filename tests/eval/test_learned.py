@@ -1,4 +1,4 @@
-"""What an adapter learned from is left out where it is measured."""
+"""Tests that questions which an adapter learned from are left out where it is measured."""
 
 from pathlib import Path
 

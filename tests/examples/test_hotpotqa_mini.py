@@ -1,4 +1,4 @@
-"""What the demo and the README count on in the bundled example."""
+"""Tests the facts about the bundled example that the demo and the README count on."""
 
 import json
 import subprocess

@@ -119,10 +119,10 @@ def test_what_is_written_out_on_a_full_disk_ends_in_one_message(tmp_path: Path, 
     words = [sys.executable, "-c", WRITE, str(tmp_path / "disk"), str(tmp_path / "x.kraq"), str(free_bytes)]
     process = subprocess.run([*head, *words], capture_output=True, text=True)
     assert process.returncode == 0, process.stderr[-2000:]
-    said = "1 [] '' Error: The disk is full. Free some space, or write elsewhere, and run it again."
+    expected = "1 [] '' Error: The disk is full. Free some space, or write elsewhere, and run it again."
     lines = process.stdout.splitlines()
     assert len(lines) == 7
-    assert [line for line in lines if not line.endswith(said)] == []
+    assert [line for line in lines if not line.endswith(expected)] == []
 
 
 # Root may write anywhere: without these rights (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH) it meets modes as others do.

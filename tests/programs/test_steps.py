@@ -164,14 +164,14 @@ class Place:
 
 
 def places() -> list[Any]:
-    found = []
+    swapped = []
     for make, inputs in PROGRAMS:
         program = make()
         name = type(program).__name__
         for step in program.asks:
             if (name, step) not in UNASKED and getattr(program, step, None) is not None:
-                found.append(pytest.param(Place(make, inputs, step), id=f"{name}-{step}"))
-    return found
+                swapped.append(pytest.param(Place(make, inputs, step), id=f"{name}-{step}"))
+    return swapped
 
 
 def model() -> DummyLM:

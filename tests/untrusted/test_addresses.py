@@ -1,4 +1,4 @@
-"""What an index or a kraq.toml of somebody else names is sent nothing: neither text nor a key."""
+"""Tests that a server which somebody else's index or kraq.toml names is sent nothing: neither text nor a key."""
 
 import json
 import threading

@@ -94,15 +94,15 @@ def write_agreement(agreement: Agreement, dataset: str, folder: Path) -> Path:
 
 def known_agreements(model: str, folder: Path = JUDGES_FOLDER) -> list[str]:
     """What `kraq eval judges` measured of judges by this model, in words, from the files under `folder`."""
-    found = []
+    agreements = []
     for file in sorted(folder.glob(f"*/*/{AGREEMENT_FILE}")):
         known = json.loads(file.read_text("utf-8"))
         if known["judge"].endswith(f", {model}"):
             kind, (kappa, low, high) = known["judge"].partition(",")[0], known["kappa"]
-            found.append(
+            agreements.append(
                 f"{kind} kappa {kappa:.2f} [{low:.2f}, {high:.2f}], {known['n']} answers of {known['dataset']}"
             )
-    return found
+    return agreements
 
 
 def cohen_kappa(confusion: NDArray[np.int64]) -> float:

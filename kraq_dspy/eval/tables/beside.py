@@ -48,7 +48,7 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunsBeside
     if not pairs and len(before) == len(after) == 1:  # one file of questions under two names
         [(name, rows)], [others] = before.items(), after.values()
         pairs = [(rows, others, name)]
-    found = []
+    compared = []
     for rows, others, dataset in pairs:
         names, other_names = _systems(rows), _systems(others)
         shared = [(name, name) for name in names if name in other_names]
@@ -57,12 +57,12 @@ def compare_runs(first: Path, second: Path, *, seed: int = 0) -> list[RunsBeside
         for name, other in shared:
             own = [row for row in rows if row.system == name], [row for row in others if row.system == other]
             if (beside := _beside(dataset, name, other, *own, seed)) is not None:
-                found.append(beside)
-    if not found:
+                compared.append(beside)
+    if not compared:
         raise EvaluationError(
             f"{str(first)!r} and {str(second)!r} have no data set, system, metric and question in common."
         )
-    return found
+    return compared
 
 
 def _systems(rows: Sequence[ResultRow]) -> list[str]:

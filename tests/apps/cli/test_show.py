@@ -1,4 +1,4 @@
-"""What a person sees of an answer and of a failure: honest, in order, and without marks of another format."""
+"""Tests that a person sees an answer and a failure honestly, in order, and without marks of another format."""
 
 import errno
 import io
@@ -127,8 +127,8 @@ def test_what_the_machine_lacks_is_said_in_words(
 
 
 def test_a_package_that_is_there_and_cannot_be_loaded_is_not_taken_for_missing() -> None:
-    said = r"cannot be loaded: failed to map segment.*\. The memory that this process may use is too small"
-    with pytest.raises(KraqError, match=said) as caught, needs("x", "y", "It"):
+    expected = r"cannot be loaded: failed to map segment.*\. The memory that this process may use is too small"
+    with pytest.raises(KraqError, match=expected) as caught, needs("x", "y", "It"):
         raise ImportError("failed to map segment from shared object")
     assert not isinstance(caught.value, MissingExtraError)
     with pytest.raises(MissingExtraError), needs("x", "y", "It"):

@@ -1,4 +1,4 @@
-"""What a command line loads before it knows what it is asked."""
+"""Tests that a command line loads little before it knows what it is asked."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the server does with clients that send half a request, go away, or wait for nothing, over real sockets."""
+"""Tests over real sockets how the server treats clients that send half a request, go away, or wait for nothing."""
 
 import asyncio
 import socket

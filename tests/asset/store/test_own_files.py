@@ -1,4 +1,4 @@
-"""What the files of a complete state are is noted, and compared when they are opened."""
+"""Tests that the sums of a complete state's files are noted, and compared when the files are opened."""
 
 import json
 from pathlib import Path

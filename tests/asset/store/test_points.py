@@ -1,4 +1,4 @@
-"""What a point is made of: words and tags."""
+"""Tests the words and the tags that a point is made of."""
 
 import doctest
 

@@ -1,4 +1,4 @@
-"""What is removed leaves no trace in any byte of an index, or it is said which file keeps it until when."""
+"""Tests that removed text leaves no trace in any byte of an index, or that the file which keeps it is named."""
 
 from pathlib import Path
 

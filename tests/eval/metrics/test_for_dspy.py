@@ -68,9 +68,9 @@ def test_a_copied_passage_wins_containment_and_not_the_metric_that_answers_are_o
     assert contains(example(), said(COPIED)) == 1.0
     assert contains.with_feedback()(example(), said(COPIED)).feedback.endswith("contains 'Oslo'.")
     assert default is token_f1
-    told = default.with_feedback()(example(), said(COPIED))
-    assert told.score < 0.2
-    assert "Say just that" in told.feedback
+    feedback = default.with_feedback()(example(), said(COPIED))
+    assert feedback.score < 0.2
+    assert "Say just that" in feedback.feedback
 
 
 def test_exact_match_is_squads_and_a_negation_contains_the_gold_answer() -> None:

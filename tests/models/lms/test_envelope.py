@@ -1,4 +1,4 @@
-"""What the envelope of a reply says is heard: cut off, withheld, refused, or no answer at all."""
+"""Tests that a reply's envelope is heard: the reply was cut off, withheld, refused, or is no answer at all."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model is asked for goes by the settings, or by the size that its name says."""
+"""Tests that the settings, or the size in a model's name, decide how much a model is asked for."""
 
 import dspy
 import pytest

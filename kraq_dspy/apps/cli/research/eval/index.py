@@ -118,9 +118,9 @@ def _program(space: "Workspace", name: str | None, retriever: str | None, state:
     from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
 
     choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
-    made = space.make_program(choice)
+    program = space.make_program(choice)
     if state is not None:
-        space.load_state(made, state)
+        space.load_state(program, state)
     about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
     label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
-    return AskedSystem(label, made, True, {**about, **({"state": state.name} if state else {})}, choice)
+    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)

@@ -241,20 +241,20 @@ def _which(name: str, verb: str, thing: str) -> str:
         or not kind.split()[-1].islower()
     ):
         return ""
-    told = match["clause"] or match["by"] or match["so"]
-    told = _END.split(told.strip())[0].rstrip(" .")
-    if match["done"] and not re.search(r"\bby\b|\d", told):
+    fact = match["clause"] or match["by"] or match["so"]
+    fact = _END.split(fact.strip())[0].rstrip(" .")
+    if match["done"] and not re.search(r"\bby\b|\d", fact):
         return ""  # as are many: "held in Finland"
     if match["done"]:
-        told = f"{'were' if verb in ('are', 'were') else 'was'} {match['done']} {told}"
+        fact = f"{'were' if verb in ('are', 'were') else 'was'} {match['done']} {fact}"
     elif match["is"]:
-        told = f"{verb} {match['is']} {told}"
-    elif told.split()[0] in STOP - {"is", "was", "are", "were", "has", "had"}:
+        fact = f"{verb} {match['is']} {fact}"
+    elif fact.split()[0] in STOP - {"is", "was", "are", "were", "has", "had"}:
         return ""
     own = [word for word in re.findall(r"\w{4,}", name) if word[0].isupper()]
-    gives_away = sum(word in told + kind for word in own) * 2 > len(own)
-    is_told = 3 <= len(told.split()) <= MOST_TOLD and names_in(f"· {told}") and told.split()[-1] not in STOP
-    return f"Which {kind} {told}?" if is_told and not gives_away and not _HANGS.search(told) else ""
+    gives_away = sum(word in fact + kind for word in own) * 2 > len(own)
+    is_fact = 3 <= len(fact.split()) <= MOST_TOLD and names_in(f"· {fact}") and fact.split()[-1] not in STOP
+    return f"Which {kind} {fact}?" if is_fact and not gives_away and not _HANGS.search(fact) else ""
 
 
 def _is_name(name: str) -> bool:

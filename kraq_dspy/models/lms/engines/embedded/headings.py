@@ -140,8 +140,8 @@ def subject_of(passages: Sequence[str]) -> str:
         for match in _PLACED.finditer(passage):
             article = "the " if match["article"] else ""
             places.setdefault(match["name"], Counter())[f"{match['word']} {article}{match['name']}"] += 1
-    said = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
-    name, count = max(said.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
+    passages_with = Counter(word for passage in passages for word in set(WORD.findall(passage)) & places.keys())
+    name, count = max(passages_with.items(), key=lambda one: (one[1], sum(places[one[0]].values())), default=("", 0))
     if count < max(1, SHARED * len(passages)) or sum(passage.count(name) for passage in passages) < 2:
         return ""
     return places[name].most_common(1)[0][0]
