@@ -184,3 +184,10 @@ def test_a_new_entry_may_bring_what_a_program_said_and_saw(catalogue: Catalogue)
     evidence = AnswerEvidence("c1", "d1", "A passage.")
     entry = catalogue.add(NewEntry("Why?", given="I do not know", evidence=(evidence,), asked=2), by="ann")
     assert (entry.status, entry.given, entry.evidence, entry.asked) == ("pending", "I do not know", (evidence,), 2)
+
+
+def test_a_removal_is_a_new_revision_even_where_it_takes_the_newest_entry(catalogue: Catalogue) -> None:
+    number = catalogue.add(NewEntry("Is the card here?", "Yes."), by="ada").number
+    revision, _ = catalogue.changed_since(-1)
+    catalogue.remove(number, by="ada")
+    assert catalogue.changed_since(revision) == (revision + 1, {number: None})
