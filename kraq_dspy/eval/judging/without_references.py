@@ -5,11 +5,11 @@ the same of a gold answer. Context precision asks which passages help, and is hi
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
-from pydantic import BaseModel
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import evidence_of
@@ -19,7 +19,8 @@ from kraq_dspy.programs.shared.state import SavableModule
 GRADES = 5
 
 
-class JudgedStatement(BaseModel):
+@dataclass(frozen=True)
+class JudgedStatement:
     """One thing that an answer says, and whether the passages say so too."""
 
     statement: str
