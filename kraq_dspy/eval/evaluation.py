@@ -22,7 +22,8 @@ from kraq_dspy.eval.metrics.for_dspy import RANKINGS, Metric, own_metric
 from kraq_dspy.eval.questions import FOUND, QuestionColumns, QuestionSource, read_questions
 from kraq_dspy.eval.rows import ResultRow, RowList, RowWriter, RunHeader, write_rows
 from kraq_dspy.eval.tables.made_with import machine
-from kraq_dspy.eval.tables.report import print_run, write_report
+from kraq_dspy.eval.tables.page import write_report
+from kraq_dspy.eval.tables.terminal import print_run
 from kraq_dspy.eval.tables.scoring import DISTANCE, OF_RETRIEVAL, SIMILARITY, RowScorer, is_judged, require_metric
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary, summarise_run
 from kraq_dspy.eval.tables.systems import about_system

@@ -10,7 +10,7 @@ from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, counted
 from kraq_dspy.eval.learned import write_learned
-from kraq_dspy.eval.tables.report.plots import loss_plot
+from kraq_dspy.eval.tables.plots import loss_plot
 from kraq_dspy.finetune.pairs import read_pairs
 from kraq_dspy.finetune.training import LossPoint, Trained
 

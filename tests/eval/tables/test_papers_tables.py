@@ -7,7 +7,7 @@ import pytest
 
 from kraq_dspy.eval.metrics.generation import find_wordnet
 from kraq_dspy.eval.papers.catalogue import PaperTable, papers_tables
-from kraq_dspy.eval.tables.report import write_report
+from kraq_dspy.eval.tables.page import write_report
 from kraq_dspy.eval.tables.summary import summarise
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import RoleSettings, Settings

@@ -32,8 +32,8 @@ def report(
             "--baseline is for the report of one run; of two, the first is what the second is compared with."
         )
     from kraq_dspy.eval.tables.beside import compare_runs
-    from kraq_dspy.eval.tables.report import print_grid
-    from kraq_dspy.eval.tables.report.grids import beside_grids
+    from kraq_dspy.eval.tables.terminal import print_grid
+    from kraq_dspy.eval.tables.grids import beside_grids
 
     comparisons = compare_runs(run_dir, other, seed=seed)
     if json:
@@ -45,7 +45,8 @@ def report(
 
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
-    from kraq_dspy.eval.tables.report import print_summary, write_report
+    from kraq_dspy.eval.tables.page import write_report
+    from kraq_dspy.eval.tables.terminal import print_summary
     from kraq_dspy.eval.tables.summary import find_runs, summarise
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)

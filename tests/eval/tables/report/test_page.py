@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.eval.rows import ResultRow, RunHeader
-from kraq_dspy.eval.tables.report import markdown, page, write_report
+from kraq_dspy.eval.tables.page import page, write_report
 from kraq_dspy.eval.tables.summary import TableSummary, summarise_run
 
 EVIL = "<script>alert(1)</script><img src=https://example.com/x onerror=alert(2)> & $x$ | `a` *b* [c](d)"
