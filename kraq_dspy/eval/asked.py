@@ -19,8 +19,7 @@ from kraq_dspy.errors import (
 )
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.latency import TOTAL, Timings
-from kraq_dspy.eval.rows import ResultRow
-from kraq_dspy.eval.tables.made_with import memory_mb
+from kraq_dspy.eval.rows import ResultRow, memory_mb
 from kraq_dspy.eval.tables.scoring import RowScorer
 from kraq_dspy.models.lms.defaults import own_adapter
 from kraq_dspy.models.lms.journal import Answer, TappedJournal, working_on

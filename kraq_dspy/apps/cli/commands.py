@@ -35,7 +35,7 @@ from kraq_dspy.apps.cli.start.demo import demo
 from kraq_dspy.apps.cli.start.index import estimate, index, questions
 from kraq_dspy.apps.cli.start.status import status
 from kraq_dspy.errors import did_you_mean
-from kraq_dspy.eval.papers.catalogue import papers_tables
+from kraq_dspy.eval.papers import papers_tables
 
 Command = Callable[..., Any]
 

@@ -9,8 +9,7 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.apps.dataset.rows import Row
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.finetune.leaks import leak
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune.pairs import Pair, leak
 from kraq_dspy.records import Chunk, Summary
 
 Rows = Mapping[str, Sequence[Row]]

@@ -8,7 +8,7 @@ import numpy as np
 from kraq_dspy.apps.serve.listing import question_json
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.metrics.coverage import choose_questions, coverage, coverage_curve, nearest_chunks
+from kraq_dspy.eval.metrics.questions import choose_questions, coverage, coverage_curve, nearest_chunks
 
 NEAREST = 5
 POINTS, CHOSEN, DOCUMENTS = 60, 20, 3000

@@ -7,8 +7,7 @@ from typing import Any
 
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import MissingExtraError
-from kraq_dspy.eval.papers.layout import figures_of
-from kraq_dspy.eval.papers.listing import write_figures
+from kraq_dspy.eval.papers.listing import figures_of, write_figures
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
 from kraq_dspy.eval.tables.plots import Plot, plots

@@ -15,7 +15,7 @@ def list_(
 ) -> None:
     """Name the data sets that can be fetched, and those that are in the folder."""
     from kraq_dspy.eval.datasets import NAMES
-    from kraq_dspy.eval.datasets.local import is_dataset
+    from kraq_dspy.eval.datasets.dataset import is_dataset
 
     here = (
         sorted(path.name for path in data.iterdir() if is_dataset(path) or path.name in NAMES) if data.is_dir() else []

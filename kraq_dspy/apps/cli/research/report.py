@@ -20,7 +20,7 @@ def report(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Make the report of `kraq eval` anew from its rows: terminal, report.md and report.html.
+    """Make the report of `kraq eval` anew from its rows: terminal and report.html.
 
     With two folders, compare the runs: what the second has more, question by question, with intervals.
     """
@@ -31,9 +31,9 @@ def report(
         raise ConfigError(
             "--baseline is for the report of one run; of two, the first is what the second is compared with."
         )
-    from kraq_dspy.eval.tables.beside import compare_runs
-    from kraq_dspy.eval.tables.terminal import print_grid
     from kraq_dspy.eval.tables.grids import beside_grids
+    from kraq_dspy.eval.tables.summary import compare_runs
+    from kraq_dspy.eval.tables.terminal import print_grid
 
     comparisons = compare_runs(run_dir, other, seed=seed)
     if json:
@@ -46,8 +46,8 @@ def report(
 
 def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
     from kraq_dspy.eval.tables.page import write_report
-    from kraq_dspy.eval.tables.terminal import print_summary
     from kraq_dspy.eval.tables.summary import find_runs, summarise
+    from kraq_dspy.eval.tables.terminal import print_summary
 
     summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
     files = write_report(summary, folder)

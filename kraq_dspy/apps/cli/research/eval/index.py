@@ -65,8 +65,7 @@ def index(
     import random
 
     from kraq_dspy.eval.evaluation import evaluate_systems, place_of
-    from kraq_dspy.eval.learned import learned_note
-    from kraq_dspy.eval.questions import QuestionColumns, read_questions
+    from kraq_dspy.eval.questions import QuestionColumns, learned_note, read_questions
     from kraq_dspy.eval.tables.terminal import print_run
 
     examples = read_questions(questions, QuestionColumns(question_column, answer_column, documents_column))

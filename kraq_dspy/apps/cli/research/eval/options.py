@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 if TYPE_CHECKING:
-    from kraq_dspy.eval.metrics.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.generation import BertScorer
     from kraq_dspy.eval.statistics import Interval
 
 RunOut = Annotated[
@@ -49,7 +49,7 @@ class Bertscore:
 
 
 def named_scorer(name: str) -> "BertScorer":
-    from kraq_dspy.eval.metrics.bertscore import BertScorer
+    from kraq_dspy.eval.metrics.generation import BertScorer
 
     if name == "minilm":
         return BertScorer.packaged()

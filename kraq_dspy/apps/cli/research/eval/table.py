@@ -98,7 +98,7 @@ def read(name: str) -> "EvalTable":
 
     Raises ConfigError for a name that there is not, and for a figure that another command makes.
     """
-    from kraq_dspy.eval.papers.catalogue import paper_table
+    from kraq_dspy.eval.papers import paper_table
     from kraq_dspy.eval.tables.table import read_table
 
     if name.endswith(".toml"):
