@@ -1,4 +1,4 @@
-"""Measures how far a judge agrees with people: accuracy and Cohen's kappa against gold labels.
+"""Measures how far a judge agrees with answers whose rightness is known: accuracy and Cohen's kappa.
 
 A judge that was not calibrated is a rumour: report this beside every judged figure.
 """

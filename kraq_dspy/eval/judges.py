@@ -1,4 +1,9 @@
-"""Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0."""
+"""Lets language models judge answers. A reply that is no verdict is a failure with a reason, never a silent 0.
+
+Judges compare with gold answers. The judged metrics, RAGAS's four (Es et al., 2024), need none: groundedness, there
+faithfulness, is the share of the answer's statements that the passages support; context recall the same of a gold
+answer; context precision asks which passages help, and is higher where those stand first.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

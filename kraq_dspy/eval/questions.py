@@ -1,4 +1,8 @@
-"""Reads questions to evaluate with: a csv, jsonl or parquet file, a data set's folder, or examples in memory."""
+"""Reads questions to evaluate with: a csv, jsonl or parquet file, a data set's folder, or examples in memory.
+
+It also knows which questions an adapter learned from, so that it is not measured on them: an adapter's folder holds
+`learned.json`, short hashes that tell a question again and do not give it away.
+"""
 
 import contextlib
 import csv

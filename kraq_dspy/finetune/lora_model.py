@@ -1,4 +1,4 @@
-"""Loads a base model and gives it a LoRA adapter, where that fits into memory: in four bits on a GPU, else in full."""
+"""Loads a base model, gives it a LoRA adapter where that fits into memory, and makes the trainer of it."""
 
 import importlib
 import importlib.util

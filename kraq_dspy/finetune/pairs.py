@@ -1,4 +1,7 @@
-"""Reads and writes what a generator or a drafter is trained on: rows of a JSON-lines file, each with its origin."""
+"""Reads and writes what a generator or a drafter is trained on: rows of a JSON-lines file, each with its origin.
+
+A summary that gives its question away teaches to copy: `leak` finds such pairs.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

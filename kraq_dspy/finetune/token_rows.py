@@ -1,4 +1,4 @@
-"""Turns chats into tokens and labels: what the model reads, and on which of it the loss is."""
+"""Turns chats into tokens and labels, by the settings of a training: what the model reads, and where the loss is."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable."""
+"""Trains a LoRA adapter on chats: QLoRA on a GPU, plain LoRA elsewhere, resumable; and writes its card."""
 
 import gc
 import hashlib

@@ -1,4 +1,4 @@
-"""Lists what can be optimized: the steps of the pipeline, and the question-answering programs of an index."""
+"""Lists what can be optimized, steps of the pipeline and programs over an index, and how each step is scored."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -404,7 +404,7 @@ def _checked(gold: Sequence[Triple]) -> Sequence[Triple]:
 
 
 def extraction_metric(name: str, function: Callable[[Sequence[Triple], Sequence[Triple]], float]) -> Metric:
-    """A function of `eval.triples` over the example's `triples` and the prediction's relationships."""
+    """`triple_f1` or `link_f1` over the example's `triples` and the prediction's relationships."""
 
     def explain(example: Any, prediction: Any, score: float) -> str:
         predicted = {(normalise_answer(s), normalise_answer(o)) for s, _, o in _triples(prediction)}

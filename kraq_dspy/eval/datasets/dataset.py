@@ -1,4 +1,4 @@
-"""Defines a data set: questions with their answers and evidence, in one schema for every source."""
+"""Defines a data set, questions with answers and evidence in one schema for every source, and its files on disk."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Compares the words of a text with a reference: BLEU, ROUGE-L, METEOR, as QA-RAG reports them; all in [0, 1].
+"""Compares a text with a reference: BLEU, ROUGE-L, METEOR, as QA-RAG reports them, and BERTScore; all in [0, 1].
 
 `gold` is a sequence of references; the best of them counts (for BLEU, all of them together, as it is defined).
 EvaluationError as in `answers.py`. Text in scripts without spaces is compared character by character: without that,

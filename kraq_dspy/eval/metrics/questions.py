@@ -1,4 +1,9 @@
-"""Measures whether generated questions ask what people ask: Relevance to reference ones (KRAQ paper 4.2, Table 1)."""
+"""Measures generated questions: whether people ask them, and how much of a corpus they cover.
+
+Relevance compares with reference questions (KRAQ paper 4.2, Table 1). Coverage needs none: a chunk is covered when it
+is among the `k` nearest to some question. Which chunks those are is an int64 array `[n_questions, k]` of chunk
+positions, made once by `nearest_chunks`.
+"""
 
 import heapq
 from collections.abc import Sequence

@@ -5,7 +5,7 @@
 first one only: a document cannot be found twice. To rank documents instead, pass `list(dict.fromkeys(ranked))`.
 
 Every function raises EvaluationError when `gold` is empty, for the measure is undefined there, and ValueError when `k`
-is below 1. Means over questions (MRR, MAP) are the report's.
+is below 1. Means over questions (MRR, MAP) are the report's. How different the hits are from each other stands below.
 """
 
 import math

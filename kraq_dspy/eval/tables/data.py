@@ -1,4 +1,4 @@
-"""Reads the questions and the corpus of a table, and draws the questions that are asked."""
+"""Reads the questions and the corpus of a table, draws those that are asked, and builds the index once."""
 
 import dataclasses
 import json
