@@ -1,4 +1,4 @@
-"""Runs one compile: measures, lets an optimizer learn, measures again on rows that it never saw, tells what was learned."""
+"""Runs one compile: measures, lets an optimizer learn, measures on rows that it never saw, tells what was learned."""
 
 import contextlib
 import difflib
