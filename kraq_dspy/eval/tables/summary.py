@@ -1,4 +1,4 @@
-"""Makes figures of rows: means with intervals, differences with paired tests, failures; and sets two runs side by side."""
+"""Makes figures of rows: means with intervals, differences with paired tests, failures; sets two runs side by side."""
 
 import dataclasses
 import math
