@@ -2,7 +2,7 @@
 
 import sys
 
-from kraq_dspy.apps.cli.shared.interrupt import INTERRUPTED, last_word, on_interrupt
+from kraq_dspy.apps.cli.interrupt import INTERRUPTED, last_word, on_interrupt
 
 __all__ = ["main"]
 

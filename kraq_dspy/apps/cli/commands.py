@@ -9,31 +9,31 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from kraq_dspy.apps.cli.ask.serving import explore, serve
-from kraq_dspy.apps.cli.maintain.change import add, check, remove, resume, update
-from kraq_dspy.apps.cli.maintain.exchange import export, graphrag, triples
-from kraq_dspy.apps.cli.prepare.catalogue import add as catalogue_add
-from kraq_dspy.apps.cli.prepare.catalogue import approve, import_, list_, seed, show, synthesize
-from kraq_dspy.apps.cli.prepare.catalogue import export as catalogue_export
-from kraq_dspy.apps.cli.prepare.catalogue import remove as catalogue_remove
-from kraq_dspy.apps.cli.prepare.precompute import calibrate, precompute
-from kraq_dspy.apps.cli.prepare.review import review
-from kraq_dspy.apps.cli.research.data import fetch
-from kraq_dspy.apps.cli.research.data import list_ as list_data
-from kraq_dspy.apps.cli.research.eval.index import index as eval_index
-from kraq_dspy.apps.cli.research.eval.judges import judges
-from kraq_dspy.apps.cli.research.eval.list import list_ as list_tables
-from kraq_dspy.apps.cli.research.eval.table import TABLES, table
-from kraq_dspy.apps.cli.research.lm import check as lm_check
-from kraq_dspy.apps.cli.research.lm import get, load, unload
-from kraq_dspy.apps.cli.research.lm import serve as lm_serve
-from kraq_dspy.apps.cli.research.optimize import optimize
-from kraq_dspy.apps.cli.research.report import report
-from kraq_dspy.apps.cli.research.train import drafter, generator, pairs
-from kraq_dspy.apps.cli.shared.flat import flat
-from kraq_dspy.apps.cli.start.demo import demo
-from kraq_dspy.apps.cli.start.index import estimate, index, questions
-from kraq_dspy.apps.cli.start.status import status
+from kraq_dspy.apps.cli.serving import explore, serve
+from kraq_dspy.apps.cli.change import add, check, remove, resume, update
+from kraq_dspy.apps.cli.exchange import export, graphrag, triples
+from kraq_dspy.apps.cli.catalogue import add as catalogue_add
+from kraq_dspy.apps.cli.catalogue import approve, import_, list_, seed, show, synthesize
+from kraq_dspy.apps.cli.catalogue import export as catalogue_export
+from kraq_dspy.apps.cli.catalogue import remove as catalogue_remove
+from kraq_dspy.apps.cli.precompute import calibrate, precompute
+from kraq_dspy.apps.cli.review import review
+from kraq_dspy.apps.cli.data import fetch
+from kraq_dspy.apps.cli.data import list_ as list_data
+from kraq_dspy.apps.cli.evaluate import index as eval_index
+from kraq_dspy.apps.cli.judges import judges
+from kraq_dspy.apps.cli.list import list_ as list_tables
+from kraq_dspy.apps.cli.tables import TABLES, table
+from kraq_dspy.apps.cli.lm import check as lm_check
+from kraq_dspy.apps.cli.lm import get, load, unload
+from kraq_dspy.apps.cli.lm import serve as lm_serve
+from kraq_dspy.apps.cli.optimize import optimize
+from kraq_dspy.apps.cli.eval_report import report
+from kraq_dspy.apps.cli.train import drafter, generator, pairs
+from kraq_dspy.apps.cli.flat import flat
+from kraq_dspy.apps.cli.demo import demo
+from kraq_dspy.apps.cli.index import estimate, index, questions
+from kraq_dspy.apps.cli.status import status
 from kraq_dspy.errors import did_you_mean
 from kraq_dspy.eval.papers.catalogue import papers_tables
 
@@ -100,11 +100,11 @@ CATALOGUE = (
     synthesize,
 )  # fmt: skip
 
-ASK = ProgramCommand("ask", "Answer QUESTION from the index, and show what it rests on.", "kraq_dspy.apps.cli.ask.ask")
+ASK = ProgramCommand("ask", "Answer QUESTION from the index, and show what it rests on.", "kraq_dspy.apps.cli.ask")
 CHAT = ProgramCommand(
-    "chat", "Ask one question after another, without waiting for models to load again.", "kraq_dspy.apps.cli.ask.chat"
+    "chat", "Ask one question after another, without waiting for models to load again.", "kraq_dspy.apps.cli.chat"
 )
-MCP = ProgramCommand("mcp", "Offer the index to agents by the Model Context Protocol.", "kraq_dspy.apps.cli.ask.mcp")
+MCP = ProgramCommand("mcp", "Offer the index to agents by the Model Context Protocol.", "kraq_dspy.apps.cli.mcp")
 
 COMMANDS: dict[str, Sequence[Command | ProgramCommand | Group]] = {
     "Start": (demo, index, estimate, status, questions),

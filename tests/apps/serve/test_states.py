@@ -13,7 +13,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
-from kraq_dspy.apps.cli.ask.serving import say_started
+from kraq_dspy.apps.cli.serving import say_started
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.one_file import write_page
 from kraq_dspy.apps.serve.served import served
