@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, opened
+from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import (
     command,
     counted,

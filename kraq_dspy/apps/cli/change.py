@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.options import Calls, Columns, IndexDir, Json, Limits, Models
-from kraq_dspy.apps.cli.report import run_build
+from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import command, note, print_json, say, short
 
 

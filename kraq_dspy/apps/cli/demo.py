@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.options import Json, Models
-from kraq_dspy.apps.cli.report import show_report
+from kraq_dspy.apps.cli.progress import Bars, show_report
 from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
 from kraq_dspy.records import Community, Question
 

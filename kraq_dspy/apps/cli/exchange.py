@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.index import Replace, index_beside
 from kraq_dspy.apps.cli.options import (
     Builds,
     Calls,
@@ -19,9 +19,8 @@ from kraq_dspy.apps.cli.options import (
     require_writable,
     require_writable_file,
 )
-from kraq_dspy.apps.cli.report import run_build
+from kraq_dspy.apps.cli.progress import Bars, run_build
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, two_columns
-from kraq_dspy.apps.cli.index import Replace, index_beside
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:

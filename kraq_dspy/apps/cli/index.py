@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from kraq_dspy.apps.cli.progress import label
 from kraq_dspy.apps.cli.options import (
     Columns,
     CorpusBuilds,
@@ -20,19 +19,8 @@ from kraq_dspy.apps.cli.options import (
     RandomQuestions,
     Source,
 )
-from kraq_dspy.apps.cli.report import run_build
-from kraq_dspy.apps.cli.terminal import (
-    command,
-    compact,
-    counted,
-    grid,
-    in_time,
-    note,
-    output,
-    print_json,
-    say,
-    short,
-)
+from kraq_dspy.apps.cli.progress import label, run_build
+from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, in_time, note, output, print_json, say, short
 from kraq_dspy.errors import ConfigError, RemovedDocumentsError
 
 if TYPE_CHECKING:

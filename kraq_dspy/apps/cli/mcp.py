@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from kraq_dspy.apps.cli.flags import PROGRAM_FLAGS, ChosenProgram
-from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.options import IndexDir, Models, opened
+from kraq_dspy.apps.cli.serving import at_once_at_the_end
 from kraq_dspy.apps.cli.terminal import note
 from kraq_dspy.errors import ConfigError, needs
 
@@ -50,7 +50,7 @@ def mcp(
             anyio.run(server.run_stdio_async)  # in which the SDK itself sends everybody else's output to standard error
             os.dup2(2, 1)  # and what is left in Python's buffer goes there, too
         else:
-            from kraq_dspy.apps.mcp.http import PATH, http_app
+            from kraq_dspy.apps.mcp.server import PATH, http_app
             from kraq_dspy.apps.serve.server import address_of, run
 
             def started() -> None:
@@ -61,7 +61,7 @@ def mcp(
 
 def _listening(host: str, port: int, token: str | None, token_env: str) -> socket.socket:
     """Before anything is loaded. Raises ConfigError for a port that is taken, and for a wide door without a token."""
-    from kraq_dspy.apps.serve.settings import is_local
+    from kraq_dspy.apps.serve.guard import is_local
 
     if token is None and not is_local(host):
         raise ConfigError(

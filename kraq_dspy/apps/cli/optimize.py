@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kraq_dspy.apps.cli.eval_options import interval, named_scorer
-from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.evaluate import interval, named_scorer
 from kraq_dspy.apps.cli.options import Calls, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
 
 _SHOWN = 4  # demonstrations

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.progress import Bars
-from kraq_dspy.apps.cli.options import Calls, Config, IndexDir, Json, Limits, opened
-from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.apps.cli.index import show_estimate
+from kraq_dspy.apps.cli.options import Calls, Config, IndexDir, Json, Limits, opened
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, two_columns
 from kraq_dspy.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from kraq_dspy.apps.cli.catalogue import (
     show_entry,
     user,
 )
-from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, opened
+from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import errors, grid, output, print_json, short
 from kraq_dspy.errors import ConfigError
 

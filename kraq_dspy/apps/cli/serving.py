@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich import filesize
 
-from kraq_dspy.apps.cli.interrupt import INTERRUPTED
+from kraq_dspy.apps.cli import INTERRUPTED
 from kraq_dspy.apps.cli.logs import Logs, tell_what_is_cut_off
 from kraq_dspy.apps.cli.options import IndexDir, Limits, Models, opened, require_writable_file
 from kraq_dspy.apps.cli.terminal import command, counted, errors, note, output, say
 from kraq_dspy.errors import KraqError, needs
 
 if TYPE_CHECKING:
+    from kraq_dspy.apps.serve.guard import ServeSettings
     from kraq_dspy.apps.serve.served import Served
-    from kraq_dspy.apps.serve.settings import ServeSettings
 
 PORT = 8377
 CANNOT_START = 3
@@ -69,7 +69,7 @@ def serve(
     """
     _require_server("kraq serve")
     _one_thread_a_question()
-    from kraq_dspy.apps.serve.settings import ServeSettings
+    from kraq_dspy.apps.serve.guard import ServeSettings
 
     settings = ServeSettings(
         host=host, port=port, token=token or None, edit=edit, body_bytes=max_body * 1024, rate=rate, at_once=at_once,
@@ -105,7 +105,7 @@ def explore(
         return
     _require_server("kraq explore")
     _one_thread_a_question()
-    from kraq_dspy.apps.serve.settings import ServeSettings
+    from kraq_dspy.apps.serve.guard import ServeSettings
 
     def started(address: str) -> None:
         if not no_browser:  # in a thread: a browser that is started may not come back before it is closed

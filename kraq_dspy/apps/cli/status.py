@@ -14,9 +14,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from kraq_dspy.apps.cli.progress import has_tokens, label
 from kraq_dspy.apps.cli.options import IndexDir, Json
-from kraq_dspy.apps.cli.report import models_in_words, show_failures, usage_cells, usage_headings
+from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
 from kraq_dspy.apps.cli.terminal import (
     command,
     compact,

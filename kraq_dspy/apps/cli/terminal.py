@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kraq_dspy._internal.display import whole_text
-from kraq_dspy.apps.text import printable as printable
-from kraq_dspy.apps.text import short as short
+from kraq_dspy.apps.lines import printable as printable
+from kraq_dspy.apps.lines import short as short
 from kraq_dspy.errors import counted as counted
 
 output = Console(highlight=False)

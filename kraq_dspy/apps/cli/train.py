@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
-from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.options import Calls, Json, Limits, missing, require_writable, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
 from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, two_columns
 from kraq_dspy.errors import ConfigError
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.serve import one_file
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.one_file import data_of, page_of, write_page
 from kraq_dspy.apps.serve.server import address_of, bound
-from kraq_dspy.apps.serve.settings import ServeSettings
 from kraq_dspy.errors import ConfigError
 from tests.apps.serve.conftest import MARKUP, open_all
 from tests.conftest import WarmShell
