@@ -20,7 +20,7 @@ from kraq_dspy.errors import EvaluationError, did_you_mean
 from kraq_dspy.eval.datasets import Example, load_local
 from kraq_dspy.eval.datasets.dataset import is_dataset
 from kraq_dspy.eval.metrics.answers import normalise_answer
-from kraq_dspy.models.lms.adapter_name import adapter_folder
+from kraq_dspy.models.lms.local_models import adapter_folder
 from kraq_dspy.records import content_id
 
 QuestionSource = str | Path | Iterable[Any]

@@ -25,7 +25,7 @@ from kraq_dspy._internal.files import append_line, drop_torn_line, replaced
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example
 from kraq_dspy.eval.latency import Timings
-from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS, with_adapter
+from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, with_adapter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings

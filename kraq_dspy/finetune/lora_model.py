@@ -13,9 +13,9 @@ from typing import Any
 
 from kraq_dspy.errors import MissingExtraError, ModelError, TrainingError, needs
 from kraq_dspy.finetune.token_rows import IGNORED, HeldOut, TokenRow, TrainSettings
-from kraq_dspy.models.embedders.device import multiplies_in_bf16
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
-from kraq_dspy.models.lms.engines.transformers_files import checked_weights
+from kraq_dspy.models.lms.engines.generation import checked_weights
+from kraq_dspy.models.machine import multiplies_in_bf16
 from kraq_dspy.ports import Progress
 
 GB = 1e9

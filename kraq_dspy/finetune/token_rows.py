@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 from kraq_dspy._internal.options import AboveZero, Bounds, OneOf, Positive, checked
 from kraq_dspy.errors import TrainingError
-from kraq_dspy.models.lms.engines.transformers_files import prompt_ids
+from kraq_dspy.models.lms.engines.generation import prompt_ids
 
 logger = logging.getLogger(__name__)
 

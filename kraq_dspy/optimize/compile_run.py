@@ -15,11 +15,10 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy._internal.nearest_demos import NearestDemos, held, put
+from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
-from kraq_dspy.models.lms.defaults import lm_in_program
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, Method, find_optimizer

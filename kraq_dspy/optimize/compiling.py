@@ -18,7 +18,7 @@ from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.metrics.generation import BertScorer
 from kraq_dspy.eval.statistics import Comparison, compare
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.models.lms.structured.enforcement import known_enforcement

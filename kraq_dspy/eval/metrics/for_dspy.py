@@ -27,7 +27,7 @@ import dspy
 from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics import answers, generation, retrieval
 from kraq_dspy.eval.metrics.answers import PUBHEALTH_LABELS, Labels, answer_words, content_words, parse_label
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import EvaluationError, ModelError, needs
 from kraq_dspy.eval.metrics.answers import check_prediction, check_references, has_unspaced_script, split_words
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers

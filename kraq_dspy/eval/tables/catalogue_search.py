@@ -33,9 +33,8 @@ from kraq_dspy.eval.tables.asking import SystemRunner, prepared_space
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.eval.tables.scoring import RIGHT
 from kraq_dspy.eval.tables.table import System
-from kraq_dspy.models.lms.journal import working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import prices_of
+from kraq_dspy.models.lms.meter import prices_of, working_on
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress
