@@ -22,7 +22,7 @@ from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
 from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
 from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 CRITICS = "dataset critics"
 

@@ -32,7 +32,7 @@ from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, K2RAGSettings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 STAGE = "k2rag"
 FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"
