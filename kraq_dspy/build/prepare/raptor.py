@@ -16,7 +16,7 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.index.build import TREE_FILE, TREE_STAGE
 from kraq_dspy.errors import IndexStateError, needs
 from kraq_dspy.models.lms.roles import LanguageModels
