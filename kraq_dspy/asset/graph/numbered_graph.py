@@ -1,4 +1,4 @@
-"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: what community algorithms share."""
+"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: what algorithms over graphs share."""
 
 import gc
 import random
@@ -15,6 +15,10 @@ from kraq_dspy.records import Community, Entity, Relationship, content_id
 
 Ints = NDArray[np.int64]
 
+T = TypeVar("T", bound=np.integer)
+
+_collector_lock = threading.Lock()
+_pauses, _was_on = 0, False
 _generator_lock = threading.Lock()  # igraph has one random number generator for the whole process
 
 
@@ -91,12 +95,6 @@ def igraph_random(seed: str) -> Iterator[None]:
             igraph.set_random_number_generator(random)
 
 
-T = TypeVar("T", bound=np.integer)
-
-_lock = threading.Lock()
-_pauses, _was_on = 0, False
-
-
 def distinct(numbers: NDArray[T]) -> NDArray[T]:
     """Each of them once, sorted. `np.unique` hashes them first (numpy 2.3 and later), which takes six times as long for
     ten thousand and seventeen times for a million."""
@@ -111,7 +109,7 @@ def collector_paused() -> Iterator[None]:
     """No search for cycles of objects meanwhile, in the whole process: records are none, and a third of the time of a
     large graph goes to it. Also a decorator. Not for work that waits for others: what they leave is kept."""
     global _pauses, _was_on
-    with _lock:
+    with _collector_lock:
         if _pauses == 0:
             _was_on = gc.isenabled()
             gc.disable()
@@ -119,7 +117,7 @@ def collector_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        with _lock:
+        with _collector_lock:
             _pauses -= 1
             if _pauses == 0 and _was_on:
                 gc.enable()

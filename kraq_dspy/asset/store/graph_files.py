@@ -1,7 +1,7 @@
-"""Keeps beside an index's database its graph of passages and entities, and what its graph was made from.
+"""Keeps beside an index's database its graph of passages and entities, what its graph was made from, and its sizes.
 
-Both are made once by the writer of a state: walks go over the first, and with the second a change is followed without
-every extraction being read.
+They are made once by the writer of a state: walks go over the first, with the second a change is followed without
+every extraction being read, and with the third a million records need not be counted.
 """
 
 import json
@@ -22,7 +22,7 @@ from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
-GRAPH, MENTIONS = "passages.graph", "mentions.rows"
+GRAPH, MENTIONS, SIZES = "passages.graph", "mentions.rows", "sizes.json"
 _FORM = 1  # to be raised with every change of how mentions are written
 _Ints = NDArray[np.int64]
 
@@ -115,9 +115,6 @@ def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_nam
     return np.concatenate([distinct(mentions), edges[one != other]])  # many mentions are there twice
 
 
-FILE = "sizes.json"
-
-
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """`counts` are those of the records by table name, `partition` the numbers of communities by level."""
@@ -139,7 +136,7 @@ def read_sizes(path: Path | None) -> Sizes | None:
 
 def write_sizes(home: Path, sizes: Sizes) -> None:
     """Raises IndexStateError."""
-    with writing_to(home), replaced(home / FILE) as draft:
+    with writing_to(home), replaced(home / SIZES) as draft:
         draft.write_text(json.dumps(asdict(sizes)))
 
 

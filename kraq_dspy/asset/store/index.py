@@ -26,8 +26,7 @@ from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
-from kraq_dspy.asset.store.graph_files import FILE as SIZES
-from kraq_dspy.asset.store.graph_files import Sizes, partition_sizes, read_sizes, write_sizes
+from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.lock import FileLock
 from kraq_dspy.asset.store.manifest import Manifest

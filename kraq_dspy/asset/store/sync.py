@@ -1,4 +1,4 @@
-"""Brings a vector store up to date with texts: embeds what is missing, drops what is gone."""
+"""Brings a vector store up to date with texts: embeds what is missing, drops what is gone; finds records by them."""
 
 import itertools
 import logging

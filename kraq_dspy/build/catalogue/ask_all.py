@@ -1,4 +1,4 @@
-"""Asks a program many questions offline; each answer is in the catalogue before the next."""
+"""Asks a program many questions offline, such as those of an index: each answer is in the catalogue before the next."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -101,9 +101,6 @@ def ask_all(
     )
 
 
-STAGE = "seed"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedReport(AskReport):
     """`known` are questions that the catalogue had, or that somebody took out of it; they were not asked.
@@ -144,7 +141,7 @@ def seed_answers(
     fill_in(program, models)
     report = partial(SeedReport, questions=len(texts), known=len(texts) - len(new))
     progress = progress or SilentProgress()
-    return ask_all(STAGE, program, items, keep, total=len(items), models=models, progress=progress, report=report)
+    return ask_all("seed", program, items, keep, total=len(items), models=models, progress=progress, report=report)
 
 
 def _entry(index: Index, question: str, prediction: dspy.Prediction, approve: bool) -> NewEntry:

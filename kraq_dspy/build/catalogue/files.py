@@ -1,4 +1,4 @@
-"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
+"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row; imports them."""
 
 import csv
 import dataclasses
@@ -151,9 +151,6 @@ def _listed(text: str, what: str) -> list[Any]:
     return value
 
 
-STAGE = "import"
-
-
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What became of the rows; `refused` says why and where. `stale` are numbers of entries whose documents are not
@@ -184,11 +181,11 @@ def import_answers(
     that cannot be read.
     """
     progress = progress or SilentProgress()
-    progress.start(STAGE, None)
+    progress.start("import", None)
     refused: list[str] = []
     read: list[ReadEntry] = []
     for row in read_entries(path):
-        progress.advance(STAGE)
+        progress.advance("import")
         if isinstance(row, BadRow):
             refused.append(row.reason)
         else:
@@ -205,7 +202,7 @@ def import_answers(
             entries.append(_prepared(row.entry, hashes, pending))
     report = catalogue.add_all(entries, by=by, replace=replace)
     stale = flag_stale(index)
-    progress.finish(STAGE)
+    progress.finish("import")
     return ImportReport(report, tuple(refused), tuple(stale))
 
 

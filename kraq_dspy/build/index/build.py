@@ -59,6 +59,7 @@ from kraq_dspy.steps.direct import abatches
 logger = logging.getLogger(__name__)
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
+TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
@@ -400,9 +401,6 @@ class Builder:
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
         )
-
-
-TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 
 
 def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:

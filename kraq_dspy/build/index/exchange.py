@@ -1,4 +1,4 @@
-"""Writes an index out for others: GraphRAG's parquet tables, GraphML, or JSON lines."""
+"""Writes an index out for others as parquet, GraphML or JSON lines, and makes one of what others extracted."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Says what a build did."""
+"""Says what a build may be given, and what it did."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -22,6 +22,8 @@ from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Finding
 
 logger = logging.getLogger(__name__)
 
+MODEL = "graphrag"  # of imported summaries
+
 
 @dataclass(frozen=True)
 class ImportedGraphRAG:
@@ -232,9 +234,6 @@ class GraphRecords:
 
     def _in_order(self, chunk_ids: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(chunk_ids, key=self._order.__getitem__))
-
-
-MODEL = "graphrag"  # of imported summaries
 
 
 @dataclass
