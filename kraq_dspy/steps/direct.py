@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import dspy
 
 from kraq_dspy.errors import BudgetExceededError
-from kraq_dspy.models.lms.defaults import lm_in_program
-from kraq_dspy.models.lms.journal import working_on
+from kraq_dspy.models.lms.meter import working_on
+from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.ports import Progress, SilentProgress
 
 

@@ -1,4 +1,4 @@
-"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: what algorithms over graphs share."""
+"""Holds a graph whose nodes are numbers, a part of it, and igraph's random numbers: shared by algorithms."""
 
 import gc
 import random

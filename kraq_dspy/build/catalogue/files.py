@@ -1,4 +1,4 @@
-"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row; imports them."""
+"""Reads, imports and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
 
 import csv
 import dataclasses

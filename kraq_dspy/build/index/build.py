@@ -14,7 +14,7 @@ from typing import Unpack
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.notebook import default_progress
+from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.index import Index
@@ -45,7 +45,7 @@ from kraq_dspy.build.index.report import (
 )
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress, VectorStore

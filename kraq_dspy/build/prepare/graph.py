@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.sync import TextVectors
