@@ -22,7 +22,7 @@ from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
 from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
 from kraq_dspy.records import CatalogueEntry, Chunk, Summary
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 Rows = Mapping[str, Sequence[Row]]
 """By split; none that is empty."""

@@ -17,7 +17,7 @@ from kraq_dspy._internal.concurrency import as_done, run_coroutine
 from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects, replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.index.import_graph import aimport_triples
+from kraq_dspy.build.index.exchange import aimport_triples
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Dataset, Example, load_dataset, load_local, sample_to_tokens, save_local
