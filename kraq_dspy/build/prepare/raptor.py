@@ -19,8 +19,7 @@ from kraq_dspy.build.prepare.soft_clusters import soft_clusters
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
-from kraq_dspy.programs.retrievers.raptor import SummaryTree, TreeNode
-from kraq_dspy.programs.retrievers.summarize_cluster import SummarizeCluster
+from kraq_dspy.programs.retrievers.raptor import SummarizeCluster, SummaryTree, TreeNode
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.stored import StoredSteps
