@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import dspy
 
-from kraq_dspy.models.lms.defaults import lm_in_program
-from kraq_dspy.models.lms.journal import working_on
+from kraq_dspy.models.lms.meter import working_on
+from kraq_dspy.models.lms.roles import lm_in_program
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.steps.bounded import bounded_map
 

@@ -16,14 +16,12 @@ from typing import Any, Protocol, TypeVar
 
 import dspy
 
-from kraq_dspy._internal.validation import type_adapter
+from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.errors import KraqError, ModelError
-from kraq_dspy.models.lms import spans
-from kraq_dspy.models.lms.defaults import lm_in_program
 from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
-from kraq_dspy.models.lms.journal import Answer, Journal, Place, TappedJournal, working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, begin_span, working_on
+from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.models.lms.structured.adapter import ADAPTER
 from kraq_dspy.ports import Progress
 from kraq_dspy.steps.bounded import CallSlots, OneByOne, bounded_map
@@ -166,7 +164,7 @@ class ProgramRunner:
         plural: str = "",
     ) -> AsyncIterator[Done]:
         """`map_kept` with a program. Its steps without a model of their own ask `lm`; where that is None, the model of
-        `dspy.context` or of their role (`lms.defaults.fill_in`).
+        `dspy.context` or of their role (`lms.roles.fill_in`).
 
         `journal` keeps the single answers of unfinished items; `plural` says in messages what the items are.
         """
@@ -178,7 +176,7 @@ class ProgramRunner:
             if plural
             else StageFailures(stage, f"items of the stage {stage!r}", model=model)
         )
-        span = spans.begin(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
+        span = begin_span(f"stage {stage}", kraq__stage=stage, gen_ai__request__model=model)
 
         async def work(item: Item) -> Done:
             place = partial(self._slots.slot, rank)

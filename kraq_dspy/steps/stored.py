@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from kraq_dspy._internal.validation import type_adapter
+from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import possible_forms

@@ -16,7 +16,7 @@ from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.apps.serve.errors import as_request_error, body_of, busy
 from kraq_dspy.apps.serve.listing import passage_json
 from kraq_dspy.apps.serve.served import ServedIndex
-from kraq_dspy.models.lms.journal import TappedJournal, working_on
+from kraq_dspy.models.lms.meter import TappedJournal, working_on
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace.choices import ProgramChoice
 

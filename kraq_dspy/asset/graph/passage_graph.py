@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.errors import IndexStateError

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests

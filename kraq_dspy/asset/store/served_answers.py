@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, question_key
 from kraq_dspy.asset.store.text_vectors import TextVectors
 from kraq_dspy.ports import Embedder, VectorStore

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.sync import Point, sync_vectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, Progress, SilentProgress, Vectors, VectorStore

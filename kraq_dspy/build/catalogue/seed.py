@@ -10,8 +10,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.models.lms.defaults import fill_in
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels, fill_in
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.program import is_answered

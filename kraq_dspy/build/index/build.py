@@ -13,7 +13,7 @@ from typing import Unpack
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.notebook import default_progress
+from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import prepare
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
@@ -35,7 +35,7 @@ from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
 from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress, VectorStore

@@ -6,9 +6,9 @@ from typing import Any, TypedDict
 
 import dspy
 
-from kraq_dspy._internal.validation import suggestion
+from kraq_dspy._internal.options import suggestion
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders.adapted import EmbedderLike
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.models.lms.roles import ModelsLike
 from kraq_dspy.ports import Progress

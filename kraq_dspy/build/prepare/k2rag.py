@@ -12,8 +12,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index

@@ -9,9 +9,9 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import GraphSource, NearestTexts, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever

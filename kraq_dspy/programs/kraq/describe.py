@@ -8,8 +8,7 @@ from dspy import ContextWindowExceededError
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.failed_calls import AGAIN, attempts
-from kraq_dspy._internal.step import FittingPredict, Step
+from kraq_dspy._internal.step import AGAIN, FittingPredict, Step, attempts
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import CommunityMap, Embedder, Reranker, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, ranked

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked, to_hits

@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy._internal.failed_calls import AGAIN
+from kraq_dspy._internal.step import AGAIN
 from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.programs.kraq.describe import AskQuestion, AskRandomQuestion
 from kraq_dspy.signatures import GenerateQuestion

@@ -28,8 +28,7 @@ def get(
     json: Json = False,
 ) -> None:
     """Bring a small language model that runs in this process. Interrupted? The same command goes on."""
-    from kraq_dspy.models.lms.adapter_name import GGUF, QUESTIONS
-    from kraq_dspy.models.lms.local_models import get_model, known_model, models_folder
+    from kraq_dspy.models.lms.local_models import GGUF, QUESTIONS, get_model, known_model, models_folder
     from kraq_dspy.settings import QUESTIONS_BASE
 
     model = known_model(name)
@@ -150,7 +149,7 @@ def load(
     json: Json = False,
 ) -> None:
     """Load an adapter into a running vLLM (started with --runtime-loras)."""
-    from kraq_dspy.models.lms.adapter_name import served_name
+    from kraq_dspy.models.lms.local_models import served_name
     from kraq_dspy.models.lms.servers.vllm_server import load_adapter
 
     served = name or served_name(folder)
