@@ -18,7 +18,7 @@ from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.records import Chunk, Document, QAPair
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StageResults, StoredSteps
+from kraq_dspy.steps.kept import StageResults, StoredSteps
 
 STAGE = "qa pairs"
 _WRITTEN = 1.5  # tokens of the pairs for each token of the passage
