@@ -34,7 +34,7 @@ def grids(run: RunSummary, *, brief: bool = False) -> list[Grid]:
         parts.append(_scores(run, title, metrics))
         if run.baseline and len(run.systems) > 1:
             parts.append(_differences(run, title, metrics))
-    more = [] if brief else [_folds(run), _latency(run), _resources(run)]
+    more = [] if brief else [_latency(run), _resources(run)]
     parts += [grid for grid in (*more, _failures(run)) if grid is not None]
     return parts
 
@@ -338,25 +338,6 @@ def _resources(run: RunSummary) -> Grid | None:
         "server holds is not in it."
     )
     return Grid("Resources of a question", headings, rows, note=note)
-
-
-def _folds(run: RunSummary) -> Grid | None:
-    """Quartiles of the scores, and how far the means of the folds lie apart."""
-    count = run.table.get("folds", 0)
-    if not count:
-        return None
-    rows = []
-    for system in run.systems:
-        for metric in run.metrics:
-            cell = system.cells[metric]
-            if cell.interval is None or cell.quartiles is None:
-                continue
-            low, high = (number(end) for end in (min(cell.folds), max(cell.folds)))
-            first, third = map(number, cell.quartiles)
-            rows.append((f"{system.name}, {metric}", first, number(cell.interval.estimate), third, low, high))
-    headings = ("system and metric", "Q1", "mean", "Q3", "lowest fold", "highest fold")
-    note = f"Quartiles over questions; means of {count} folds of the questions, drawn by the seed."
-    return Grid("Quartiles and folds", headings, tuple(rows), note=note)
 
 
 def _failures(run: RunSummary) -> Grid | None:

@@ -1,6 +1,6 @@
 """Writes the summary as one HTML page: no script, no network, every text of documents and models escaped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,10 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.eval.papers.listing import figures_of, write_figures
-from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
 from kraq_dspy.eval.tables.plots import Plot, plots
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
-EXAMPLES = 20  # questions shown on which a system and the baseline differ
 FAILED = 100  # questions shown that failed
 WORDS = ("reason", "question", "gold", "answer", "evidence")  # columns of running text
 
@@ -120,7 +118,6 @@ def _section(run: RunSummary, place: int) -> str:
     parts += [_table(grid) for grid in tables[3:]]
     if (failed := failed_questions(run, FAILED)) is not None:
         parts.append(f"<details><summary>{escape(failed.title)}</summary>{_table(failed)}</details>")
-    parts += _examples(run)
     parts.append("</section>")
     return "\n".join(parts)
 
@@ -170,47 +167,3 @@ def _with_range(cell: str) -> str:
 def _figure(plot: Plot) -> str:
     caption = escape(plot.caption)
     return f'<figure role="img" aria-label="{caption}">{plot.svg}<figcaption>{caption}</figcaption></figure>'
-
-
-def _examples(run: RunSummary) -> Iterator[str]:
-    """Questions on which the first metric differs between the baseline and the system before others in the table."""
-    if not run.metrics or not run.baseline:
-        return
-    metric = run.metrics[0]
-    baseline = {row.question_id: row for row in run.rows if row.system == run.baseline}
-    other = next((system.name for system in run.systems if system.name != run.baseline), None)
-    differing = [
-        (row, baseline[row.question_id])
-        for row in run.rows
-        if row.system == other
-        and row.question_id in baseline
-        and row.metrics.get(metric) != baseline[row.question_id].metrics.get(metric)
-        and (row.answer or baseline[row.question_id].answer)
-    ]
-    if other is None or not differing:
-        return
-    shown = differing[:EXAMPLES]
-    rows = "".join(
-        f'<tr><td class="words">{_text(row.extra.get("question", row.question_id))}</td>'
-        f'<td class="words">{_text("; ".join(row.extra.get("gold", ())))}</td>'
-        f"{_answer(row, metric)}{_answer(base, metric)}</tr>"
-        for row, base in shown
-    )
-    headings = "".join(f'<th class="words">{escape(text)}</th>' for text in ("question", "gold", other, run.baseline))
-    yield (
-        f"<details><summary>{len(differing)} questions on which {escape(other)} and {escape(run.baseline)} differ in "
-        f"{escape(metric)}; the first {len(shown)}</summary>"
-        f'<div class="scroll"><table><thead><tr>{headings}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></details>"
-    )
-
-
-def _answer(row: ResultRow, metric: str) -> str:
-    score = row.metrics.get(metric)
-    words = row.failure if row.failure is not None else row.answer
-    mark = "failed" if row.failure is not None else "" if score is None else f"{score:.2f}"
-    return f'<td class="words"><span class="range">{escape(mark)}</span> {_text(words)}</td>'
-
-
-def _text(text: str, limit: int = 300) -> str:
-    return escape(text if len(text) <= limit else text[:limit] + "…")

@@ -179,7 +179,6 @@ class Run:
             "baseline": table.baseline,
             "metrics": list(table.metrics),
             "budgets": list(table.budgets),
-            "folds": table.folds,
             **({"papers": list(table.papers)} if table.papers else {}),
             "systems": {
                 system.name: {"use": system.use, **system.options, **self._about(system, default_retriever)}

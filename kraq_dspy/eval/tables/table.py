@@ -17,12 +17,10 @@ KINDS = {
     "answers": "program",
     "retrievers": "retriever",
     "qa_search": "approach",
-    "index": "measure",
 }
 """What a table compares, and the key under which a system says what it is. Of questions: how near they come to
 reference questions. Of answers: programs over an index. Of retrievers: what they find at several budgets. Of qa_search:
-prepared answers, and a program before or behind them. Of index: what an index is made
-of, and what making it takes."""
+prepared answers, and a program before or behind them."""
 
 DATASET_NAMES = {"hotpotqa": "hotpot_qa", "triviaqa": "trivia_qa", "pubhealth": "pub_health"}
 """The papers' spelling, and the name under which the set can be fetched."""
@@ -77,11 +75,11 @@ class EvalTable:
     """`datasets` may be any that the schema of `eval.datasets` fits. `budgets` are the retrievers' numbers of passages.
 
     `precompute` is how many passages of each question get E(d|q) stored, where a system needs that. `concurrency`
-    overrules the settings': a table of latencies asks one question at a time. With `folds`, the means over so many
-    random parts of the questions are reported too. `references` "model" takes a model's answer from the gold evidence
-    as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's own answers, "synthetic" pairs
-    that a model makes of its documents. `papers` are ids of the papers' tables that the report shows; empty for all.
-    `of_papers` says that programs find with the papers' retriever where none is named, and not with the index's own.
+    overrules the settings': a table of latencies asks one question at a time. `references` "model" takes a model's
+    answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
+    own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
+    report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
+    not with the index's own.
     """
 
     name: str
@@ -96,7 +94,6 @@ class EvalTable:
     precompute: int = 100
     concurrency: int | None = None
     options_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    folds: int = 0
     references: str = "gold"
     catalogue: str = "gold"
     paper: AsInPaper = AsInPaper()
@@ -198,7 +195,7 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
     where = f"table {name!r}"
     known = {
         "title", "kind", "datasets", "baseline", "metrics", "systems", "ablations", "budgets", "precompute",
-        "concurrency", "options", "folds", "references", "catalogue", "paper",
+        "concurrency", "options", "references", "catalogue", "paper",
     }  # fmt: skip
     if unknown := sorted(set(content) - known):
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}.")
@@ -236,7 +233,6 @@ def table_from_dict(name: str, content: Mapping[str, Any]) -> EvalTable:
         precompute=content.get("precompute", 100),
         concurrency=content.get("concurrency"),
         options_of=content.get("options", {}),
-        folds=content.get("folds", 0),
         references=_one_of(content, "references", ("gold", "model"), where),
         catalogue=_one_of(content, "catalogue", ("gold", "synthetic"), where),
         paper=_as_in_paper(content.get("paper", {}), where),

@@ -15,7 +15,7 @@ from tests.eval.tables.conftest import Toy
 
 OTHER = RoleSettings(temperature=0.5)  # the embedded model once more, as another model of a role
 SETTINGS = Settings(roles={"default": RoleSettings(), "generator": OTHER, "drafter": OTHER})
-SLOW = ("qa_rag", "k2rag", "k2rag_stores", "qa_search", "speculative", "drafter")
+SLOW = ("qa_rag", "k2rag", "qa_search", "speculative", "drafter")
 DEFINITIONS = sorted({table.definition for table in papers_tables().values() if table.definition})
 NOT_HERE = {"gpu_mb"} | (set() if find_wordnet() else {"meteor"})  # of an accelerator; of data that nltk fetches
 
