@@ -30,8 +30,7 @@ class QuestionPair:
 def pair_questions(references: Sequence[str], generated: Sequence[str], embedder: Embedder) -> list[QuestionPair]:
     """For each reference question the generated one with the highest cosine, the earlier one of equals.
 
-    Time is the encoder's: the products are matrix products of blocks of references. Raises EvaluationError when there are no
-    questions on one side, or a blank one.
+    Raises EvaluationError when there are no questions on one side, or a blank one.
     """
     _check_questions(references, "reference")
     _check_questions(generated, "generated")
