@@ -8,7 +8,7 @@ from typing import Any
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.errors import MissingExtraError
 from kraq_dspy.eval.papers.listing import figures_of, write_figures
-from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids, setup_lines
 from kraq_dspy.eval.tables.plots import Plot, plots
 from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
 
@@ -58,6 +58,7 @@ def write_report(summary: TableSummary, folder: Path) -> list[Path]:
     made_with = {
         **summary.runs[0].header.made_with,
         **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
+        "paper": "paper" in summary.runs[0].header.extra,
         "settings": _telling(summary.runs[0].header.settings),
     }
     write_figures(figures, folder, made_with)
@@ -84,9 +85,8 @@ def page(summary: TableSummary) -> str:
         f'<li><a href="#set-{place}">{escape(run.header.dataset)}</a></li>' for place, run in enumerate(summary.runs)
     )
     lead = "Made by <code>kraq eval</code>; remade from the rows beside it by <code>kraq report</code>."
-    return document(
-        summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}"
-    )
+    first = f"<p class='lead'>{lead}</p>\n{_definitions(setup_lines(summary))}"
+    return document(summary.title, f"{first}\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}")
 
 
 def document(heading: str, body: str) -> str:
@@ -112,7 +112,7 @@ def document(heading: str, body: str) -> str:
 def _section(run: RunSummary, place: int) -> str:
     tables = grids(run)
     parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
-    parts.append(_definitions(run))
+    parts.append(_definitions(facts(run)))
     parts += [_table(grid) for grid in tables[:3]]
     parts += _figures(run, place)
     parts += [_table(grid) for grid in tables[3:]]
@@ -130,8 +130,8 @@ def _figures(run: RunSummary, place: int) -> list[str]:
         return [f'<p class="note">Plots are left out. {escape(str(error))}</p>']
 
 
-def _definitions(run: RunSummary) -> str:
-    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(run).items())
+def _definitions(lines: Mapping[str, str]) -> str:
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in lines.items())
     return f"<dl>{entries}</dl>"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kraq_dspy.errors import EvaluationError
-from kraq_dspy.eval.latency import TOTAL, ModelledLatency, Percentiles, parallel_model, stage_times, wall_time
+from kraq_dspy.eval.latency import TOTAL, Percentiles, parallel_seconds, stage_times, wall_time
 from kraq_dspy.eval.rows import HEADER_FILE, ResultRow, RunHeader, metric_column, read_run
 from kraq_dspy.eval.statistics import (
     Comparison,
@@ -67,11 +67,11 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """`total` is measured time; `stages` too; `modelled` is the papers' estimate for parallel branches."""
+    """`total` and `stages` are measured; `modelled` are the papers' estimated seconds, if all branches run at once."""
 
     total: Percentiles | None
     stages: Mapping[str, Percentiles]
-    modelled: ModelledLatency | None
+    modelled: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +257,8 @@ def _latency(rows: Sequence[ResultRow]) -> Latency | None:
     if not stages:
         return None
     total = wall_time(timings) if all(TOTAL in timing for timing in timings) else None
-    modelled = parallel_model(timings) if total is not None else None
-    return Latency(total, stage_times(timings), modelled)
+    by_stage = stage_times(timings)
+    return Latency(total, by_stage, parallel_seconds(by_stage) if total is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.eval.papers import PaperSetup, setups
 
 DEFINITIONS = Path(__file__).parent / "definitions"
 
@@ -58,9 +59,10 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class AsInPaper:
-    """What `--paper` asks for: evidence of so many `tokens`, so many questions of a data set, the options that a system
-    gets where it has them, and sections of kraq.toml that are set so."""
+    """What `--paper` asks for: the setup of a paper by its name (`papers/setups.toml`), evidence of so many `tokens`,
+    so many questions of a data set, options of systems by what they use, and more sections of kraq.toml."""
 
+    setup: str = ""
     tokens: int | None = None
     samples: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class EvalTable:
     answer from the gold evidence as the reference, "gold" the data set's. `catalogue` "gold" prepares the data set's
     own answers, "synthetic" pairs that a model makes of its documents. `papers` are ids of the papers' tables that the
     report shows; empty for all. `of_papers` says that programs find with the papers' retriever where none is named, and
-    not with the index's own.
+    not with the index's own. `as_paper` is the setup that `--paper` asked for.
     """
 
     name: str
@@ -99,6 +101,7 @@ class EvalTable:
     paper: AsInPaper = AsInPaper()
     papers: tuple[str, ...] = ()
     of_papers: bool = False
+    as_paper: PaperSetup | None = None
 
     def systems_for(self, dataset: str) -> list[System]:
         """Systems with the data set's own settings, and those of the ablations that cover it."""
@@ -141,23 +144,26 @@ class EvalTable:
             metrics=tuple(metric for metric in self.metrics if metric in metrics) or self.metrics,
         )  # fmt: skip
 
-    def with_paper_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> "EvalTable":
-        """The same with more of what `--paper` sets, by section."""
-        merged = {
-            name: {**self.paper.settings.get(name, {}), **settings.get(name, {})}
-            for name in (*self.paper.settings, *(name for name in settings if name not in self.paper.settings))
-        }
-        return replace(self, paper=replace(self.paper, settings=merged))
+    def with_paper_settings(
+        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]]
+    ) -> "EvalTable":
+        """The same with more of what `--paper` sets, by section, and by what systems use."""
+        paper = replace(
+            self.paper,
+            settings=_merged(self.paper.settings, settings),
+            options=_merged(self.paper.options, options),
+        )
+        return replace(self, paper=paper)
 
     def as_in_paper(self) -> "EvalTable":
-        """With the options that the paper gave its systems."""
-        return replace(
-            self,
-            systems=tuple(
-                replace(system, options={**system.options, **self.paper.options.get(system.use, {})})
-                for system in self.systems
-            ),
+        """With the paper's setup, and the options that it gave its systems."""
+        setup = setups().get(self.paper.setup, PaperSetup())
+        systems = tuple(
+            replace(system, options={**system.options, **self.paper.options.get(system.use, {})})
+            for system in self.systems
         )
+        as_paper = replace(setup, settings=_merged(setup.settings, self.paper.settings))
+        return replace(self, as_paper=as_paper, systems=systems)
 
     def with_state(self, file: Path) -> "EvalTable":
         """The same with a file of `kraq optimize` in the systems' programs: in all of them, or, as "NAME=FILE", in
@@ -292,6 +298,10 @@ def _ablation(entry: Mapping[str, Any], systems: Sequence[System], where: str) -
         more.append(system)
         points.append((value, system.name))
     return Ablation(parameter, base.name, tuple(points), tuple(entry.get("datasets", ()))), more
+
+
+def _merged(some: Mapping[str, Mapping[str, Any]], more: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: {**some.get(name, {}), **more.get(name, {})} for name in (*some, *more)}
 
 
 def _stated(system: System, file: str) -> System:
