@@ -145,13 +145,13 @@ class EvalTable:
         )  # fmt: skip
 
     def with_paper_settings(
-        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]]
+        self, settings: Mapping[str, Mapping[str, Any]], options: Mapping[str, Mapping[str, Any]] | None = None
     ) -> "EvalTable":
         """The same with more of what `--paper` sets, by section, and by what systems use."""
         paper = replace(
             self.paper,
             settings=_merged(self.paper.settings, settings),
-            options=_merged(self.paper.options, options),
+            options=_merged(self.paper.options, options or {}),
         )
         return replace(self, paper=paper)
 

@@ -45,7 +45,7 @@ def test_a_table_of_the_papers_ends_in_a_report_with_the_papers_rows_and_columns
     declared = {
         table_id: paper
         for table_id, paper in papers_tables().items()
-        if paper.definition == name and not paper.settings
+        if paper.definition == name and not (paper.settings or paper.options)
     }
     report = (tmp_path / "report.html").read_text("utf-8")
     assert set(figures) == set(declared)
