@@ -6,8 +6,8 @@
     python benchmarks/generator_pairs.py pairs --sources SOURCES --data ../shared/data --out runs/generator
 
 SOURCES holds, as their repositories have them: `new_wiki_v1.0.json` (modestyachts/squadshifts-website, CC BY 4.0),
-`question_train_answerable.tsv` (primeqa/clapnq, the questions of its training half, Apache-2.0; the text is Wikipedia's),
-`medquad/` (abachaa/MedQuAD, CC BY 4.0) and `gnome-help/`, `system-admin-guide/` (GNOME/gnome-user-docs, CC BY-SA 3.0).
+`question_train_answerable.tsv` (primeqa/clapnq, its training half, Apache-2.0; the text is Wikipedia's), `medquad/`
+(abachaa/MedQuAD, CC BY 4.0), `gnome-help/` and `system-admin-guide/` (GNOME/gnome-user-docs, CC BY-SA 3.0).
 
 Every row is a question and the short text that answers it, under a title or a heading, as a build shows it:
 
@@ -16,8 +16,8 @@ medicine    MedQuAD: what the question's disease is called, and the beginning of
 handbook    GNOME's help: a heading and its text; the question is its heading turned into one, or a teacher's
 turned      summaries of communities of Wikipedia passages (`wiki_distractors`), a sentence asked about by the templates
 
-Left out: what an evaluated set asks (by `fingerprint_of`), documents of the demo, questions that do not stand alone, that
-name what their text does not, or that do not find their text among the three or five nearest.
+Left out: what an evaluated set asks (by `fingerprint_of`), documents of the demo, questions that do not stand alone,
+that name what their text does not, or that do not find their text among the three or five nearest.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.learned import fingerprint_of
 from kraq_dspy.finetune.pairs import Pair
@@ -69,12 +69,14 @@ SLIPS = re.compile(r"\. [A-Za-z]|--|\b(\w+) \1\b| \?|undertaken|``|''")
 PLACES = {"computer": "on the computer", "GNOME": "in GNOME"}
 MACHINES = ("computer", "laptop", "tablet", "device", "phone", "camera", "player")
 MALLARD = "{http://projectmallard.org/1.0/}"
-TEACHER = """You write the questions that people type into a help search. They know nothing of the text, and they write \
-short, plain, everyday questions of 5 to 11 words that name the thing they ask about."""
+TEACHER = (
+    "You write the questions that people type into a help search. They know nothing of the text, and they write "
+    "short, plain, everyday questions of 5 to 11 words that name the thing they ask about."
+)
 THREE = "Three questions that this text answers, one each with How, Can or Does, What or Why:"
 SHOWN_TEACHER = """Playing music from a phone
-You can play songs from your phone through the speaker. Turn on Bluetooth on the phone, hold the pairing button for three \
-seconds, and pick the speaker in the phone's list. Up to two phones can be paired. Range is about 10 meters."""
+You can play songs from your phone through the speaker. Turn on Bluetooth on the phone, hold the pairing button for \
+three seconds, and pick the speaker in the phone's list. Up to two phones can be paired. Range is about 10 meters."""
 SHOWN_REPLY = """How do I play music from my phone on the speaker?
 Can I pair two phones with the speaker?
 What is the Bluetooth range of the speaker?"""

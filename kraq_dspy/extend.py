@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
-    from kraq_dspy._internal.backoff import Backoff as Backoff
     from kraq_dspy._internal.both_ways import at_once as at_once
     from kraq_dspy._internal.both_ways import blocking as blocking
     from kraq_dspy._internal.both_ways import call as call
@@ -20,15 +19,16 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy._internal.step import FittingPredict as FittingPredict
     from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
     from kraq_dspy.models.embedders import load_embedder as load_embedder
-    from kraq_dspy.models.embedders.adapted import as_embedder as as_embedder
+    from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
     from kraq_dspy.models.lms.kraq_lm import KraqLM as KraqLM
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.meter import Meter as Meter
     from kraq_dspy.models.lms.meter import Price as Price
     from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
     from kraq_dspy.models.lms.roles import make_lm as make_lm
+    from kraq_dspy.models.lms.servers.retry import Backoff as Backoff
     from kraq_dspy.models.lms.structured.adapter import KraqAdapter as KraqAdapter
-    from kraq_dspy.models.lms.structured.forms import Form as Form
+    from kraq_dspy.models.lms.structured.schemas import Form as Form
     from kraq_dspy.ports import ChunkSource as ChunkSource
     from kraq_dspy.ports import Embedder as Embedder
     from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy._internal.backoff": ("Backoff",),
+        "kraq_dspy.models.lms.servers.retry": ("Backoff",),
         "kraq_dspy._internal.both_ways": (
             "at_once",
             "blocking",
@@ -81,7 +81,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy._internal.step": ("FittingPredict",),
         "kraq_dspy.asset.store.catalogue": ("Catalogue",),
         "kraq_dspy.models.embedders": ("load_embedder",),
-        "kraq_dspy.models.embedders.adapted": ("as_embedder",),
+        "kraq_dspy.models.embedders.text_encoder": ("as_embedder",),
         "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),
         "kraq_dspy.models.lms.meter": (
             "Limits",
@@ -93,7 +93,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "make_lm",
         ),
         "kraq_dspy.models.lms.structured.adapter": ("KraqAdapter",),
-        "kraq_dspy.models.lms.structured.forms": ("Form",),
+        "kraq_dspy.models.lms.structured.schemas": ("Form",),
         "kraq_dspy.ports": (
             "ChunkSource",
             "Embedder",

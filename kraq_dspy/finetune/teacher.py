@@ -27,7 +27,7 @@ from kraq_dspy.programs.kraq.describe_community import shown_summary
 from kraq_dspy.records import Summary
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
-from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import bounded_map
 
 STAGE = "pairs"
 TRIES = 2

@@ -7,7 +7,7 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.validation import require_counts
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.shared.options import option

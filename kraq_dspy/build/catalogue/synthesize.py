@@ -19,7 +19,7 @@ from kraq_dspy.programs.qa_search.roundtrip import REREADING, RETRIEVAL, RereadS
 from kraq_dspy.records import AnswerSource, Chunk, Document, QAPair
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 WRITE, RATE = "synthetic pairs", "critics"
 AUDIENCE = "people who want to know what these documents say"

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kraq_dspy.models.lms.engines.embedded.headings import Heading, announced_question, headings_by_weight, headings_of
-from kraq_dspy.models.lms.engines.embedded.language import language_of
-from kraq_dspy.models.lms.engines.embedded.text import parted, sentences
+from kraq_dspy.models.lms.engines.embedded.text import language_of, parted, sentences
 from kraq_dspy.records import Community
 
 LONGEST = 140  # characters of a question

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TypeVar
 
-from kraq_dspy._internal.copies import SharedByCopies
-from kraq_dspy._internal.validation import require_counts
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts

@@ -7,8 +7,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.failed_calls import AGAIN, attempts
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import AGAIN, FittingPredict, attempts
 from kraq_dspy.programs.kraq.question_text import MARKS, PLAIN, plainness, question_in, repeats, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction

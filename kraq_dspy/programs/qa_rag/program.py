@@ -10,9 +10,8 @@ import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy._internal.step import FittingPredict, Step
-from kraq_dspy._internal.validation import require_counts
+from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs

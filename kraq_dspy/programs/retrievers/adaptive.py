@@ -10,7 +10,7 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import Embedder, Retriever, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving

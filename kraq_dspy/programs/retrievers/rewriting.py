@@ -6,8 +6,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import Step
-from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, prediction
 from kraq_dspy.signatures import (

@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
+from kraq_dspy._internal.step import CALL_ERRORS, log_failure
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, fused

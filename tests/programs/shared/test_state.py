@@ -12,7 +12,7 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy._internal.nearest_demos import NearestDemos
+from kraq_dspy._internal.step import NearestDemos
 from kraq_dspy.errors import StateError
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs import KRAQ
