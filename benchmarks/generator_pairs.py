@@ -45,7 +45,7 @@ from kraq_dspy.models.lms.engines.embedded.headings import Heading, announced_qu
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.question_text import PLAIN, plainness
 from kraq_dspy.programs.kraq.question_text import stands_alone as is_of_its_text
 from kraq_dspy.records import Summary

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kraq_dspy.programs.shared.options import Option, Word, options_of, words_of
+from kraq_dspy.programs.shared.spec import Option, Word, options_of, words_of
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, ProgramChoice, by_flags, choose_program
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 

@@ -19,8 +19,7 @@ from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_search.critics import RateSyntheticPair
-from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair
 from kraq_dspy.records import CatalogueEntry, Chunk, Summary
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps

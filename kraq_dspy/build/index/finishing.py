@@ -19,8 +19,8 @@ from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_ab
 from kraq_dspy.models.lms.engines.embedded.headings import subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
+from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import EMBEDDED, RunSettings, Settings
 from kraq_dspy.steps.direct import ItemStream

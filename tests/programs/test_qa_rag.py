@@ -12,7 +12,7 @@ from dspy.lm15 import Request, Response
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, ServerDownError
-from kraq_dspy.programs.qa_rag.program import QARAG, UNKNOWN
+from kraq_dspy.programs.qa_rag import QARAG, UNKNOWN
 from kraq_dspy.programs.retrievers import DenseRetriever
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.records import QAPair

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from kraq_dspy.programs.retrievers import BM25Retriever, DenseRetriever, FusionRetriever, HybridRetriever
-from kraq_dspy.programs.retrievers.sparse import sparse_cosines
+from kraq_dspy.programs.retrievers.words_and_meaning import sparse_cosines
 from tests.programs.conftest import Library
 
 
@@ -87,3 +87,36 @@ def test_sparse_cosine_of_nothing_in_common_is_zero() -> None:
 
 def test_a_passage_that_is_the_question_has_sparse_cosine_one() -> None:
     assert sparse_cosines("Red stone", ["red STONE!", "other"])[0] == pytest.approx(1)
+
+
+def test_only_passages_that_share_a_word_are_found(library: Library) -> None:
+    retrieve = BM25Retriever(library.records, library.chunk_vectors)
+    hits = retrieve("stone hill", 9)
+    assert set(library.names(hits)) == {"span", "keep"}
+    assert all(hit.score > 0 and hit.why == "bm25" for hit in hits)
+
+
+def test_a_question_of_unknown_words_finds_nothing(library: Library) -> None:
+    assert BM25Retriever(library.records, library.chunk_vectors)("xylophone", 5) == []
+
+
+def test_the_nearest_passages_come_first_with_their_cosine(library: Library) -> None:
+    retrieve = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+    hits = retrieve("bridge and castle", 2)
+    assert library.names(hits)[0] == "gate"  # the only passage with both words: cosine 1
+    assert hits[0].score == 1.0 or abs(hits[0].score - 1) < 1e-6
+    assert abs(hits[1].score - 0.5**0.5) < 1e-6  # one of the two words
+    assert {(hit.query, hit.why) for hit in hits} == {("bridge and castle", "dense")}
+
+
+def test_a_vector_that_is_given_decides_instead_of_the_text(library: Library) -> None:
+    retrieve = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+    vector = library.embedder.encode_queries(["music"])[0]
+    assert library.names(retrieve("bridge", 1, vector=vector)) == ["song"]
+
+
+def test_passages_that_tie_come_in_the_order_of_their_ids(library: Library) -> None:
+    retrieve = DenseRetriever(library.records, library.chunk_vectors, library.embedder)
+    hits = retrieve("castle", 3)  # only "keep" has nothing but the castle; "gate" and "hall" have one word more
+    tied = sorted([library.id("gate"), library.id("hall")])
+    assert [hit.chunk.id for hit in hits] == [library.id("keep"), *tied]

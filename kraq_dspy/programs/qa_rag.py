@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import dspy
 
@@ -14,25 +14,22 @@ from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.ports import Retriever, RetrieverLike
-from kraq_dspy.programs.qa_rag.write_pairs import QAPairSource, WritePairs
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import make_reader
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import (
     SignatureLike,
     check_steps,
     extra_outputs,
     lists_of,
+    make_reader,
     prediction,
     signature_for,
 )
 from kraq_dspy.records import Hit, QAPair
-from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion
+from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion, WriteQAPairs
 
 logger = logging.getLogger(__name__)
-
 VARIANTS = ("v", "type1", "type2")
 UNKNOWN = "I do not know"
 PLUG_INS = {
@@ -42,6 +39,36 @@ PLUG_INS = {
     "check": "question, context, response -> valid",
 }
 """What the variants with plug-ins fill and read of their steps."""
+
+
+class QAPairSource(Protocol):
+    """Looks up the pairs that were made of chunks in advance."""
+
+    def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
+        """By chunk id; a chunk whose pairs were not made is left out."""
+
+
+class WritePairs(SavableModule):
+    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
+
+    asks: Mapping[str, str] = {"write": "passage -> pairs"}
+    outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = FittingPredict(WriteQAPairs, shorten="passage")
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+        by_question: dict[str, QAPair] = {}
+        reply = await call(self.write, passage=passage)
+        for pair in reply.pairs or ():
+            question, answer = pair.question.strip(), pair.answer.strip()
+            if question and answer:
+                by_question.setdefault(question, QAPair(question, answer))
+        return prediction(extra_outputs(reply, "pairs"), pairs=tuple(by_question.values()))
+
+    forward = blocking(aforward)
 
 
 @dataclass(frozen=True, slots=True)

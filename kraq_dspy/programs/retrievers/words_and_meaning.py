@@ -1,19 +1,52 @@
-"""Retrieves by words and meaning together: by a weighted sum of cosines, or a fusion of rankings."""
+"""Retrieves by meaning (dense), by words (BM25), and by both together: a weighted sum of cosines, or fused ranks."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kraq_dspy._internal.options import require_between, require_counts
-from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorStore
+from kraq_dspy.ports import ChunkSource, Embedder, Retriever, VectorSearch, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked
-from kraq_dspy.programs.retrievers.sparse import sparse_cosines
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, fused, ranked, to_hits
+from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space, option
 from kraq_dspy.records import Hit
+
+
+class DenseRetriever(Retrieving):
+    """`score` is the cosine of the two embeddings, in [-1, 1]; `why` is "dense".
+
+    `vectors` holds the chunks under their ids, made by `embedder`, which also embeds the questions.
+    """
+
+    def __init__(self, chunks: ChunkSource, vectors: VectorSearch, embedder: Embedder) -> None:
+        self.chunks = chunks
+        self.vectors = vectors
+        self.embedder = embedder
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        vector = request.embedded_by(self.embedder)
+        (scored,) = self.vectors.search(vector[None, :], request.k, exclude=request.exclude, filters=request.filters)
+        return to_hits(self.chunks, scored, request.question, "dense")
+
+
+class BM25Retriever(Retrieving):
+    """`score` is the BM25 score, above 0 and without an upper end; `why` is "bm25".
+
+    Chunks that share no word with the question are not found, so there may be fewer than `k`.
+    """
+
+    def __init__(self, chunks: ChunkSource, vectors: VectorStore) -> None:
+        self.chunks = chunks
+        self.vectors = vectors
+
+    def find(self, request: RetrievalRequest) -> list[Hit]:
+        scored = self.vectors.search_text(request.question, request.k, exclude=request.exclude, filters=request.filters)
+        return to_hits(self.chunks, scored, request.question, "bm25")
 
 
 @dataclass(frozen=True)
@@ -96,6 +129,30 @@ class FusionRetriever(Retrieving):
         return fused(rankings, self.constant, request.question, request.k, "fusion")
 
 
+def make_dense(space: Space, options: NoOptions) -> DenseRetriever:
+    return DenseRetriever(space.index, space.index.chunk_vectors, space.embedder)
+
+
+DENSE = RetrieverSpec(
+    "dense",
+    "Passages with the nearest embeddings: the papers' baseline.",
+    make_dense,
+    "DenseRetriever",
+)
+
+
+def make_bm25(space: Space, options: NoOptions) -> BM25Retriever:
+    return BM25Retriever(space.index, space.index.chunk_vectors)
+
+
+BM25 = RetrieverSpec(
+    "bm25",
+    "Exact names and terms, without an encoder.",
+    make_bm25,
+    "BM25Retriever",
+)
+
+
 def make_hybrid(space: Space, options: HybridOptions) -> HybridRetriever:
     return HybridRetriever(space.index, space.index.chunk_vectors, space.embedder, **asdict(options))
 
@@ -122,3 +179,43 @@ FUSION = RetrieverSpec(
     FusionOptions,
     source="Cormack et al., 2009",
 )
+
+
+_WORD = re.compile(r"\w+")
+
+
+def sparse_cosines(question: str, passages: Sequence[str]) -> NDArray[np.float64]:
+    """float64 `[n_passages]`, each in [0, 1]: cosine between the tf-idf vectors of the question and of each passage.
+
+    A word weighs (1 + ln tf) * idf, with the idf of BM25 taken over `passages` alone. So nothing has to be known of the
+    corpus, and a word that all candidates share says nothing about which of them is better. Words that no passage has
+    do not count for the question's length either.
+    """
+    counts = [Counter(_words(passage)) for passage in passages]
+    document_frequency = Counter(word for count in counts for word in count)
+    idf = {
+        word: math.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5))
+        for word, frequency in document_frequency.items()
+    }
+    question_weights = _weights(Counter(word for word in _words(question) if word in idf), idf)
+    cosines = np.zeros(len(passages))
+    length = _norm(question_weights)
+    if not length:
+        return cosines
+    for row, count in enumerate(counts):
+        weights = _weights(count, idf)
+        product = sum(weight * weights[word] for word, weight in question_weights.items() if word in weights)
+        cosines[row] = product / (length * _norm(weights)) if product else 0.0
+    return cosines
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _weights(counts: Counter[str], idf: dict[str, float]) -> dict[str, float]:
+    return {word: (1 + math.log(count)) * idf[word] for word, count in counts.items()}
+
+
+def _norm(weights: dict[str, float]) -> float:
+    return math.sqrt(sum(weight * weight for weight in weights.values()))
