@@ -6,7 +6,7 @@
     python benchmarks/generator_pairs.py pairs --sources SOURCES --data ../shared/data --out runs/generator
 
 SOURCES holds, as their repositories have them: `new_wiki_v1.0.json` (modestyachts/squadshifts-website, CC BY 4.0),
-`question_train_answerable.tsv` (primeqa/clapnq, its training half, Apache-2.0; the text is Wikipedia's), `medquad/`
+`question_train_answerable.tsv` (primeqa/clapnq, its training half, Apache-2.0; Wikipedia's text), `medquad/`
 (abachaa/MedQuAD, CC BY 4.0), `gnome-help/` and `system-admin-guide/` (GNOME/gnome-user-docs, CC BY-SA 3.0).
 
 Every row is a question and the short text that answers it, under a title or a heading, as a build shows it:
@@ -221,10 +221,9 @@ def of_medquad(sources: Path) -> Iterator[Pair]:
         ):
             question = re.sub(r"^(\w+) is \(are\)", r"\1 is", " ".join(html.unescape(asked).split())).rstrip(" ?") + "?"
             question, text = question[:1].upper() + question[1:], beginning(html.unescape(answer))
-            words = len(question.split())
-            if len(text.split()) >= 25 and BEGINS.match(question) and question.endswith("?") and 4 <= words <= 14:
-                if "do you have information" not in question.lower() and "clinical trials" not in question:
-                    yield pair_of(text, question, "medquad", f"{file.stem}-{number}", file.stem, heading=focus)
+            is_asked = BEGINS.match(question) and 4 <= len(question.split()) <= 14 and "clinical trials" not in question
+            if is_asked and len(text.split()) >= 25 and not question.startswith("Do you have information"):
+                yield pair_of(text, question, "medquad", f"{file.stem}-{number}", file.stem, heading=focus)
 
 
 def of_headings(sources: Path) -> Iterator[Pair]:
@@ -343,7 +342,7 @@ def said(element: ElementTree.Element) -> str:
 def beginning(text: str) -> str:
     """Whole sentences from the first on, as many as `SUMMARY_WORDS` allow."""
     text, kept = " ".join(text.split()), ""
-    for start, end in sentence_spans(text):
+    for _, end in sentence_spans(text):
         if kept and len(text[:end].split()) > SUMMARY_WORDS:
             break
         kept = text[:end].strip()
@@ -361,14 +360,14 @@ def said_about(question: str, text: str, answer: str) -> str:
     place = max(range(len(sentences)), key=weight)
     chosen = {place}
     for near in (place - 1, place + 1, place - 2):
-        if 0 <= near < len(sentences):
-            if sum(len(sentences[at].split()) for at in {*chosen, near}) <= SUMMARY_WORDS:
-                chosen.add(near)
+        together = {at for at in {*chosen, near} if 0 <= at < len(sentences)}
+        if sum(len(sentences[at].split()) for at in together) <= SUMMARY_WORDS:
+            chosen = together
     return " ".join(sentences[at] for at in sorted(chosen))
 
 
 def cased(query: str, text: str) -> str:
-    """A query in small letters with the capitals that its text has in the middle of sentences, and one at its beginning."""
+    """A query in small letters with the capitals that its text has inside sentences, and one at its beginning."""
     inside = set(re.findall(r"(?<![.?!\"] )(?<!^)\b[A-Z][\w'-]*", text)) - {
         word for word in text.split() if word.islower()
     }
@@ -402,9 +401,8 @@ def titles_of_example() -> set[str]:
 
 
 def rows_of(file: Path) -> list[dict[str, Any]]:
-    opened = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
-    with opened as lines:
-        return [json.loads(line) for line in lines]
+    raw = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    return [json.loads(line) for line in raw.decode("utf-8").split("\n") if line]
 
 
 def write(file: Path, rows: Sequence[dict[str, Any]]) -> None:
