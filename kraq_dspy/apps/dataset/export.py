@@ -15,8 +15,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.build.catalogue.synthesize import AUDIENCE
 from kraq_dspy.errors import ConfigError, IndexStateError, did_you_mean
-from kraq_dspy.finetune.leaks import leak
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune.pairs import Pair, leak
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair
