@@ -11,7 +11,7 @@ SOURCES holds, as their repositories have them: `new_wiki_v1.0.json` (modestyach
 
 Every row is a question and the short text that answers it, under a title or a heading, as a build shows it:
 
-people      new_wiki and clapnq: one to four sentences of the passage, those that have the answer or the question's words
+people      new_wiki and clapnq: one to four sentences of the passage, with the answer or the question's words
 medicine    MedQuAD: what the question's disease is called, and the beginning of the answer
 handbook    GNOME's help: a heading and its text; the question is its heading turned into one, or a teacher's
 turned      summaries of communities of Wikipedia passages (`wiki_distractors`), a sentence asked about by the templates
