@@ -14,8 +14,8 @@ from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.step import held
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.learned import keeping_models, optimizer_scores, take_over
 from kraq_dspy.optimize.optimizers import NO_LIMIT, Job, find_optimizer

@@ -15,8 +15,8 @@ from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy.errors import BudgetExceededError, ConfigError, WorseProgramError
 from kraq_dspy.eval.metrics.for_dspy import Metric, own_metric
 from kraq_dspy.eval.statistics import Comparison, compare
+from kraq_dspy.models.lms.enforcement import known_enforcement
 from kraq_dspy.models.lms.meter import Price, prices_of
-from kraq_dspy.models.lms.structured.enforcement import known_enforcement
 from kraq_dspy.optimize.compile_run import CompileRun
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending
 from kraq_dspy.optimize.learned import Learned, learned_by

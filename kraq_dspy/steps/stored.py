@@ -8,8 +8,8 @@ import dspy
 
 from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.asset.store.results import ResultStore
+from kraq_dspy.models.lms.adapter import possible_forms
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.steps.direct import Done, Item, Items, model_of

@@ -13,7 +13,7 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.metrics.for_dspy import evidence_of
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.programs.shared.state import SavableModule
 
 GRADES = 5

@@ -16,7 +16,7 @@ from kraq_dspy.eval.judging.judges import AnsweredQuestion, BinaryJudge, Judge, 
 from kraq_dspy.eval.metrics.normalise import normalise_answer
 from kraq_dspy.eval.rows import ResultRow, RowWriter, RunHeader, read_run
 from kraq_dspy.eval.tables.data import ExampleSet
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.ports import Progress, SilentProgress
 
 JUDGES: dict[str, type[Judge]] = {"binary": BinaryJudge, "rubric": RubricJudge}

@@ -103,7 +103,7 @@ def serve(
     json: Json = False,
 ) -> None:
     """Print the vLLM command for the roles with hosted_vllm/ models in kraq.toml, or run it."""
-    from kraq_dspy.models.lms.servers.vllm_server import servers_of
+    from kraq_dspy.models.lms.vllm_server import servers_of
 
     servers = servers_of(config.written(config.file()))  # a server of one's own is started, and none is sent anything
     if role is not None:
@@ -150,7 +150,7 @@ def load(
 ) -> None:
     """Load an adapter into a running vLLM (started with --runtime-loras)."""
     from kraq_dspy.models.lms.local_models import served_name
-    from kraq_dspy.models.lms.servers.vllm_server import load_adapter
+    from kraq_dspy.models.lms.vllm_server import load_adapter
 
     served = name or served_name(folder)
     load_adapter(api_base, served, os.path.abspath(folder), key=_key(key_env))
@@ -164,7 +164,7 @@ def unload(
     json: Json = False,
 ) -> None:
     """Take an adapter out of a running vLLM."""
-    from kraq_dspy.models.lms.servers.vllm_server import unload_adapter
+    from kraq_dspy.models.lms.vllm_server import unload_adapter
 
     unload_adapter(api_base, name, key=_key(key_env))
     _print(name, "unloaded", json)
