@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.shared.logs import JsonFormatter, set_up_logs
+from kraq_dspy.apps.cli.logs import JsonFormatter, set_up_logs
 from tests.whole_program import app
 
 
