@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy.models.lms.servers.retry": ("Backoff",),
+        "kraq_dspy.models.lms.retry": ("Backoff",),
         "kraq_dspy._internal.both_ways": ("at_once", "blocking", "call"),
         "kraq_dspy._internal.clock": ("Clock", "answer_listeners"),
         "kraq_dspy._internal.step": ("FittingPredict",),
@@ -81,8 +81,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),
         "kraq_dspy.models.lms.meter": ("Limits", "Meter", "Price"),
         "kraq_dspy.models.lms.roles": ("LanguageModels", "make_lm"),
-        "kraq_dspy.models.lms.structured.adapter": ("KraqAdapter",),
-        "kraq_dspy.models.lms.structured.schemas": ("Form",),
+        "kraq_dspy.models.lms.adapter": ("KraqAdapter",),
+        "kraq_dspy.models.lms.schemas": ("Form",),
         "kraq_dspy.ports": (
             "ChunkSource",
             "Embedder",

@@ -20,7 +20,6 @@ from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.local_models import QUESTIONS, local_file
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.settings import RoleSettings
