@@ -20,7 +20,7 @@ from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors

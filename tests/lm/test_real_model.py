@@ -20,7 +20,7 @@ from kraq_dspy.models.lms.local_models import QUESTIONS, local_file
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.settings import RoleSettings
 

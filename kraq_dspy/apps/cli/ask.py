@@ -17,7 +17,7 @@ from kraq_dspy.apps.cli.options import ChosenProgram, IndexDir, Json, Models, op
 from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
 from kraq_dspy.apps.lines import prediction_lines
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.shared.options import options_of
+from kraq_dspy.programs.shared.spec import options_of
 
 if TYPE_CHECKING:
     import dspy

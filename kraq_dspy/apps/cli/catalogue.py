@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kraq_dspy.asset.store.catalogue import Catalogue
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.catalogue.ask_all import AskReport
-    from kraq_dspy.build.catalogue.import_answers import ImportReport
+    from kraq_dspy.build.catalogue.files import ImportReport
     from kraq_dspy.records import CatalogueEntry
     from kraq_dspy.workspace import Workspace
 
@@ -195,7 +195,7 @@ def import_(
 ) -> None:
     """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
     then it ends with 1."""
-    from kraq_dspy.build.catalogue.import_answers import import_answers
+    from kraq_dspy.build.catalogue.files import import_answers
 
     with opened_catalogue(index_dir) as (index, entries), Bars(quiet=json) as bars:
         report = import_answers(index, entries, file, by=by or user(), replace=replace, pending=pending, progress=bars)
@@ -280,7 +280,7 @@ def seed(
 
     Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
     """
-    from kraq_dspy.build.catalogue.seed import seed_answers
+    from kraq_dspy.build.catalogue.ask_all import seed_answers
     from kraq_dspy.workspace.choices import choose_program
 
     choice = choose_program(program, retriever)

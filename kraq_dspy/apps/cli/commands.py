@@ -38,7 +38,7 @@ from kraq_dspy.apps.cli.tables import TABLES, judges, table
 from kraq_dspy.apps.cli.tables import list_ as list_tables
 from kraq_dspy.apps.cli.train import drafter, generator, pairs
 from kraq_dspy.errors import did_you_mean
-from kraq_dspy.eval.papers.catalogue import papers_tables
+from kraq_dspy.eval.papers import papers_tables
 
 Command = Callable[..., Any]
 

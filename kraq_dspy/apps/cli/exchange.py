@@ -78,7 +78,7 @@ def export(
 ) -> None:
     """Write the index as parquet tables in GraphRAG's column names, as GraphML, as JSON lines, or its questions with
     answers and evidence as a data set: for evaluation (Hugging Face, Ragas, BEIR) or for `kraq finetune`."""
-    from kraq_dspy.build.index.export import export_index
+    from kraq_dspy.build.index.exchange import export_index
 
     if format != "dataset" and dataset != DatasetOptions():
         raise ConfigError(f"Options of a data set go with --format dataset, not with {format}.")
@@ -128,7 +128,7 @@ def graphrag(
     json: Json = False,
 ) -> None:
     """Reports become summaries, then questions; nothing is extracted again."""
-    from kraq_dspy.build.index.import_graph import import_graphrag
+    from kraq_dspy.build.index.exchange import import_graphrag
 
     settings = builds.settings()
     imported = partial(import_graphrag, folder, out or index_beside(folder), replace=replace)
@@ -148,7 +148,7 @@ def triples(
     json: Json = False,
 ) -> None:
     """Passages with triples extracted elsewhere; summaries and questions are made here."""
-    from kraq_dspy.build.index.import_graph import import_triples
+    from kraq_dspy.build.index.exchange import import_triples
 
     settings = builds.settings()
     out = out or index_beside(path)

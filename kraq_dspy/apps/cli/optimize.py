@@ -19,7 +19,7 @@ _SHOWN = 4  # demonstrations
 
 if TYPE_CHECKING:
     from kraq_dspy.optimize import Compiled
-    from kraq_dspy.optimize.learned import Learned
+    from kraq_dspy.optimize.compile_run import Learned
     from kraq_dspy.optimize.rows import Split
 
 

@@ -13,8 +13,7 @@ from kraq_dspy.apps.dataset.rows import SPLITS, Row, collect_rows, split_by_docu
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.catalogue.sources import opened_catalogue
 from kraq_dspy.errors import ConfigError, IndexStateError, did_you_mean
-from kraq_dspy.finetune.leaks import leak
-from kraq_dspy.finetune.pairs import Pair
+from kraq_dspy.finetune.pairs import Pair, leak
 from kraq_dspy.records import CatalogueEntry, Chunk, Summary
 
 Rows = Mapping[str, Sequence[Row]]

@@ -27,7 +27,7 @@ from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.bounded import CallSlots
+from kraq_dspy.steps.direct import CallSlots
 from tests.models.lms.conftest import MemoryJournal, Reply, ScriptedServer
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port

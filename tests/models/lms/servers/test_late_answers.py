@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kraq_dspy.models.lms.servers.retry import Pace, first_answer
-from kraq_dspy.steps.bounded import CallSlots
+from kraq_dspy.steps.direct import CallSlots
 
 
 class Late(Pace):
