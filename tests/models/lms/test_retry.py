@@ -7,14 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from dspy import lm15
 
-<<<<<<< HEAD:tests/models/lms/test_retry.py
 from kraq_dspy.errors import ModelError, ServerDownError
 from kraq_dspy.models.lms.retry import Backoff, Pace, ServerHealth, clearer, first_answer, unreachable, wait_after
 from kraq_dspy.steps.direct import CallSlots
-=======
-from kraq_dspy.models.lms.retry import Pace, first_answer
-from kraq_dspy.steps.direct import CallSlots
->>>>>>> main:tests/models/lms/servers/test_late_answers.py
 
 
 @pytest.mark.parametrize(
