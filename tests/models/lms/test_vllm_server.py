@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,7 @@ import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.lms.local_models import served_name, with_adapter
-from kraq_dspy.models.lms.vllm_server import (
-    VLLMPromptScorer,
-    make_prompt_scorer,
-    servers_of,
-)
+from kraq_dspy.models.lms.vllm_server import VLLMPromptScorer, make_prompt_scorer, servers_of
 from kraq_dspy.settings import RoleSettings, Settings
 
 URL = "http://localhost:8123/v1"
