@@ -26,6 +26,7 @@ from dspy.utils.callback import BaseCallback
 
 from kraq_dspy.apps.cli import main as kraq
 from kraq_dspy.eval.judges import AnsweredQuestion, BinaryJudge, RubricJudge
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.settings import RoleSettings
 from kraq_dspy.signatures.learning import SummarizeEvidence
