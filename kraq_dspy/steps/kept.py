@@ -20,11 +20,11 @@ import dspy
 from kraq_dspy._internal.options import type_adapter
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import KraqError, ModelError
+from kraq_dspy.models.lms.adapter import ADAPTER, possible_forms
 from kraq_dspy.models.lms.envelope import flaws_heard, with_flaws
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Answer, Journal, Place, TappedJournal, begin_span, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
-from kraq_dspy.models.lms.structured.adapter import ADAPTER, possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import content_id
 from kraq_dspy.steps.direct import CallSlots, Done, Item, Items, OneByOne, bounded_map, model_of, when_ended

@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, Instruct
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, SilentProgress, VectorStore
-from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import option
 from kraq_dspy.records import Question
 from kraq_dspy.settings import Settings
 
@@ -37,7 +37,7 @@ class InstructedOptions:
     top_n: int | None = option(100, "Passages for each question; none for all.", least=1)
     int8: bool = option(False, "Half the size of float16, a little less exact.")
     questions: Literal["kraq", "random", "all"] = option(
-        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all.", flag="--source"
+        "kraq", "Questions to do it for: kraq, random (the papers' baseline) or all."
     )
 
 

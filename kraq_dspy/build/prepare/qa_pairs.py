@@ -14,7 +14,7 @@ from kraq_dspy.errors import IndexStateError
 from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.records import Chunk, Document, QAPair
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import Item

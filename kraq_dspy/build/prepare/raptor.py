@@ -21,8 +21,7 @@ from kraq_dspy.build.index.build import TREE_FILE, TREE_STAGE
 from kraq_dspy.errors import IndexStateError, needs
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress, SilentProgress, Vectors
-from kraq_dspy.programs.retrievers.raptor import SummaryTree, TreeNode
-from kraq_dspy.programs.retrievers.summarize_cluster import SummarizeCluster
+from kraq_dspy.programs.retrievers.raptor import SummarizeCluster, SummaryTree, TreeNode
 from kraq_dspy.records import Chunk, content_id
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.kept import StoredSteps

@@ -12,8 +12,7 @@ from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import (
     SignatureLike,

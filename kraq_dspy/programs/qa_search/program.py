@@ -23,8 +23,7 @@ from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_fail
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit

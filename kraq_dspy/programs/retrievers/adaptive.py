@@ -16,8 +16,7 @@ from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit
 
 DEPTH = 10

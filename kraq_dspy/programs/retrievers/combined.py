@@ -11,8 +11,7 @@ from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit, QuestionHit
 
 Alpha = float | Literal["auto"]

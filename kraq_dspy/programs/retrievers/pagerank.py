@@ -17,8 +17,7 @@ from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit
 
 

@@ -39,7 +39,7 @@ from kraq_dspy.programs.retrievers import (
     TreeNode,
     passage_graph,
 )
-from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings
