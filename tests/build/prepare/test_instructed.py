@@ -14,7 +14,7 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.build.prepare import instructed
 from kraq_dspy.build.prepare.instructed import Precomputation
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
-from kraq_dspy.ports import SilentProgress, Vectors
+from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Chunk, Question, content_id
 from kraq_dspy.settings import Settings
 from tests.conftest import KeywordEmbedder
