@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.finetune.pairs import Pair

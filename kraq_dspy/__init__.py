@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy import signatures as signatures
     from kraq_dspy import testing as testing
     from kraq_dspy._internal.display import show as show
-    from kraq_dspy.asset.corpus.bundled import bundled_example as bundled_example
+    from kraq_dspy.asset.corpus.load import bundled_example as bundled_example
     from kraq_dspy.asset.store.index import Index as Index
     from kraq_dspy.build.index.build import build_index as build_index
     from kraq_dspy.build.index.change import add_documents as add_documents
@@ -70,7 +70,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "kraq_dspy._internal.display": ("show",),
-        "kraq_dspy.asset.corpus.bundled": ("bundled_example",),
+        "kraq_dspy.asset.corpus.load": ("bundled_example",),
         "kraq_dspy.asset.store.index": ("Index",),
         "kraq_dspy.build.index.build": ("build_index",),
         "kraq_dspy.build.index.change": (

@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.graph.at_scale import collector_paused, distinct
 from kraq_dspy.asset.graph.candidates import by_preference, majority
 from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kraq_dspy._internal.copies import SharedByCopies
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.embedders.model_folder import packaged_folder

@@ -8,7 +8,7 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.failed_calls import attempts
 from kraq_dspy._internal.step import Step
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import ElementList, is_named, plain_words, read_in_parts
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.shared.state import SavableModule

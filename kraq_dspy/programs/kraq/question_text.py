@@ -2,7 +2,7 @@
 
 import re
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.programs.kraq.element_list import plain_words
 
 MARKS = ("?", "？", "؟", ";")

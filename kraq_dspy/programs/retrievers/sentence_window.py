@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from kraq_dspy._internal.validation import require_between
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import ChunkSource, Embedder
 from kraq_dspy.programs.graph.sources import NearestTexts

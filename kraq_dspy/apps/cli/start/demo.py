@@ -41,8 +41,7 @@ def demo(
 ) -> None:
     """Index bundled passages, show their questions, answer, and measure."""
     from kraq_dspy.apps.cli.ask.ask import answer_fields, show_answer
-    from kraq_dspy.asset.corpus.bundled import bundled_example
-    from kraq_dspy.asset.corpus.load import load_documents
+    from kraq_dspy.asset.corpus.load import bundled_example, load_documents
     from kraq_dspy.build.index.build import build_index
     from kraq_dspy.models.embedders import load_embedder, resolve_encoder
     from kraq_dspy.workspace import Workspace

@@ -168,7 +168,7 @@ def questions(
     json: Json = False,
 ) -> None:
     """The representative questions, broadest first."""
-    from kraq_dspy.asset.corpus.redact import find_personal
+    from kraq_dspy.asset.corpus.normalise import find_personal
     from kraq_dspy.asset.store.index import Index
 
     if starters is not None:

@@ -47,7 +47,7 @@ def status(
     if watched:
         watch(index_dir, every_s=every, as_json=json)
         return
-    from kraq_dspy.asset.corpus.redact import find_personal
+    from kraq_dspy.asset.corpus.normalise import find_personal
     from kraq_dspy.asset.store.index import Index
     from kraq_dspy.build.catalogue.sources import count_answers
     from kraq_dspy.build.index.report import located

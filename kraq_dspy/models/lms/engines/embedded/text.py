@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.models.lms.engines.embedded.vocabulary import STOP
 
 _MARKS = (
