@@ -8,8 +8,9 @@ the buttons of notices.
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kraq_dspy.records import Heading
 
@@ -30,17 +31,22 @@ _IMAGE = re.compile(rf"!\[{_TEXT}\]{_TARGET}")
 _LINK = re.compile(rf"\[({_TEXT})\]{_TARGET}")
 _WEB_LINK = re.compile(r"\]\(https?://")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_ITEM = re.compile(r"[\s>]*(?:[*+-]|\d{1,3}[.)])?\s+(?:\[[ xX]\]\s*)?")
+_ITEM = re.compile(r"\A[\s>]*(?:(?:[*+-]|\d{1,3}[.)])\s+)?(?:\[[ xX]\]\s*)?")
 _LETTERS = re.compile(r"[^\W_]")
 _WORDS = re.compile(r"\w+")
 _ADDRESS = re.compile(r"\bhttps?://\S+")
 _HEADING = re.compile(r"[\s>]*(?:[*+-]\s+)?(#{1,6})\s")
-_UNDERLINE = re.compile(r"\s*(=+|-+)\s*")
+_UNDERLINE = re.compile(r"[\s>]*(={2,}|-{2,})\s*")
 _BUTTON = re.compile(
-    r"(accept|reject|allow|decline|manage|view|confirm)( all| my)?( optional| necessary)? (cookies|choices|consent)"
-    r"( preferences| settings)?|cookies? (settings|policy|preferences|consent|notice|list|details)"
+    r"(cookies? settings )?(accept|reject|allow|decline)( all| only)?( optional| necessary)? cookies"
+    r"|(skip|jump) to (main |page )?(content|navigation)",
+    re.IGNORECASE,
+)
+_PART_OF_NOTICE = re.compile(
+    r"(manage|view|confirm)( all| my)? (cookies|choices|consent)( preferences| settings)?"
+    r"|cookies? (settings|policy|preferences|consent|notice|list|details)"
     r"|(strictly necessary|performance|functional|targeting|analytics|advertising) cookies"
-    r"|(skip|jump) to (main )?(content|navigation)|share this( (page|article|story|post))?",
+    r"|share this( (page|article|story|post))?",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
@@ -49,6 +55,17 @@ _NOTICE = re.compile(
     r".{0,60}\bnewsletters?\b|\bno spam\b|\bunsubscribe at any time\b|\baffiliate commission\b",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """How many letters of a line are in links, of those that are no paragraphs, and how many links it has."""
+
+    letters: int = 0
+    links: int = 0
+
+
+_NONE: Mapping[int, Linked] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +79,21 @@ class Cleaned:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line as it is `written` and `shown` to a reader. `start` is where it begins in the text, `linked` how many of its
-    letters are in links."""
+    """A line as it is `written` and `shown` to a reader, where it begins in the text, and its `words`, by which equal
+    lines are known. `level` is that of a heading, 0 for another line."""
 
     written: str
     shown: str
+    words: str
     start: int
+    level: int = 0
     letters: int = 0
-    linked: int = 0
-    n_links: int = 0
+    linked: Linked = Linked()
     is_code: bool = False
 
     @property
     def is_links(self) -> bool:
-        return self.n_links > 0 and LINKED * self.letters <= self.linked <= PROSE * self.n_links
+        return self.linked.links > 0 and self.linked.letters >= LINKED * self.letters
 
     @property
     def is_blank(self) -> bool:
@@ -83,23 +101,11 @@ class _Line:
 
     @property
     def bare(self) -> str:
-        """Without marks of lists and emphasis, and without addresses."""
-        return _ADDRESS.sub("", _ITEM.sub("", self.shown, count=1)).strip(" \t#*_!>")
-
-    @property
-    def words(self) -> str:
-        """The words alone, by which equal lines are known."""
-        return " ".join(_WORDS.findall(self.bare.lower()))
+        return _bare(self.shown)
 
     @property
     def is_short(self) -> bool:
         return len(self.bare.encode()) <= SHORT and not self.bare.endswith(".")
-
-    @property
-    def level(self) -> int:
-        """Of a heading in Markdown; 0 for another line."""
-        match = _HEADING.match(self.shown)
-        return len(match[1]) if match else 0
 
 
 class RepeatedLines:
@@ -114,57 +120,73 @@ class RepeatedLines:
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        self._pages = Counter[int]({hash(words): REPEATED for words in known})
+        self._pages = Counter[int]({hash(_words(line)): REPEATED for line in known})
 
-    def add(self, text: str, links: Sequence[tuple[int, int]] = ()) -> None:
-        if _is_page(text, links):
-            self._pages.update({hash(line.words) for line in _lines(text, links) if line.letters and not line.is_links})
+    def add(self, text: str, linked: Mapping[int, Linked] = _NONE) -> None:
+        if _is_page(text, linked):
+            self._pages.update(
+                {hash(line.words) for line in _lines(text, linked, {}) if line.letters and not line.is_links}
+            )
 
     def __contains__(self, words: str) -> bool:
         return self._pages[hash(words)] >= REPEATED
 
 
 def cleaned(
-    text: str,
-    repeated: RepeatedLines,
-    headings: Sequence[Heading] = (),
-    links: Sequence[tuple[int, int]] = (),
+    text: str, repeated: RepeatedLines, headings: Sequence[Heading] = (), linked: Mapping[int, Linked] = _NONE
 ) -> Cleaned:
-    """The text without boilerplate. `links` are where it is linked, (start, end) in characters, where it has no
-    Markdown that says so."""
-    if not _is_page(text, links):
-        lines = list(_lines(text, ()))
-        left_out = {n for n, line in enumerate(lines) if line.letters and _BUTTON.fullmatch(line.bare)}
-        return _without(text, lines, left_out, headings, as_written=True)
-    lines = list(_lines(text, links))
-    return _without(text, lines, _boilerplate(lines, repeated), headings)
+    """The text without boilerplate; as it is where nothing would be left. `linked` says what is linked of the line that
+    begins at a place, for a text without Markdown that does.
+
+    >>> cleaned("Accept all cookies\\nIt opened in 1874.", RepeatedLines()).text
+    'It opened in 1874.'
+    """
+    is_page = _is_page(text, linked)
+    lines = list(_lines(text, linked, {heading.start: heading.level for heading in headings}))
+    if is_page:
+        left_out = _boilerplate(lines, repeated)
+    else:
+        left_out = {number for number, line in enumerate(lines) if line.letters and _BUTTON.fullmatch(line.bare)}
+        if not left_out:
+            return Cleaned(text, tuple(headings))
+    result = _without(lines, left_out, headings, as_written=not is_page)
+    return result if result.text.strip() else Cleaned(text, tuple(headings))
 
 
-def _is_page(text: str, links: Sequence[tuple[int, int]]) -> bool:
-    return len(links) >= PAGE_LINKS or sum(1 for _ in _WEB_LINK.finditer(text)) >= PAGE_LINKS
+def _is_page(text: str, linked: Mapping[int, Linked]) -> bool:
+    return len(linked) >= RUN or sum(1 for _ in _WEB_LINK.finditer(text)) >= PAGE_LINKS
 
 
-def _lines(text: str, links: Sequence[tuple[int, int]]) -> Iterator[_Line]:
-    """Every line of the text, in order."""
-    start, fence, at = 0, "", 0
-    for raw in text.split("\n"):
-        end = start + len(raw)
+def _lines(text: str, linked: Mapping[int, Linked], levels: Mapping[int, int]) -> Iterator[_Line]:
+    """Every line of the text, in order. `levels` are those of its headings by where they begin, as far as known."""
+    start, fence = 0, ""
+    for raw, following in pairwise([*text.split("\n"), ""]):
         if match := _FENCE.match(raw):
             fence = "" if fence == match[1] else fence or match[1]
-            yield _Line(raw, raw, start, is_code=True)
+            yield _Line(raw, raw, "", start, is_code=True)
         elif fence:
-            yield _Line(raw, raw, start, is_code=True)
+            yield _Line(raw, raw, "", start, is_code=True)
         else:
-            of_line = []
-            while at < len(links) and links[at][0] < end:
-                of_line.append(text[links[at][0] : links[at][1]])
-                at += 1
-            unpictured = _IMAGE.sub("", raw)
-            of_line += _LINK.findall(unpictured)
-            shown = _LINK.sub(r"\1", unpictured)
-            linked = sum(map(_count, of_line))
-            yield _Line(raw, shown, start, _count(shown), linked, len(of_line))
-        start = end + 1
+            shown, links = _shown(raw) if "](" in raw else (raw, linked.get(start, Linked()))
+            letters = count_letters(shown)
+            level = levels.get(start) or _level(shown, following)
+            yield _Line(raw, shown, _words(shown) if letters else "", start, level, letters, links)
+        start += len(raw) + 1
+
+
+def _level(line: str, following: str) -> int:
+    """Of a heading in Markdown."""
+    if match := _HEADING.match(line):
+        return len(match[1])
+    underline = _UNDERLINE.fullmatch(following)
+    return 0 if underline is None or not line.strip() else 1 if underline[1][0] == "=" else 2
+
+
+def _shown(line: str) -> tuple[str, Linked]:
+    """A line of Markdown without images and without where its links lead."""
+    unpictured = _IMAGE.sub("", line)
+    links = [count_letters(link) for link in _LINK.findall(unpictured)]
+    return _LINK.sub(r"\1", unpictured), Linked(sum(length for length in links if length <= PROSE), len(links))
 
 
 def _boilerplate(lines: Sequence[_Line], repeated: RepeatedLines) -> set[int]:
@@ -204,7 +226,7 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
         if number >= 0 and lines[number].is_links and not lines[number].shown.lstrip().startswith("|"):
             run.append(number)
             continue
-        n_links = sum(lines[one].n_links for one in run)
+        n_links = sum(lines[one].linked.links for one in run)
         introduced = before.rstrip().endswith((":", "：")) and len(_WORDS.findall(before)) >= INTRODUCTION
         if n_links >= RUN and not introduced:
             yield from run
@@ -214,24 +236,20 @@ def _lists_of_links(lines: Sequence[_Line], seen: Sequence[int]) -> Iterator[int
 def _is_notice(line: _Line, repeated: RepeatedLines) -> bool:
     if line.is_code:
         return False
-    return _BUTTON.fullmatch(line.bare) is not None or (
-        _NOTICE.search(line.shown) is not None and line.words in repeated
-    )
+    if _BUTTON.fullmatch(line.bare) or _PART_OF_NOTICE.fullmatch(line.bare):
+        return True
+    return _NOTICE.search(line.shown) is not None and line.words in repeated
 
 
-def _without(
-    text: str, lines: Sequence[_Line], left_out: set[int], headings: Sequence[Heading], *, as_written: bool = False
-) -> Cleaned:
+def _without(lines: Sequence[_Line], left_out: set[int], headings: Sequence[Heading], *, as_written: bool) -> Cleaned:
     """The lines that are not left out, one empty line at most between two, each heading with its new place."""
-    if as_written and not left_out:
-        return Cleaned(text, tuple(headings))
     starts: dict[int, int] = {}
     kept: list[str] = []
     length = 0
     for number, line in enumerate(lines):
         shown = line.written if as_written else line.shown
         goes_with_heading = number - 1 in left_out and _UNDERLINE.fullmatch(shown)
-        is_second_blank = not shown.strip() and not line.is_code and not (kept and kept[-1].strip())
+        is_second_blank = not shown.strip(" \t") and not line.is_code and not (kept and kept[-1].strip())
         if number in left_out or goes_with_heading or is_second_blank:
             continue
         starts[line.start] = length
@@ -244,5 +262,15 @@ def _without(
     return Cleaned("\n".join(kept).rstrip("\n"), tuple(moved), shown_out)
 
 
-def _count(text: str) -> int:
+def _bare(shown: str) -> str:
+    """Without marks of lists and emphasis, and without addresses."""
+    return _ADDRESS.sub("", _ITEM.sub("", shown)).strip(" \t#*_!>")
+
+
+def _words(shown: str) -> str:
+    return " ".join(_WORDS.findall(_bare(shown).lower()))
+
+
+def count_letters(text: str) -> int:
+    """Letters and digits."""
     return len(_LETTERS.findall(text))
