@@ -42,8 +42,8 @@ class Heading:
 class Document:
     """One text of the corpus. `source` is the file it came from, relative to the folder that was loaded.
 
-    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a web
-    page that were no part of its text, such as menus and notices.
+    `headings` are those of Markdown, web pages and the outline of a PDF, in reading order. `left_out` are lines of a
+    web page that were no part of its text, such as menus and notices.
     """
 
     id: str

@@ -11,7 +11,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy._internal.validation import suggestion
+from kraq_dspy._internal.options import suggestion
 from kraq_dspy.errors import EvaluationError
 
 MIN_ROWS = 4
@@ -42,6 +42,30 @@ class Split:
     dev: tuple[dspy.Example, ...]
     problems: tuple[str, ...]
     digest: str
+
+
+Rows = str | Path | Sequence[Row]
+
+
+@dataclass(frozen=True)
+class DevSet:
+    """Rows to learn from and to measure on: `train_share` of `rows` and the others, or `train` and all of `rows`.
+
+    >>> DevSet("dev.jsonl", train_share=0.3).train_share
+    0.3
+    """
+
+    rows: Rows
+    train: Rows | None = None
+    train_share: float = 0.5
+
+    def split(self, kind: RowKind, seed: int) -> Split:
+        train = None if self.train is None else _read(self.train)
+        return split_rows(_read(self.rows), kind, train=train, share=self.train_share, seed=seed)
+
+
+def _read(rows: Rows) -> Sequence[Row]:
+    return read_rows(Path(rows)) if isinstance(rows, str | Path) else rows
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from stand_in import StandIn, stand_in
 
 from kraq_dspy._internal.step import FittingPredict, halves
+from kraq_dspy.models.lms.adapter import KraqAdapter
 from kraq_dspy.models.lms.roles import make_lm
-from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
-from kraq_dspy.programs.kraq.describe_entity import DescribeEntity
+from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.speculative.scoring import VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG

@@ -14,7 +14,7 @@ from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
 from kraq_dspy.settings import CorpusSettings, RedactSettings, RunSettings, Settings
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 
 def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:

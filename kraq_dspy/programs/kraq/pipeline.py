@@ -14,20 +14,25 @@ from kraq_dspy.asset.graph.build import Graph, ResolvedMentions, apply_descripti
 from kraq_dspy.asset.graph.candidates import DOUBTFUL, NameCount, grouped, propose_merges
 from kraq_dspy.asset.graph.change import GraphChange, graph_change
 from kraq_dspy.asset.graph.communities import find_communities
-from kraq_dspy.asset.graph.elements import GraphView, community_elements, elements_recipe
+from kraq_dspy.asset.graph.elements import GraphView, community_elements
 from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import candidates, extractor
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
-from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.question_text import stands_alone
+from kraq_dspy.programs.kraq.describe import (
+    AskQuestion,
+    AskRandomQuestion,
+    ConfirmSame,
+    DescribeCommunity,
+    DescribeEntity,
+    shown_summary,
+)
+from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, Settings
-from kraq_dspy.steps.direct import DirectSteps, Item, LateInputs, OrderedItems, Steps
+from kraq_dspy.steps.direct import DirectSteps, Item, OrderedItems, Steps
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +47,7 @@ class KRAQ(SavableModule):
 
     The small programs are attributes (`extract`, `confirm`, `describe`, `summarize`, `ask`, `ask_random`): optimize,
     replace or save each alone. Every stage takes `steps`, which decides how a program is mapped over items: at once in
-    memory (`DirectSteps`), or kept on disk and resumed (`steps.stored`). `load` takes what `kraq optimize` saved.
+    memory (`DirectSteps`), or kept on disk and resumed (`steps.kept`). `load` takes what `kraq optimize` saved.
     """
 
     asks: Mapping[str, str] = {
@@ -196,11 +201,7 @@ class KRAQ(SavableModule):
 
         def item(community_id: str) -> Item:
             limit, community = self.settings.community_tokens, by_id[community_id]
-
-            def inputs() -> dict[str, list[str]]:
-                return {"elements": community_elements(community, view, limit, written.get, by_id.get)}
-
-            return Item(community_id, LateInputs(inputs), elements_recipe(community, view, limit, written.get))
+            return Item(community_id, {"elements": community_elements(community, view, limit, written.get, by_id.get)})
 
         deepest_first = sorted(large, key=lambda community: -community.level)
         items = OrderedItems({community.id: community.child_ids for community in deepest_first}, item)

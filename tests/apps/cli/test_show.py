@@ -10,11 +10,10 @@ from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
 from rich.text import Text
 
-from kraq_dspy.apps.cli import program
-from kraq_dspy.apps.cli.ask import ask as asking
-from kraq_dspy.apps.cli.shared import terminal
+from kraq_dspy.apps.cli import ask as asking
+from kraq_dspy.apps.cli import program, terminal
 from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
-from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
+from kraq_dspy.models.lms.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.signatures import AnswerQuestion
 from kraq_dspy.workspace.choices import choose_program
@@ -119,7 +118,7 @@ def test_what_the_machine_lacks_is_said_in_words(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(program, "make_app", lambda words: fail)
+    monkeypatch.setattr(program, "make_app", lambda: fail)
     with pytest.raises(SystemExit) as ended:
         program.run()
     assert ended.value.code == 1

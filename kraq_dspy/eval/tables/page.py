@@ -1,0 +1,216 @@
+"""Writes the summary as one HTML page: no script, no network, every text of documents and models escaped."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.errors import MissingExtraError
+from kraq_dspy.eval.papers.listing import figures_of, write_figures
+from kraq_dspy.eval.rows import ResultRow
+from kraq_dspy.eval.tables.grids import Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.plots import Plot, plots
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
+
+EXAMPLES = 20  # questions shown on which a system and the baseline differ
+FAILED = 100  # questions shown that failed
+WORDS = ("reason", "question", "gold", "answer", "evidence")  # columns of running text
+
+STYLE = """
+:root { color-scheme: light; --line: #d9dde3; --soft: #f6f7f9; --ink: #1d2430; --dim: #5a6472; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1.5rem 5rem; max-width: 78rem; color: var(--ink); background: #fff;
+       font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.3rem; margin: 3rem 0 .5rem; padding-top: 1rem; border-top: 2px solid var(--ink); }
+h3 { font-size: 1rem; margin: 1.8rem 0 .4rem; }
+p.lead, p.note, figcaption { color: var(--dim); margin: .3rem 0; }
+p.note, figcaption { font-size: .85rem; }
+nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
+         white-space: nowrap; }
+thead th { border-bottom: 2px solid var(--line); background: var(--soft); font-weight: 600; }
+th:first-child, td.words, th.words { text-align: left; }
+td.words { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; }
+tbody th { font-weight: 500; }
+td.strong { font-weight: 700; }
+td .range { color: var(--dim); font-weight: 400; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .85rem; margin: .5rem 0; }
+dt { color: var(--dim); }
+dd { margin: 0; overflow-wrap: anywhere; }
+figure { margin: 1.2rem 0; }
+figure svg { max-width: 100%; height: auto; }
+details { margin: .8rem 0; }
+summary { cursor: pointer; }
+"""
+
+# Whatever a document's text tries, the page loads nothing and runs nothing.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def write_report(summary: TableSummary, folder: Path) -> list[Path]:
+    """`report.html`, and `figures.json` for the tables of the papers.
+
+    Without matplotlib the page says so in the place of its plots.
+    """
+    figures = figures_of(summary)
+    made_with = {
+        **summary.runs[0].header.made_with,
+        **{name: max(run.header.extra.get(name, 0) for run in summary.runs) for name in ("asked", "documents")},
+        "settings": _telling(summary.runs[0].header.settings),
+    }
+    write_figures(figures, folder, made_with)
+    file = folder / "report.html"
+    with replaced(file) as draft:
+        draft.write_text(page(summary), "utf-8")
+    return [file]
+
+
+def _telling(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that the papers set otherwise than a user's defaults, as kraq.toml spells them."""
+    return {
+        f"[{section}] {name}": settings[section][name]
+        for section, name in (("questions", "names"), ("summaries", "context"), ("summaries", "min_entities"))
+        if name in settings.get(section, {})
+    }
+
+
+def page(summary: TableSummary) -> str:
+    """The whole document."""
+    as_in_papers = "\n".join(map(_table, paper_grids(summary)))
+    sections = "\n".join(_section(run, place) for place, run in enumerate(summary.runs))
+    links = "".join(
+        f'<li><a href="#set-{place}">{escape(run.header.dataset)}</a></li>' for place, run in enumerate(summary.runs)
+    )
+    lead = "Made by <code>kraq eval</code>; remade from the rows beside it by <code>kraq report</code>."
+    return document(
+        summary.title, f"<p class='lead'>{lead}</p>\n<nav><ul>{links}</ul></nav>\n{as_in_papers}\n{sections}"
+    )
+
+
+def document(heading: str, body: str) -> str:
+    """`body` is HTML, `heading` text."""
+    title = escape(heading)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+def _section(run: RunSummary, place: int) -> str:
+    tables = grids(run)
+    parts = [f'<section id="set-{place}">', f"<h2>{escape(run.header.dataset)}</h2>"]
+    parts.append(_definitions(run))
+    parts += [_table(grid) for grid in tables[:3]]
+    parts += _figures(run, place)
+    parts += [_table(grid) for grid in tables[3:]]
+    if (failed := failed_questions(run, FAILED)) is not None:
+        parts.append(f"<details><summary>{escape(failed.title)}</summary>{_table(failed)}</details>")
+    parts += _examples(run)
+    parts.append("</section>")
+    return "\n".join(parts)
+
+
+def _figures(run: RunSummary, place: int) -> list[str]:
+    """The plots, or a line that says why there are none."""
+    try:
+        return [_figure(plot) for plot in plots(run, f"s{place}")]
+    except MissingExtraError as error:
+        return [f'<p class="note">Plots are left out. {escape(str(error))}</p>']
+
+
+def _definitions(run: RunSummary) -> str:
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(run).items())
+    return f"<dl>{entries}</dl>"
+
+
+def _table(grid: Grid) -> str:
+    def kind(heading: str) -> str:
+        return ' class="words"' if heading in WORDS else ""
+
+    head = "".join(f'<th scope="col"{kind(heading)}>{escape(heading)}</th>' for heading in grid.headings)
+    body = []
+    for place, (name, *cells) in enumerate(grid.rows):
+        columns = []
+        for column, (heading, cell) in enumerate(zip(grid.headings[1:], cells, strict=True), start=1):
+            strong = ' class="strong"' if (place, column) in grid.strong else kind(heading)
+            columns.append(f"<td{strong}>{_with_range(cell) if not kind(heading) else escape(cell)}</td>")
+        body.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(columns)}</tr>')
+    note = f'<p class="note">{escape(grid.note)}</p>' if grid.note else ""
+    return (
+        f'<h3>{escape(grid.title)}</h3><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>{note}"
+    )
+
+
+def _with_range(cell: str) -> str:
+    """The interval stands back behind the estimate."""
+    before, bracket, after = cell.partition("[")
+    if not bracket:
+        return escape(cell)
+    inside, _, rest = after.partition("]")
+    second = f"<br>{escape(rest.strip())}" if rest.strip() else ""
+    return f'{escape(before)}<span class="range">[{escape(inside)}]</span>{second}'
+
+
+def _figure(plot: Plot) -> str:
+    caption = escape(plot.caption)
+    return f'<figure role="img" aria-label="{caption}">{plot.svg}<figcaption>{caption}</figcaption></figure>'
+
+
+def _examples(run: RunSummary) -> Iterator[str]:
+    """Questions on which the first metric differs between the baseline and the system before others in the table."""
+    if not run.metrics or not run.baseline:
+        return
+    metric = run.metrics[0]
+    baseline = {row.question_id: row for row in run.rows if row.system == run.baseline}
+    other = next((system.name for system in run.systems if system.name != run.baseline), None)
+    differing = [
+        (row, baseline[row.question_id])
+        for row in run.rows
+        if row.system == other
+        and row.question_id in baseline
+        and row.metrics.get(metric) != baseline[row.question_id].metrics.get(metric)
+        and (row.answer or baseline[row.question_id].answer)
+    ]
+    if other is None or not differing:
+        return
+    shown = differing[:EXAMPLES]
+    rows = "".join(
+        f'<tr><td class="words">{_text(row.extra.get("question", row.question_id))}</td>'
+        f'<td class="words">{_text("; ".join(row.extra.get("gold", ())))}</td>'
+        f"{_answer(row, metric)}{_answer(base, metric)}</tr>"
+        for row, base in shown
+    )
+    headings = "".join(f'<th class="words">{escape(text)}</th>' for text in ("question", "gold", other, run.baseline))
+    yield (
+        f"<details><summary>{len(differing)} questions on which {escape(other)} and {escape(run.baseline)} differ in "
+        f"{escape(metric)}; the first {len(shown)}</summary>"
+        f'<div class="scroll"><table><thead><tr>{headings}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _answer(row: ResultRow, metric: str) -> str:
+    score = row.metrics.get(metric)
+    words = row.failure if row.failure is not None else row.answer
+    mark = "failed" if row.failure is not None else "" if score is None else f"{score:.2f}"
+    return f'<td class="words"><span class="range">{escape(mark)}</span> {_text(words)}</td>'
+
+
+def _text(text: str, limit: int = 300) -> str:
+    return escape(text if len(text) <= limit else text[:limit] + "…")

@@ -1,0 +1,108 @@
+"""Shows the summary as tables in the terminal."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kraq_dspy.eval.tables.grids import ABOUT, Grid, facts, failed_questions, grids, paper_grids
+from kraq_dspy.eval.tables.summary import RunSummary, TableSummary
+
+FAILED = 5
+"""Questions that failed, of each data set."""
+_WORDS = {
+    "reason",
+    "question",
+    "gold",
+    "answer",
+    "evidence",
+    "before",
+    "after",
+}  # columns of running text, which may wrap
+
+
+def print_summary(summary: TableSummary, console: Console) -> None:
+    """Text of documents and models is never read as markup."""
+    console.print(Text(summary.title, style="bold"))
+    for grid in paper_grids(summary):
+        print_grid(grid, console)
+    for run in summary.runs:
+        console.print(Text(f"\n{run.header.dataset}", style="bold cyan"))
+        for name, text in facts(run).items():
+            console.print(Text(f"  {name}: ", style="dim") + Text(_plain(text)))
+        print_run(run, console)
+
+
+def print_run(run: RunSummary, console: Console, *, brief: bool = False) -> None:
+    """The figures of one data set, and the questions that failed; `brief` leaves out what they took."""
+    for grid in grids(run, brief=brief):
+        print_grid(grid, console)
+    failed = failed_questions(run, FAILED)
+    for agreement in run.header.extra.get("judge_agreement", ()):
+        console.print(Text(f"Of the judge: {agreement}.", style="dim"))
+    if failed is None:
+        return
+    console.print(Text(failed.title, style="bold"))
+    for row in failed.rows:
+        cells = dict(zip(failed.headings, row, strict=True))
+        first = f"{row[1]} {row[0]}: {_shortened(cells.get('question', ''), 2 * console.width)}"
+        console.print(Text(f"  {first}"))
+        for name in ("gold", "answer", "evidence"):
+            if cells.get(name):
+                console.print(Text(f"      {name}: {_shortened(cells[name], 2 * console.width)}", style="dim"))
+    console.print(Text(failed.note, style="dim"))
+
+
+def print_grid(grid: Grid, console: Console) -> None:
+    for part in _parts(grid, console.width):
+        console.print(_table(part))
+    if grid.note:
+        console.print(Text(grid.note, style="dim"))
+
+
+def _parts(grid: Grid, width: int) -> Iterator[Grid]:
+    """The grid, cut into groups of columns where the terminal is too narrow for all of them."""
+    lengths = [max(map(len, column)) + 3 for column in zip(grid.headings, *grid.rows, strict=True)]
+    if _WORDS & set(grid.headings):
+        yield grid
+        return
+    start = 1
+    while start < len(lengths):
+        end, taken = start + 1, lengths[0] + lengths[start] + 1
+        while end < len(lengths) and taken + lengths[end] <= width:
+            taken += lengths[end]
+            end += 1
+        columns = (0, *range(start, end))
+        yield replace(
+            grid,
+            title=grid.title if start == 1 else "",
+            headings=tuple(grid.headings[column] for column in columns),
+            rows=tuple(tuple(row[column] for column in columns) for row in grid.rows),
+            strong=frozenset((row, columns.index(column)) for row, column in grid.strong if column in columns),
+        )
+        start = end
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(title=grid.title or None, title_justify="left", title_style="bold")
+    for column, heading in enumerate(grid.headings):
+        words = column == 0 or heading in _WORDS or heading in ABOUT
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading not in _WORDS)
+    for place, row in enumerate(grid.rows):
+        cells = [
+            Text(_plain(cell), style="bold" if (place, column) in grid.strong else "")
+            for column, cell in enumerate(row)
+        ]
+        table.add_row(*cells)
+    return table
+
+
+def _shortened(text: str, most: int) -> str:
+    plain = " ".join(_plain(text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)

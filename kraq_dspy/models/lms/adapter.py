@@ -1,0 +1,523 @@
+"""Turns a signature into a prompt, and a reply into values: DSPy's chat format in fewer words.
+
+Same markers as `dspy.ChatAdapter`, so models, demos and fine-tuning rows fit both. `tests/models/lms/test_adapter.py`
+holds what each signature may cost.
+"""
+
+import copy
+import json
+import logging
+import re
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, get_origin
+
+import dspy
+from dspy import ContextWindowExceededError
+from dspy.utils.exceptions import AdapterParseError, LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError
+
+from kraq_dspy._internal.both_ways import blocking, call, is_blocking
+from kraq_dspy._internal.display import whole_text
+from kraq_dspy._internal.dspy_internals import (
+    CUSTOM_TYPE_START_IDENTIFIER,
+    adapter_fallback_scope,
+    apply_output_field_defaults,
+    format_field_value,
+    serialize_for_json,
+)
+from kraq_dspy.models.lms.enforcement import (
+    enforces_schema,
+    is_about_schemas,
+    known_enforcement,
+    needs_bounds,
+    schema_refused,
+    schema_tried,
+)
+from kraq_dspy.models.lms.envelope import QUOTED, Flaw, flaws_heard, tell
+from kraq_dspy.models.lms.repair import ends_in_blanks, is_whole, read_reply
+from kraq_dspy.models.lms.schemas import JSON_OBJECT, PLAIN, SECTIONS, Form, about, is_typed, kind, reply_schema
+from kraq_dspy.models.lms.unmarked import repeats_itself
+
+logger = logging.getLogger(__name__)
+
+_UNSEEN = "[\\s\u200b-\u200f\u2060\ufeff]*"
+MARKER_START = re.compile(rf"[\[［](?={_UNSEEN}[#＃]{_UNSEEN}[#＃])")
+TURN = re.compile(
+    r"<(?=/?[|｜]/?\w)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn)>)|<(?=</?SYS>>)|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS)\])",
+    re.IGNORECASE,
+)
+"""Where models' own templates begin or end a turn (ChatML, Llama, Mistral, Gemma, DeepSeek, ...). Servers read such
+marks inside a message too."""
+SHOWN_REPLY = 1500  # characters of a faulty reply that the second call shows
+SHOWN_TORN = 12_000  # of one that was cut off
+Question = tuple[Any, list[Any], dict[str, Any]]
+"""What an adapter is asked for: a signature, demonstrations and inputs."""
+
+
+class UnreadableReplyError(AdapterParseError):
+    """A reply that no repair makes fit. `faults` says briefly what was wrong; `ran_on`, that it did not end;
+    `is_blank`, that it has no more than the marker of the one text that was asked for.
+
+    The message shows the beginning of the reply, `lm_response` has all of it.
+    """
+
+    def __init__(
+        self,
+        signature: Any,
+        reply: str,
+        values: dict[str, Any],
+        faults: Sequence[str],
+        ran_on: bool = False,
+        is_blank: bool = False,
+    ) -> None:
+        super().__init__("KraqAdapter", signature, reply, None, parsed_result=values)  # type: ignore[arg-type]
+        self.faults = faults
+        self.ran_on, self.is_blank = ran_on, is_blank
+        self.message = _briefly(faults, reply)
+        self.args = (self.message,)
+
+
+class NoAnswerError(UnreadableReplyError):
+    """A reply that is no answer by its envelope: refused, withheld, cut off before it was whole, a tool call or
+    thinking alone. `flaw` says which."""
+
+    def __init__(self, signature: Any, flaw: Flaw, faults: Sequence[str] = ()) -> None:
+        super().__init__(signature, flaw.text, {}, [flaw.words, *faults])
+        self.flaw = flaw
+
+
+class KraqAdapter(dspy.ChatAdapter):
+    """A terse `ChatAdapter` for untrusted text and small models.
+
+    - Where the server can hold a reply to a JSON schema (`lms.enforcement`), a signature with
+      typed fields is answered by one JSON object under that schema; never where log-probabilities are asked for, since
+      a grammar changes them. Elsewhere a reply has a section a field, under DSPy's own markers.
+    - The prompt says each field once and is built once per signature.
+    - Inside input values, field markers (`[[ ## x` becomes `[( ## x`), the marks of chat templates (`<|im_end|>`
+      becomes `< |im_end|>`) and the prompt's own last sentence are broken: a document cannot end its own field, write
+      another or begin a turn; the prompt says that inputs are data.
+    - A reply is repaired before another is paid for (`kraq_dspy.models.lms.repair`).
+    - What a reply's envelope says is heard (`kraq_dspy.models.lms.envelope`): a list that was cut off is asked on once,
+      a model that refused or whose reply was withheld is not asked again, and what is left of a flaw is told.
+    - With `second_try` (the default), an unreadable reply is followed by one more call that shows the model its reply
+      and says what was wrong with it; then UnreadableReplyError, unless some lists are readable: the others are empty
+      then, which is told as a flaw. A reply that ran on under a schema is asked for again
+      without one, and chatter where one text is wanted under one. Typed fields that cannot be read under their markers
+      are asked for as a JSON object, as by stock DSPy. Where one text is wanted and the reply is its marker alone, it
+      is asked for without markers; if that is empty too, it is taken for what the model has to say. What was streamed
+      is not asked for again: chatter is then taken as it stands.
+    """
+
+    def __init__(
+        self,
+        callbacks: list[Any] | None = None,
+        second_try: bool = True,
+        free: Form = SECTIONS,
+        held: Form = JSON_OBJECT,
+        **kwargs: Any,
+    ) -> None:
+        """`free` and `held` are the forms that are asked for without and with a schema."""
+        super().__init__(callbacks=callbacks, use_json_adapter_fallback=second_try, **kwargs)
+        self._free, self._held, self._form = free, held, free
+        self._fault: AdapterParseError | None = None
+        self._torn = ""  # a reply that was cut off, to be gone on with
+        self._is_second = False
+        self._systems: weakref.WeakKeyDictionary[Any, dict[str, tuple[str, str]]] = weakref.WeakKeyDictionary()
+
+    def __deepcopy__(self, memo: object) -> "KraqAdapter":
+        return self  # it holds a cache and no state
+
+    async def acall(
+        self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        if _may_be_held(lm, lm_kwargs, signature) and known_enforcement(lm) is None:
+            await call(enforces_schema, lm)
+        question = signature, demos, inputs
+        with adapter_fallback_scope() as progress:
+            first, options = self._first_call(lm, lm_kwargs, signature)
+            reply = await first._ask_held(lm, options, lm_kwargs, question)
+            if progress.emitted and reply.error is not None:
+                tell(reply.flaw)
+                return [_as_it_stands(signature, reply.error)]
+            if reply.is_torn(signature) and not progress.emitted and self.use_json_adapter_fallback:
+                return await first._ask_on(lm, options, question, reply)
+            if reply.error is None or reply.is_final or not self.use_json_adapter_fallback:
+                return reply.values_or_error(signature)
+            second, options = first._second_call(lm, lm_kwargs, options, signature, reply)
+            second._is_second = True
+            return (await second._ask(lm, options, question)).after(reply, signature)
+
+    __call__ = blocking(acall)
+
+    async def _ask(self, lm: Any, options: dict[str, Any], question: Question) -> "_Reply":
+        values, error = None, None
+        with flaws_heard() as heard:
+            try:
+                values = await _as_dspy_asks(self, lm, options, *question)
+            except AdapterParseError as unreadable:
+                error = unreadable
+        return _Reply(values, error, heard[-1] if heard else None)
+
+    async def _ask_held(self, lm: Any, options: dict[str, Any], free: dict[str, Any], question: Question) -> "_Reply":
+        """Where the server refuses the schema, or breaks over it, the reply to the same without one."""
+        if self._form is not self._held or "response_format" not in options:
+            return await self._ask(lm, options, question)
+        try:
+            reply = await self._ask(lm, options, question)
+        except ContextWindowExceededError:
+            raise
+        except (LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError) as error:
+            if isinstance(error, LMServerError) and not is_about_schemas(error):
+                raise
+            reply = await self._with(self._free)._ask(lm, dict(free), question)
+            schema_refused(lm, str(error))
+            return reply
+        schema_tried(lm, kept=reply.error is None)
+        return reply
+
+    async def _ask_on(
+        self, lm: Any, options: dict[str, Any], question: Question, reply: "_Reply"
+    ) -> list[dict[str, Any]]:
+        """What was there, and what the model adds when it is shown where its reply was cut off."""
+        signature = question[0]
+        more = self._with(self._form, torn=reply.text)
+        more._is_second = True
+        try:
+            rest = await more._ask(lm, options, question)
+        except ContextWindowExceededError:
+            rest = _Reply(flaw=reply.flaw)
+        return rest.after(reply, signature)
+
+    def _first_call(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> tuple["KraqAdapter", dict[str, Any]]:
+        if _may_be_held(lm, lm_kwargs, signature) and enforces_schema(lm):
+            held = _held(lm, lm_kwargs, signature)
+            if held is not None:
+                return self._with(self._held), held
+        return self, dict(lm_kwargs)
+
+    def _second_call(
+        self, lm: Any, lm_kwargs: dict[str, Any], options: dict[str, Any], signature: Any, reply: "_Reply"
+    ) -> tuple["KraqAdapter", dict[str, Any]]:
+        """How it is asked again; `options` are those of the first call."""
+        error: Any = reply.error
+        ran_on = getattr(error, "ran_on", False)
+        if getattr(error, "is_blank", False):
+            return self._with(PLAIN), dict(lm_kwargs)
+        if reply.is_cut_off:
+            return self._with(self._form, error), dict(options)
+        if self._form is self._held:
+            logger.info("%s: unreadable under a schema, asking without: %s", lm.model, _faults(error))
+            return self._with(self._free, None if ran_on else error), dict(lm_kwargs)
+        if is_typed(_outputs(signature)):
+            return self._with(self._held), dict(lm_kwargs)
+        if not _wants_logprobs(lm, lm_kwargs) and known_enforcement(lm):
+            held = _held(lm, lm_kwargs, signature)
+            if held is not None:
+                return self._with(self._held), held
+        return self._with(self._form, error), dict(lm_kwargs)
+
+    def _with(self, form: Form, fault: AdapterParseError | None = None, torn: str = "") -> "KraqAdapter":
+        other = copy.copy(self)
+        other._form, other._fault, other._torn = form, fault, torn
+        return other
+
+    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = super().format(signature, demos, inputs)
+        form = f"{self._form.layout(_outputs(signature))}\n\n{self._form.request(_outputs(signature))}"
+        if self._torn:
+            reply = harmless_reply(self._torn)[-SHOWN_TORN:]
+            again = (
+                f"That was cut off. Write what is still missing, and nothing that is there, in the same form:\n\n{form}"
+            )
+        elif self._fault is not None:
+            reply = harmless_reply(self._fault.lm_response)[:SHOWN_REPLY]
+            again = (
+                f"That cannot be read: {_faults(self._fault)}. Write it again, with nothing before or after:\n\n{form}"
+            )
+        else:
+            return messages
+        return [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": again}]
+
+    def format_system_message(self, signature: Any) -> str:
+        texts = self._systems.setdefault(signature, {})
+        instructions, text = texts.get(self._form.name, ("", ""))
+        if not text or instructions != signature.instructions:
+            text = self._system(signature)
+            texts[self._form.name] = (signature.instructions, text)
+        return text
+
+    def _system(self, signature: Any) -> str:
+        fields = [*signature.input_fields.values(), *signature.output_fields.values()]
+        if any(_has_own_prompt(field) for field in fields):
+            return str(super().format_system_message(signature))
+        inputs = [
+            f"`{name}`{text}" for name, field in signature.input_fields.items() if (text := _described(name, field))
+        ]
+        outputs = [
+            f"{number}. `{name}` ({kind(field.annotation)}){_described(name, field)}"
+            for number, (name, field) in enumerate(signature.output_fields.items(), 1)
+        ]
+        return "\n".join(
+            [
+                signature.instructions.strip(),
+                "",
+                *inputs,
+                "Your output fields are:",
+                *outputs,
+                self._form.rule,
+                "",
+                self._form.layout(_outputs(signature)),
+            ]
+        )
+
+    def format_user_message_content(
+        self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
+    ) -> str:
+        parts = [prefix]
+        for name, field in signature.input_fields.items():
+            if name in inputs:
+                value = format_field_value(field_info=field, value=inputs[name])
+                if not _has_own_prompt(field):
+                    value = harmless(value)
+                parts.append(f"[[ ## {name} ## ]]\n{value}")
+        if main_request:
+            parts.append(self.user_message_output_requirements(signature))
+        return "\n\n".join([*parts, suffix]).strip()
+
+    def user_message_output_requirements(self, signature: Any) -> str:
+        return self._form.request(_outputs(signature))
+
+    def format_field_with_value(self, fields_with_values: Any) -> str:
+        """Values of demos and of fine-tuning rows; a marker inside one would end it."""
+        parts = []
+        for field, value in fields_with_values.items():
+            text = format_field_value(field_info=field.info, value=value)
+            parts.append(f"[[ ## {field.name} ## ]]\n{text if _has_own_prompt(field.info) else harmless(text)}")
+        return "\n\n".join(parts).strip()
+
+    def format_assistant_message_content(
+        self, signature: Any, outputs: dict[str, Any], missing_field_message: str | None = None
+    ) -> str:
+        if self._form is PLAIN:
+            [name] = signature.output_fields
+            return harmless(str(outputs.get(name, missing_field_message)))
+        if self._form is not self._held:
+            return str(super().format_assistant_message_content(signature, outputs, missing_field_message))
+        values = {name: outputs.get(name, missing_field_message) for name in signature.output_fields}
+        return harmless(json.dumps(serialize_for_json(values), ensure_ascii=False))
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        """Values by output field. Raises UnreadableReplyError for what cannot be read."""
+        fields, faults = read_reply(completion, _outputs(signature))
+        fields = dict(apply_output_field_defaults(signature, fields))
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        loops = [f"{name}: repeats itself" for name, text in texts.items() if repeats_itself(text)]
+        if self._asks_for_more(signature, fields):
+            raise UnreadableReplyError(signature, completion, fields, ["nothing is written"], is_blank=True)
+        blank = self._form is self._held and ends_in_blanks(completion)
+        if loops or blank or fields.keys() != signature.output_fields.keys():
+            ran_on = blank or repeats_itself(completion)
+            raise UnreadableReplyError(signature, completion, fields, faults or loops or ["it never ended"], ran_on)
+        return fields
+
+    def _asks_for_more(self, signature: Any, fields: Mapping[str, Any]) -> bool:
+        """Whether one text alone was wanted and is empty, and the call is the first of two."""
+        is_first = self.use_json_adapter_fallback and not self._is_second
+        is_only = len(fields) == len(signature.output_fields) == 1
+        return is_first and is_only and not str(next(iter(fields.values()))).strip()
+
+
+ADAPTER = KraqAdapter()
+"""The one that is used where nobody configured another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came of one call: values, or why there are none, and what the envelope says."""
+
+    values: list[dict[str, Any]] | None = None
+    error: AdapterParseError | None = None
+    flaw: Flaw | None = None
+
+    @property
+    def text(self) -> str:
+        return self.flaw.text if self.flaw else ""
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What could be read, of one reply."""
+        if self.values is not None:
+            return self.values[0]
+        return dict(getattr(self.error, "parsed_result", None) or {})
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self.flaw is not None and self.flaw.why == "length" and bool(self.text.strip())
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another call would come to the same end."""
+        if self.error is None or self.flaw is None:
+            return False
+        return self.flaw.why in ("refused", "filtered") or (self.flaw.why == "length" and not self.text.strip())
+
+    def is_torn(self, signature: Any) -> bool:
+        """Whether it is one reply that was cut off in a list, of which something is there, and no loop."""
+        if not self.is_cut_off or len(self.values or [{}]) != 1 or is_whole(self.text) or repeats_itself(self.text):
+            return False
+        return any(self.read.get(name) for name in _lists(signature))
+
+    def values_or_error(self, signature: Any) -> list[dict[str, Any]]:
+        if self.values is None:
+            self._fail(signature, self.flaw)
+        tell(self.flaw)
+        return self.values
+
+    def after(self, first: "_Reply", signature: Any) -> list[dict[str, Any]]:
+        """The values of a second call, with what the first one has beside them where lists were cut off or unreadable.
+
+        Lists that neither has are empty where another one has something; that is told.
+        """
+        if self.values is not None and not first.is_torn(signature):
+            return self.values_or_error(signature)
+        lists, together = _lists(signature), dict(first.read)
+        for name, value in self.read.items():
+            before = together.setdefault(name, value)
+            if name in lists and first.is_torn(signature):
+                together[name] = [*before, *(item for item in value if item not in before)]
+        missing = [name for name in signature.output_fields if name not in together]
+        if not lists.issuperset(missing) or not any(together.get(name) for name in lists):
+            self._fail(signature, self.flaw or first.flaw)
+        if missing:
+            tell(Flaw("unreadable", f"{', '.join(missing)} could not be read: {_faults(self.error or first.error)}"))
+        else:
+            tell(self.flaw)
+        return [{**together, **{name: [] for name in missing}}]
+
+    def _fail(self, signature: Any, flaw: Flaw | None) -> NoReturn:
+        """Raise what says why there are no values; never an error as its own cause, which nobody could follow."""
+        faults = getattr(self.error, "faults", ())
+        if flaw is not None:
+            raise NoAnswerError(signature, flaw, faults) from self.error
+        if isinstance(self.error, UnreadableReplyError):
+            raise self.error
+        raise UnreadableReplyError(signature, "", {}, faults or ["it is empty"]) from self.error
+
+
+def _as_it_stands(signature: Any, error: AdapterParseError) -> dict[str, Any]:
+    """A streamed reply that cannot be asked for again: where one text is wanted, it is that text.
+
+    Raises the error for any other.
+    """
+    fields = _outputs(signature)
+    text = error.lm_response.strip()
+    if getattr(error, "is_blank", False):
+        return dict(error.parsed_result)
+    if list(fields.values()) != [str] or not text or MARKER_START.search(text):
+        raise error
+    return dict.fromkeys(fields, text)
+
+
+def possible_forms(program: dspy.Module, lm: Any) -> tuple[str, ...]:
+    """The forms in which the configured adapter, or KraqAdapter, may ask the program's steps: a part of what a result
+    depends on.
+
+    More than one where only a call will tell what the model's server can.
+    """
+    name = type(dspy.settings.adapter or ADAPTER).__name__
+    if name != KraqAdapter.__name__:
+        return (name,)
+    steps = [(step.lm or lm, step) for _, step in program.named_predictors()]
+    held = [
+        None if model is None else known_enforcement(model)
+        for model, step in steps
+        if _may_be_held(model, step.config, step.signature)
+    ]
+    forms = []
+    for guess in (True, False):
+        enforced = [guess if known is None else known for known in held]
+        each = [(JSON_OBJECT if one else SECTIONS).name for one in enforced]
+        forms.append(" ".join([name, *each]) if any(enforced) else name)
+    return tuple(dict.fromkeys(forms))
+
+
+async def _as_dspy_asks(adapter: KraqAdapter, *arguments: Any) -> list[dict[str, Any]]:
+    """Without ChatAdapter's own second call."""
+    blocks = await is_blocking()
+    outputs: list[dict[str, Any]] = (
+        dspy.Adapter.__call__(adapter, *arguments) if blocks else await dspy.Adapter.acall(adapter, *arguments)
+    )
+    return outputs
+
+
+def _outputs(signature: Any) -> dict[str, Any]:
+    return {name: field.annotation for name, field in signature.output_fields.items()}
+
+
+def _longest(signature: Any) -> dict[str, int]:
+    """Characters of those outputs whose annotation says how many: `Annotated[str, pydantic.Field(max_length=150)]`."""
+    limits = ((name, limit) for name, field in signature.output_fields.items() for limit in field.metadata)
+    return {name: limit.max_length for name, limit in limits if hasattr(limit, "max_length")}
+
+
+def _may_be_held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> bool:
+    return is_typed(_outputs(signature)) and not _wants_logprobs(lm, lm_kwargs)
+
+
+def _wants_logprobs(lm: Any, lm_kwargs: Mapping[str, Any]) -> bool:
+    return bool(lm_kwargs.get("logprobs", getattr(lm, "kwargs", {}).get("logprobs")))
+
+
+def _held(lm: Any, lm_kwargs: Mapping[str, Any], signature: Any) -> dict[str, Any] | None:
+    """The call's options with the schema; None where a type has none."""
+    schema = reply_schema(_outputs(signature), bounded=needs_bounds(lm), longest=_longest(signature))
+    if schema is None:
+        return None
+    named = {"name": signature.__name__[:64], "schema": schema, "strict": True}
+    return {**lm_kwargs, "response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _lists(signature: Any) -> set[str]:
+    return {name for name, annotation in _outputs(signature).items() if get_origin(annotation) is list}
+
+
+def _faults(error: AdapterParseError | None) -> str:
+    return "; ".join(getattr(error, "faults", ())) or "it is empty"
+
+
+def _briefly(faults: Sequence[str], reply: str) -> str:
+    """What was wrong, and how the reply begins."""
+    begins = " ".join(reply[: 2 * QUOTED].split())[:QUOTED]
+    more = f"… ({len(reply):,} characters)" if len(reply) > len(begins) else ""
+    return ("; ".join(faults) or "it is empty") + (f". The reply: {begins!r}{more}" if begins else "")
+
+
+_REQUEST = re.compile(r"(Respond)(?=\s+with\s+the\s+corresponding\s+output\s+fields)", re.IGNORECASE)
+
+
+def harmless(text: str) -> str:
+    """The text with nothing in it that DSPy or a model would take for a marker, turn, attachment or request."""
+    return harmless_reply(MARKER_START.sub("(", text))
+
+
+def harmless_reply(text: str) -> str:
+    """A model's own words with their markers: shown broken ones, it writes broken ones again."""
+    text = whole_text(text)  # no server takes a half of a character, which older replies may hold
+    text = TURN.sub(lambda mark: f"{mark[0]} ", text)
+    text = _REQUEST.sub(r"\1,", text)
+    return text.replace(CUSTOM_TYPE_START_IDENTIFIER, CUSTOM_TYPE_START_IDENTIFIER.replace("<<", "< <"))
+
+
+def _described(name: str, field: Any) -> str:
+    """The field's description and limits, after a colon; empty where it has none of its own."""
+    extra = field.json_schema_extra
+    parts = [extra.get("desc") or "", about(field.annotation), extra.get("constraints") or ""]
+    parts = [text for text in parts if text and text != f"${{{name}}}"]
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _has_own_prompt(field: Any) -> bool:
+    """Tools, images, histories and the like describe themselves; reasoning is text."""
+    types = dspy.Type.extract_custom_type_from_annotation(field.rebuild_annotation())
+    return any(custom is not dspy.Reasoning for custom in types)

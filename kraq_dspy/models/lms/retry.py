@@ -1,0 +1,229 @@
+"""Says when a model server is asked again, and when nobody asks it any more.
+
+Where an answer is late it is asked for once more ("hedged requests", Dean and Barroso, The Tail at Scale, 2013): a
+request that hangs keeps its place until it is given up, after two minutes by default, and a stage ends with its last
+answer.
+"""
+
+import asyncio
+import logging
+import random
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dspy import lm15
+
+from kraq_dspy.errors import KraqError, ModelError, ServerDownError
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits between the attempts of one call, in seconds: `first_s`, doubled each time up to `longest_s`, shortened at
+    random by up to half so that callers spread out. A server's Retry-After is waited in full; one beyond `patience_s`
+    ends the call instead."""
+
+    retries: int = 3
+    first_s: float = 0.5
+    longest_s: float = 20.0
+    patience_s: float = 120.0
+
+    def wait(
+        self, attempt: int, retry_after_s: float | None = None, chance: Callable[[], float] = random.random
+    ) -> float | None:
+        """Seconds before attempt `attempt + 1`, or None to give up. `attempt` counts from 0."""
+        if attempt >= self.retries or (retry_after_s or 0.0) > self.patience_s:
+            return None
+        own = min(self.first_s * 2.0 ** min(attempt, 30), self.longest_s)
+        return retry_after_s + own / 2 * chance() if retry_after_s else own * (1 - chance() / 2)
+
+
+CONTEXT_OVERFLOW = re.compile(
+    r"maximum context length|max(imum)? model length|max_model_len|context (length|window|size)|prompt is too long|"
+    r"reduce the length|too many tokens|input is too long|exceeds? the (model's )?(context|maximum)",
+    re.IGNORECASE,
+)
+
+
+class ServerHealth:
+    """Remembers failures to reach one server, over all calls and threads; any answer, an error too, forgets them.
+
+    After `limit` failures in a row the server counts as down as soon as they span `span_s` seconds, or as soon as a
+    call has no retries left: many callers that fail at once survive a restart of the server, and a dead server stops a
+    long run with one message. After `rest_s` seconds, calls are let through again to see.
+    """
+
+    def __init__(self, where: str, limit: int = 10, span_s: float = 5.0, rest_s: float = 30.0) -> None:
+        self.where = where
+        self.limit = limit
+        self.span_s = span_s
+        self.rest_s = rest_s
+        self._failures = 0
+        self._since = 0.0
+        self._down_since: float | None = None
+        self._reason = ""
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raises ServerDownError while the server counts as down."""
+        with self._lock:
+            if self._down_since is None:
+                return
+            if time.monotonic() - self._down_since < self.rest_s:
+                raise self._down()
+            self._down_since = None
+            self._failures = self.limit - 1  # one more failure and it is down again
+
+    def answered(self) -> None:
+        with self._lock:
+            self._failures = 0
+            self._down_since = None
+
+    def failed(self, reason: str, *, giving_up: bool) -> None:
+        """Count it. Raises ServerDownError when it was one too many."""
+        with self._lock:
+            now = time.monotonic()
+            if not self._failures:
+                self._since = now
+            self._failures += 1
+            self._reason = reason
+            if self._failures >= self.limit and (giving_up or now - self._since >= self.span_s):
+                self._down_since = now
+                raise self._down()
+
+    def _down(self) -> ServerDownError:
+        return ServerDownError(
+            f"No answer from {self.where}: {self._failures} attempts in a row failed ({self._reason}). "
+            "Check that the server runs, that api_base is right, and that timeout_s is long enough; then start again: "
+            "what was answered is kept."
+        )
+
+
+def wait_after(error: lm15.LM15Error, attempt: int, backoff: Backoff) -> float | None:
+    """Seconds before the call is tried again; None where another attempt is of no use, or was the last."""
+    return backoff.wait(attempt, error.retry_after) if isinstance(error, lm15.RETRYABLE_ERRORS) else None
+
+
+def unreachable(error: lm15.LM15Error) -> bool:
+    """Whether no answer came at all. An HTTP status, also that of a gateway's time-out, is an answer."""
+    return isinstance(error, lm15.TransportError | lm15.TimeoutError) and error.status is None
+
+
+def clearer(error: lm15.LM15Error, model: str, where: str) -> lm15.LM15Error | KraqError:
+    """The error under its right name.
+
+    Servers say in words that a prompt is too long; that becomes ContextLengthError. What every further call would fail
+    with as well (key, bill, name of the model) becomes ModelError, so that a run stops at the first.
+    """
+    if isinstance(error, lm15.ContextLengthError):
+        return error
+    if isinstance(error, lm15.AuthError):
+        return ModelError(f"{where} refused the API key for {model!r}: {error.message} Set api_key_env of its role.")
+    if isinstance(error, lm15.BillingError):
+        return ModelError(f"{where} refused to serve {model!r} for the account's credit: {error.message}")
+    if isinstance(error, lm15.UnsupportedModelError) or error.status == 404:
+        return ModelError(
+            f"{where} has no model {model!r}: {error.message} Compare the name with GET /v1/models, and api_base with "
+            "the server's address (it usually ends in /v1)."
+        )
+    if isinstance(error, lm15.InvalidRequestError) and CONTEXT_OVERFLOW.search(error.message):
+        return lm15.ContextLengthError(error.message, provider=error.provider, status=error.status)
+    return error
+
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CALLS = 3  # for one answer, at most
+_KNOWN = 20  # answers from which on one can be called late
+_KEPT = 100
+_SHARE = 0.95  # of the answers came sooner than what is taken for the pace
+_TIMES = 2.0  # the pace: then an answer is late
+_LEAST_S = 0.5  # what comes sooner is never late
+_SECOND_CALLS = 0.05  # at most, of the answers
+_UNKNOWN_S = 1.0  # until somebody looks again whether an answer is late
+
+
+class Pace:
+    """How long a model's last hundred answers took, and how many second calls there were."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=_KEPT)
+        self._answers = self._second_calls = 0
+
+    def took(self, seconds: float) -> None:
+        """Note the time of one answer."""
+        self._seconds.append(seconds)
+        self._answers += 1
+
+    def late_after_s(self) -> float | None:
+        """Twice what 95 of a hundred answers took at most; None where too little is known, or second calls are one in
+        twenty already."""
+        if len(self._seconds) < _KNOWN or self._second_calls >= self._answers * _SECOND_CALLS:
+            return None
+        pace = sorted(self._seconds)[int(_SHARE * (len(self._seconds) - 1))]
+        return max(_LEAST_S, _TIMES * pace)
+
+    def left_s(self, waited_s: float) -> float:
+        """Seconds until an answer is late that was waited for so long; what is not known yet is soon asked again."""
+        late_s = self.late_after_s()
+        return _UNKNOWN_S if late_s is None else late_s - waited_s
+
+    def count_second_call(self) -> None:
+        self._second_calls += 1
+
+
+async def first_answer(
+    ask: Callable[[], Awaitable[T]],
+    pace: Pace,
+    place: Callable[[], AbstractAsyncContextManager[None]],
+    second_call: Callable[[], None] = lambda: None,
+) -> T:
+    """Of `ask()`, or of a second and a third, each of which begins in a `place` of its own once the one before is late.
+
+    The others are left. Raises what the first raises where none that is under way by then is answered. `second_call` is
+    told of each but the first.
+    """
+
+    async def timed() -> T:
+        started = time.monotonic()
+        answer = await ask()
+        pace.took(time.monotonic() - started)
+        return answer
+
+    async def again() -> T:
+        async with place():
+            under_way.add(asyncio.current_task())
+            second_call()
+            logger.info("no answer after %.1f s, when most are there: asked once more", time.monotonic() - begun)
+            return await timed()
+
+    begun = last_call = time.monotonic()
+    calls = [asyncio.ensure_future(timed())]
+    under_way: set[asyncio.Future[T] | None] = {calls[0]}
+    try:
+        while True:
+            left_s = pace.left_s(time.monotonic() - last_call) if len(calls) < _CALLS else None
+            if left_s is not None and left_s <= 0:
+                pace.count_second_call()  # now: of many that are late together few may ask again
+                calls.append(asyncio.ensure_future(again()))
+                last_call = time.monotonic()
+                continue
+            await asyncio.wait(
+                [call for call in calls if not call.done()], timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            for call in calls:
+                if call.done() and not call.exception():
+                    return call.result()
+            if all(call.done() for call in calls if call in under_way):
+                return calls[0].result()
+    finally:
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)

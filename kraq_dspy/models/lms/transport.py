@@ -1,0 +1,335 @@
+"""Chooses the client that speaks to a model server: DSPy's native lm15 where it knows the provider, else LiteLLM.
+
+Only LiteLLM's providers import LiteLLM (seconds and 200 MB).
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from dspy.lm15 import LM15Error, Request, Response, RouterConfig
+
+from kraq_dspy._internal.both_ways import each, run
+from kraq_dspy._internal.dspy_internals import AsyncLiteLLMEngine, LiteLLMEngine, LM15Engine, lookup
+from kraq_dspy.consent import own_variables
+from kraq_dspy.errors import MissingExtraError, ModelError, did_you_mean
+from kraq_dspy.models.lms.bounded import (
+    AsyncBoundedEngine,
+    AsyncBoundedTransport,
+    BoundedEngine,
+    BoundedTransport,
+    ReplyLimits,
+)
+from kraq_dspy.models.lms.retry import unreachable
+from kraq_dspy.settings import RoleSettings
+
+NATIVE = ("hosted_vllm", "openai", "ollama", "ollama_chat", "anthropic", "gemini", "groq", "openrouter", "deepseek")
+"""Provider prefixes worth naming in an error; lm15 decides which are native."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How a model is reached. `where` names the server in messages."""
+
+    where: str
+    sync: Callable[[], Any]
+    asynchronous: Callable[[], Any]
+
+
+def route_of(settings: RoleSettings) -> Route:
+    """To the server of a role, or to all of them. Raises ModelError as `route` does."""
+    if len(settings.addresses) < 2:
+        return route(settings)
+    ways = [route(dataclasses.replace(settings, api_base=address)) for address in settings.addresses]
+    return Route(
+        " and ".join(way.where for way in ways),
+        lambda: SeveralServers(ServerChoice([(way.where, way.sync()) for way in ways])),
+        lambda: AsyncSeveralServers(ServerChoice([(way.where, way.asynchronous()) for way in ways])),
+    )
+
+
+def route(settings: RoleSettings) -> Route:
+    """To one server. Raises ModelError for a provider that is unknown, or that lacks its key or address."""
+    _require_bare_address(settings)
+    prefix, _, name = settings.model.partition("/")
+    if prefix == "vllm":
+        raise ModelError(
+            f"{settings.model!r}: 'vllm/' would load the model into this process. Start vLLM as a server and write "
+            f'"hosted_vllm/{name}" with api_base = "http://HOST:8000/v1".'
+        )
+    if prefix == "hosted_vllm" and not settings.api_base:
+        raise ModelError(f'{settings.model!r} needs the server\'s address: api_base = "http://HOST:8000/v1".')
+    if not name:
+        raise ModelError(_unknown(settings.model, NATIVE))
+    try:
+        resolution = LM15Engine(RouterConfig(env={})).resolve(settings.model)
+    except LM15Error:
+        return _litellm(settings)
+    return _native(settings, resolution.provider)
+
+
+def _require_bare_address(settings: RoleSettings) -> None:
+    """A password in an address would be told to whoever reads a log or an error."""
+    if "@" in (settings.api_base or "").partition("://")[2].partition("/")[0]:
+        raise ModelError(
+            f"The api_base of {settings.model!r} holds a user name or password. Leave them out, and name the "
+            "environment variable that holds the key: api_key_env."
+        )
+
+
+def _native(settings: RoleSettings, provider: str) -> Route:
+    key = _native_key(settings, provider)
+    url = settings.api_base
+    if url and provider == "ollama" and not url.rstrip("/").endswith("/v1"):
+        url = url.rstrip("/") + "/v1"  # Ollama's own clients name the server without it
+    limits = ReplyLimits(url or provider, settings.reply_s, settings.reply_mb)
+
+    def config(transport: type) -> RouterConfig:
+        return RouterConfig(
+            api_keys={provider: key} if key else None,
+            base_urls={provider: url} if url else None,
+            transport=transport(limits, settings.timeout_s),
+        )
+
+    return Route(
+        limits.where,
+        lambda: BoundedEngine(config(BoundedTransport)),
+        lambda: AsyncBoundedEngine(config(AsyncBoundedTransport)),
+    )
+
+
+def _native_key(settings: RoleSettings, provider: str) -> str | None:
+    """A key that belongs to the provider's own service is never sent to another address unless it was named."""
+    if settings.api_key_env:
+        return key_of(settings.model, settings.api_key_env)
+    definition = lookup(provider)
+    names = tuple(definition.access.env_keys) if definition else ()
+    if settings.api_base or not names:
+        return "none"
+    if not any(os.environ.get(name) for name in names):
+        raise ModelError(f"{settings.model!r} needs an API key: set the environment variable {' or '.join(names)}.")
+    return None  # lm15 reads it from the same variables
+
+
+def key_of(model: str, variable: str) -> str:
+    """The API key that an environment variable holds. Raises ModelError where it holds none."""
+    key = os.environ.get(variable)
+    if not key:
+        raise ModelError(f"{model!r} takes its API key from the environment variable {variable}, which is not set.")
+    return key
+
+
+def _litellm(settings: RoleSettings) -> Route:
+    try:
+        import litellm
+    except ImportError as error:
+        raise MissingExtraError("litellm", "litellm", f"The model {settings.model!r}") from error
+    providers = sorted(str(getattr(provider, "value", provider)) for provider in litellm.provider_list)
+    prefix = settings.model.partition("/")[0]
+    if prefix not in providers:
+        raise ModelError(_unknown(settings.model, [*NATIVE, *providers]))
+    options: dict[str, Any] = {"timeout": settings.timeout_s}
+    if settings.api_base:
+        options["api_base"] = settings.api_base
+        if not own_variables(settings.api_base):  # else LiteLLM sends the provider's key to whatever address this is
+            options["api_key"] = "none"
+    if settings.api_key_env:
+        options["api_key"] = key_of(settings.model, settings.api_key_env)
+    elif not settings.api_base:
+        missing = litellm.validate_environment(settings.model)["missing_keys"]
+        if missing:
+            raise ModelError(
+                f"{settings.model!r} needs an API key: set the environment variable {' and '.join(missing)}."
+            )
+    return Route(settings.api_base or prefix, lambda: LiteLLMEngine(**options), lambda: AsyncLiteLLMEngine(**options))
+
+
+def _unknown(model: str, providers: Any) -> str:
+    prefix = model.partition("/")[0]
+    return (
+        f'{model!r} is neither "embedded" nor of the form PROVIDER/NAME with a known provider'
+        f"{did_you_mean(prefix, providers)}; known are, among others: {', '.join(NATIVE)}."
+    )
+
+
+class PooledAsync:
+    """One async client for each event loop: connections cannot cross loops, and `asyncio.run` makes a new one each
+    time. Clients of closed loops are dropped when the next loop comes."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
+        self._lock = threading.Lock()
+
+    async def complete(self, request: Request) -> Response:
+        return await self._client().complete(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        async for event in self._client().stream(request):
+            yield event
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop."""
+        with self._lock:
+            client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop not in self._clients:
+                self._clients = {known: client for known, client in self._clients.items() if not known.is_closed()}
+                self._clients[loop] = self._make()
+            return self._clients[loop]
+
+
+logger = logging.getLogger(__name__)
+
+_REST_S, _LONGEST_REST_S = 1.0, 30.0
+
+
+@dataclass
+class Server:
+    """One of several: `inner` makes an attempt at a request and raises lm15 errors."""
+
+    where: str
+    inner: Any
+    in_flight: int = 0
+    rest_s: float = 0.0  # 0 where the last call was answered
+    rests_until: float = 0.0
+
+    def is_awake(self, now: float) -> bool:
+        """Whether it answers, as far as is known. After a rest one call is let through to see."""
+        return not self.rest_s or (now >= self.rests_until and not self.in_flight)
+
+
+class ServerChoice:
+    """Which server is asked next. Safe for threads.
+
+    One that gives no answer rests a second, and twice as long each time that it gives none again, up to half a minute.
+    """
+
+    def __init__(self, servers: Sequence[tuple[str, Any]], clock: Callable[[], float] = time.monotonic) -> None:
+        """Each with its address."""
+        self.servers = [Server(where, inner) for where, inner in servers]
+        self._clock = clock
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def least_busy(self, untried: list[Server]) -> Iterator[Server]:
+        """The one with the fewest calls in flight, taken out of `untried`; those that rest come last."""
+        with self._lock:
+            now = self._clock()
+            server = min(untried, key=lambda server: (not server.is_awake(now), server.in_flight))
+            untried.remove(server)
+            server.in_flight += 1
+        try:
+            yield server
+        finally:
+            with self._lock:
+                server.in_flight -= 1
+
+    def answered(self, server: Server) -> None:
+        if server.rest_s:
+            logger.warning("%s answers again.", server.where)
+        server.rest_s = 0.0
+
+    def failed(self, server: Server) -> None:
+        """Calls that fail together count as one."""
+        with self._lock:
+            now = self._clock()
+            if server.rest_s and now < server.rests_until:
+                return
+            level = logging.INFO if server.rest_s else logging.WARNING
+            server.rest_s = min(2 * server.rest_s or _REST_S, _LONGEST_REST_S)
+            server.rests_until = now + server.rest_s
+        logger.log(level, "%s does not answer; the others go on, and it is tried again now and then.", server.where)
+
+
+class _Several:
+    """What both engines over several servers are: they differ in how they ask one."""
+
+    def __init__(self, choice: ServerChoice) -> None:
+        self.choice = choice
+
+    async def _parts(self, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        """The response as the only part, or the events of a stream, from the first server that answers.
+
+        Raises the error of the last one where none does, and at once what is an answer: a refusal, a full queue.
+        """
+        untried = list(self.choice.servers)
+        while untried:
+            with self.choice.least_busy(untried) as server:
+                begun = False
+                try:
+                    async for part in self._attempt(server.inner, request, streamed=streamed):
+                        begun = True
+                        yield part
+                except LM15Error as error:
+                    if not unreachable(error):
+                        self.choice.answered(server)
+                        raise
+                    self.choice.failed(server)
+                    if begun or not untried:
+                        raise
+                else:
+                    self.choice.answered(server)
+                    return
+
+    async def _completed(self, request: Request) -> Response:
+        [response] = [part async for part in self._parts(request, streamed=False)]
+        return response
+
+    def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        raise NotImplementedError
+
+
+class SeveralServers(_Several):
+    """The inner engine of a role with several addresses."""
+
+    def complete(self, request: Request) -> Response:
+        return run(self._completed(request))
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        return each(self._parts(request, streamed=True))
+
+    def close(self) -> None:
+        for server in self.choice.servers:
+            if hasattr(server.inner, "close"):
+                server.inner.close()
+
+    async def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        if streamed:
+            for event in inner.stream(request):
+                yield event
+        else:
+            yield inner.complete(request)
+
+
+class AsyncSeveralServers(_Several):
+    """The same for asynchronous callers."""
+
+    async def complete(self, request: Request) -> Response:
+        return await self._completed(request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        async for event in self._parts(request, streamed=True):
+            yield event
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(server.inner.aclose() for server in self.choice.servers))
+
+    async def _attempt(self, inner: Any, request: Request, *, streamed: bool) -> AsyncGenerator[Any, None]:
+        if streamed:
+            async for event in inner.stream(request):
+                yield event
+        else:
+            yield await inner.complete(request)

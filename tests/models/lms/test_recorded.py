@@ -1,0 +1,65 @@
+"""Reads again what real models said (`tests/recorded`, one file a signature): as well as then, or better."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dspy.utils.exceptions import AdapterParseError
+
+import kraq_dspy.signatures
+from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.models.lms.logprobs import field_logprobs
+
+RECORDED = Path(__file__).resolve().parents[2] / "recorded"
+
+
+def _rows() -> list[Any]:
+    rows = []
+    for file in sorted(RECORDED.glob("*.jsonl")):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            row = json.loads(line)
+            rows.append(pytest.param(file.stem, row, id=f"{file.stem}:{number}:{row['model']}:{row['form']}"))
+    return rows
+
+
+@pytest.mark.parametrize(("name", "row"), _rows())
+def test_a_recorded_reply_is_read_as_it_was_then_or_better(name: str, row: dict[str, Any]) -> None:
+    signature = getattr(kraq_dspy.signatures, name)
+    try:
+        values = KraqAdapter().parse(signature, row["reply"])
+    except AdapterParseError:
+        assert row["readable"] == "no"
+        return
+
+    assert set(values) == set(signature.output_fields)
+    for field, count in row["items"].items():
+        assert len(values[field]) >= count, field
+
+
+@pytest.mark.parametrize("name", ["DraftAnswer", "VerifyDraft"])
+def test_the_log_probabilities_of_recorded_fields_are_told_apart(name: str) -> None:
+    signature = getattr(kraq_dspy.signatures, name)
+    n_fields = 0
+    for line in (RECORDED / f"{name}.jsonl").read_text("utf-8").splitlines():
+        reply = json.loads(line)["reply"]
+        tokens = [{"token": letter, "logprob": -float(place)} for place, letter in enumerate(reply)]
+        try:
+            values = KraqAdapter().parse(signature, reply)
+        except AdapterParseError:
+            continue
+        texts = {field: value for field, value in values.items() if isinstance(value, str) and value}
+        by_field = field_logprobs(tokens, texts)
+        n_fields += len(by_field)
+        assert by_field.keys() == texts.keys(), reply
+        for field, value in texts.items():
+            assert "".join(reply[int(-place)] for place in by_field[field]) == value
+    assert n_fields
+
+
+def test_the_recorded_replies_stay_small_and_know_their_signatures() -> None:
+    files = list(RECORDED.glob("*.jsonl"))
+
+    assert files
+    assert sum(file.stat().st_size for file in files) < 400_000
+    assert [file.stem for file in files if not hasattr(kraq_dspy.signatures, file.stem)] == []

@@ -1,0 +1,194 @@
+"""Several servers behind one role: which is asked, and what happens when one dies, rests and comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import TransportError
+from dspy.utils.exceptions import LMInvalidRequestError
+
+from kraq_dspy.errors import ConfigError, ServerDownError
+from kraq_dspy.models.lms.adapter import KraqAdapter
+from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.retry import Backoff
+from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.transport import AsyncSeveralServers, ServerChoice, SeveralServers
+from kraq_dspy.settings import RoleSettings, read_settings
+from kraq_dspy.steps.direct import bounded_map
+from tests.models.lms.conftest import Reply, ScriptedServer, serving
+
+DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port
+ASKED = dspy.Signature("question -> answer")
+
+
+@pytest.fixture
+def other() -> Iterator[ScriptedServer]:
+    with serving() as server:
+        yield server
+
+
+def model(*addresses: str, retries: int = 0) -> KraqLM:
+    return make_lm(
+        RoleSettings(model="hosted_vllm/m", api_base=",".join(addresses)), backoff=Backoff(retries, first_s=0.01)
+    )
+
+
+def ask(lm: KraqLM, question: str = "Where?") -> str:
+    with dspy.context(lm=lm, adapter=KraqAdapter()):
+        return str(dspy.Predict(ASKED)(question=question).answer)
+
+
+def ask_at_once(lm: KraqLM, count: int) -> list[str]:
+    async def one(number: int) -> str:
+        with dspy.context(lm=lm, adapter=KraqAdapter()):
+            return str((await dspy.Predict(ASKED).acall(question=f"Where is {number}?")).answer)
+
+    async def all_of_them() -> list[str]:
+        return [answer async for answer in bounded_map(one, range(count), count)]
+
+    return asyncio.run(all_of_them())
+
+
+def test_the_least_busy_server_is_asked(scripted: ScriptedServer, other: ScriptedServer, reply: type[Reply]) -> None:
+    scripted.replies = other.replies = [reply(wait_s=0.3)]
+    assert ask_at_once(model(scripted.url, other.url), 8) == ["Paris"] * 8
+    assert (len(scripted.requests), len(other.requests)) == (4, 4)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_one_that_is_dead_costs_no_answer_and_is_asked_no_more_for_a_while(
+    scripted: ScriptedServer, order: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    lm = model(*[(DOWN, scripted.url), (scripted.url, DOWN)][order])
+    assert ask_at_once(lm, 6) == ["Paris"] * 6
+    assert [ask(lm, f"Who is {number}?") for number in range(3)] == ["Paris"] * 3
+    assert len(scripted.requests) == 9
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert 1 <= len(warnings) <= 2  # one for each of the two engines that met it
+    assert all(f"{DOWN} does not answer" in record.getMessage() for record in warnings)
+
+
+def test_where_none_answers_the_error_names_them_all(quick: Backoff) -> None:
+    lm = make_lm(RoleSettings(model="hosted_vllm/m", api_base=f"{DOWN},{DOWN}/2"), backoff=quick)
+    lm.engine.ledger.health.limit = 1
+    with pytest.raises(ServerDownError, match=f"No answer from {DOWN} and {DOWN}/2"):
+        ask(lm)
+
+
+def test_a_refusal_is_an_answer_which_no_other_server_is_asked_for(
+    scripted: ScriptedServer, other: ScriptedServer, reply: type[Reply]
+) -> None:
+    scripted.replies = [reply("temperature must be a number", 400)]
+    with pytest.raises(LMInvalidRequestError):
+        ask(model(scripted.url, other.url))
+    assert (len(scripted.requests), len(other.requests)) == (1, 0)
+
+
+def test_a_busy_server_is_asked_again_by_its_own_word(
+    scripted: ScriptedServer, other: ScriptedServer, reply: type[Reply]
+) -> None:
+    scripted.replies = [reply("busy", 429), reply()]
+    assert ask(model(scripted.url, other.url, retries=1)) == "Paris"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_server_rests_longer_each_time_and_is_then_asked_by_one_call_to_see(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    choice = ServerChoice([("a", None), ("b", None)], clock)
+
+    def asked() -> str:
+        with choice.least_busy(list(choice.servers)) as server:
+            return server.where
+
+    first = choice.servers[0]
+    assert asked() == "a"
+    for rest in (1, 2, 4, 8, 16, 30, 30):
+        choice.failed(first)
+        choice.failed(first)  # a second call of the same moment
+        clock.now += rest - 0.1
+        assert asked() == "b"
+        clock.now += 0.1
+        assert asked() == "a"
+    other = choice.servers[1:]
+    with choice.least_busy([*other]), choice.least_busy([*other]), choice.least_busy([*choice.servers]) as trial:
+        assert (trial.where, asked()) == ("a", "b")  # one at a time, though the other has more to do
+        choice.answered(trial)
+    assert asked() == "a"
+    warnings = [record.getMessage().split(";")[0] for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["a does not answer", "a answers again."]
+    choice.failed(first)
+    clock.now += 1
+    assert asked() == "a"  # after an answer a rest is short again
+
+
+def test_servers_that_rest_are_asked_where_there_is_no_other() -> None:
+    choice = ServerChoice([("a", None), ("b", None)])
+    untried = list(choice.servers)
+    for server in choice.servers:
+        choice.failed(server)
+    with choice.least_busy(untried) as first, choice.least_busy(untried) as second:
+        assert {first.where, second.where} == {"a", "b"}
+
+
+def test_settings_take_one_address_or_a_list(tmp_path: Path) -> None:
+    def addresses(written: str) -> tuple[str, ...]:
+        (tmp_path / "kraq.toml").write_text(f'[roles.default]\nmodel = "hosted_vllm/m"\napi_base = {written}\n')
+        return read_settings(tmp_path / "kraq.toml").role("answerer").addresses
+
+    assert addresses('"http://a/v1"') == ("http://a/v1",)
+    assert addresses('["http://a/v1", "http://b/v1"]') == ("http://a/v1", "http://b/v1")
+    assert addresses('"http://a/v1, http://b/v1"') == ("http://a/v1", "http://b/v1")
+    for wrong in ("7", "[]", "[7]"):
+        with pytest.raises(ConfigError, match=r"roles\.default\.api_base"):
+            addresses(wrong)
+
+
+class Writing:
+    """Streams `parts`; without any it is not to be reached, and with `breaks` it breaks off behind them."""
+
+    def __init__(self, *parts: str, breaks: bool = False) -> None:
+        self.parts, self.breaks = parts, breaks
+
+    def stream(self, request: Any) -> Iterator[str]:
+        yield from self.parts
+        if self.breaks or not self.parts:
+            raise TransportError("refused")
+
+    async def complete(self, request: Any) -> str:
+        if not self.parts:
+            raise TransportError("refused")
+        return "".join(self.parts)
+
+
+class AsyncWriting(Writing):
+    async def stream(self, request: Any) -> AsyncIterator[str]:  # type: ignore[override]
+        for part in super().stream(request):
+            yield part
+
+
+def streamed(*writing: tuple[str, ...], breaks: bool = False, is_async: bool = False) -> list[str]:
+    if not is_async:
+        servers = SeveralServers(ServerChoice([(str(p), Writing(*p, breaks=breaks)) for p in writing]))
+        return list(servers.stream(None))  # type: ignore[arg-type]
+
+    async def parts() -> list[str]:
+        several = AsyncSeveralServers(ServerChoice([(str(p), AsyncWriting(*p, breaks=breaks)) for p in writing]))
+        return [part async for part in several.stream(None)]  # type: ignore[arg-type]
+
+    return asyncio.run(parts())
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_stream_comes_from_a_server_that_answers_and_is_not_begun_anew_once_it_broke_off(is_async: bool) -> None:
+    assert streamed((), ("The", " Rhine"), is_async=is_async) == ["The", " Rhine"]
+    with pytest.raises(TransportError):
+        streamed(("The",), ("A", " river"), breaks=True, is_async=is_async)
