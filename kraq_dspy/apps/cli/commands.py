@@ -20,6 +20,7 @@ from kraq_dspy.apps.cli.prepare.precompute import calibrate, precompute
 from kraq_dspy.apps.cli.prepare.review import review
 from kraq_dspy.apps.cli.research.data import fetch
 from kraq_dspy.apps.cli.research.data import list_ as list_data
+from kraq_dspy.apps.cli.research.eval.asked import asked
 from kraq_dspy.apps.cli.research.eval.index import index as eval_index
 from kraq_dspy.apps.cli.research.eval.judges import judges
 from kraq_dspy.apps.cli.research.eval.list import list_ as list_tables
@@ -85,6 +86,8 @@ EVAL = f"""Measure, with intervals and paired tests. Interrupted? The same comma
 
 kraq eval INDEX QUESTIONS: ask an index, as it is, the questions of a csv, jsonl or parquet file.
 
+kraq eval asked INDEX QUESTIONS: what of a log of real questions the index anticipates, and what it cannot answer.
+
 kraq eval list: every table and figure of the five papers, what it needs, and whether it was run. kraq eval kraq-2, or
 another id of that list, runs it; --paper takes the paper's own settings.
 
@@ -118,7 +121,7 @@ COMMANDS: dict[str, Sequence[Command | ProgramCommand | Group]] = {
         Group("catalogue", "Answers prepared in advance, which `kraq ask -p qa-search` gives.", CATALOGUE),
     ),
     "Research": (
-        Group("eval", EVAL, (eval_index, list_tables, table, judges), TableGroup), report,
+        Group("eval", EVAL, (eval_index, asked, list_tables, table, judges), TableGroup), report,
         Group("data", "The public data sets of the tables.", (list_data, fetch)), optimize, pairs,
         Group("finetune", "Train a small model for a step (LoRA).", (generator, drafter)),
         Group("lm", "Bring or check a model; serve those of kraq.toml.", (get, lm_check, lm_serve, load, unload)),
