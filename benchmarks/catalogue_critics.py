@@ -36,8 +36,7 @@ from kraq_dspy.build.catalogue.ask_all import AskReport, ask_all
 from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, SilentProgress
-from kraq_dspy.programs.qa_search.critics import BEST, rating
-from kraq_dspy.programs.qa_search.roundtrip import FIRST, RereadSyntheticPair
+from kraq_dspy.programs.qa_search.critics import BEST, FIRST, RereadSyntheticPair, rating
 from kraq_dspy.settings import EncoderSettings, RoleSettings, RunSettings, Settings
 from kraq_dspy.signatures import RateGroundedness, RateStandAlone
 from kraq_dspy.steps.direct import Item

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.eval.datasets import load_dataset
 from kraq_dspy.finetune.pairs import Pair
@@ -36,7 +36,7 @@ from kraq_dspy.models.embedders import load_embedder
 from kraq_dspy.models.lms.engines.embedded.ask import question_about
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary
 from kraq_dspy.ports import Embedder
-from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.programs.kraq.question_text import PLAIN, plainness
 from kraq_dspy.records import Summary
 from kraq_dspy.settings import EncoderSettings

@@ -41,8 +41,7 @@ from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, InstructedEmbedder, Retriever, Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.presets import SpeculativeOptions
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
+from kraq_dspy.programs.speculative.speculative_rag import SpeculativeOptions, SpeculativeRAG
 from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
 from kraq_dspy.records import Chunk, Question
 from kraq_dspy.settings import Settings

@@ -38,16 +38,16 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy import signatures as signatures
     from kraq_dspy import testing as testing
     from kraq_dspy._internal.display import show as show
-    from kraq_dspy.asset.corpus.bundled import bundled_example as bundled_example
+    from kraq_dspy.asset.corpus.load import bundled_example as bundled_example
     from kraq_dspy.asset.store.index import Index as Index
     from kraq_dspy.build.index.build import build_index as build_index
     from kraq_dspy.build.index.change import add_documents as add_documents
     from kraq_dspy.build.index.change import remove_documents as remove_documents
     from kraq_dspy.build.index.change import resume_index as resume_index
     from kraq_dspy.build.index.change import update_index as update_index
-    from kraq_dspy.build.index.export import export_index as export_index
-    from kraq_dspy.build.index.import_graph import import_graphrag as import_graphrag
-    from kraq_dspy.build.index.import_graph import import_triples as import_triples
+    from kraq_dspy.build.index.exchange import export_index as export_index
+    from kraq_dspy.build.index.exchange import import_graphrag as import_graphrag
+    from kraq_dspy.build.index.exchange import import_triples as import_triples
     from kraq_dspy.errors import KraqError as KraqError
     from kraq_dspy.eval.evaluation import evaluate as evaluate
     from kraq_dspy.models.lms.meter import Limits as Limits
@@ -70,7 +70,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "kraq_dspy._internal.display": ("show",),
-        "kraq_dspy.asset.corpus.bundled": ("bundled_example",),
+        "kraq_dspy.asset.corpus.load": ("bundled_example",),
         "kraq_dspy.asset.store.index": ("Index",),
         "kraq_dspy.build.index.build": ("build_index",),
         "kraq_dspy.build.index.change": (
@@ -79,8 +79,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             "resume_index",
             "update_index",
         ),
-        "kraq_dspy.build.index.export": ("export_index",),
-        "kraq_dspy.build.index.import_graph": (
+        "kraq_dspy.build.index.exchange": (
+            "export_index",
             "import_graphrag",
             "import_triples",
         ),

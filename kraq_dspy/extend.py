@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from kraq_dspy._internal.lazy import lazy_names
 
 if TYPE_CHECKING:  # for type checkers and editors; the names that are there are those of `lazy_names` below
-    from kraq_dspy._internal.backoff import Backoff as Backoff
     from kraq_dspy._internal.both_ways import at_once as at_once
     from kraq_dspy._internal.both_ways import blocking as blocking
     from kraq_dspy._internal.both_ways import call as call
@@ -20,15 +19,16 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy._internal.step import FittingPredict as FittingPredict
     from kraq_dspy.asset.store.catalogue import Catalogue as Catalogue
     from kraq_dspy.models.embedders import load_embedder as load_embedder
-    from kraq_dspy.models.embedders.adapted import as_embedder as as_embedder
+    from kraq_dspy.models.embedders.text_encoder import as_embedder as as_embedder
     from kraq_dspy.models.lms.kraq_lm import KraqLM as KraqLM
     from kraq_dspy.models.lms.meter import Limits as Limits
     from kraq_dspy.models.lms.meter import Meter as Meter
     from kraq_dspy.models.lms.meter import Price as Price
     from kraq_dspy.models.lms.roles import LanguageModels as LanguageModels
     from kraq_dspy.models.lms.roles import make_lm as make_lm
+    from kraq_dspy.models.lms.servers.retry import Backoff as Backoff
     from kraq_dspy.models.lms.structured.adapter import KraqAdapter as KraqAdapter
-    from kraq_dspy.models.lms.structured.forms import Form as Form
+    from kraq_dspy.models.lms.structured.schemas import Form as Form
     from kraq_dspy.ports import ChunkSource as ChunkSource
     from kraq_dspy.ports import Embedder as Embedder
     from kraq_dspy.ports import InstructedEmbedder as InstructedEmbedder
@@ -47,11 +47,11 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
     from kraq_dspy.programs.retrievers.hits import RetrievingModule as RetrievingModule
     from kraq_dspy.programs.retrievers.hits import best_first as best_first
     from kraq_dspy.programs.retrievers.hits import matches as matches
-    from kraq_dspy.programs.shared.options import option as option
     from kraq_dspy.programs.shared.spec import NoOptions as NoOptions
     from kraq_dspy.programs.shared.spec import ProgramSpec as ProgramSpec
     from kraq_dspy.programs.shared.spec import RetrieverSpec as RetrieverSpec
     from kraq_dspy.programs.shared.spec import Space as Space
+    from kraq_dspy.programs.shared.spec import option as option
     from kraq_dspy.programs.shared.state import SavableModule as SavableModule
     from kraq_dspy.records import Chunk as Chunk
     from kraq_dspy.records import Claim as Claim
@@ -71,29 +71,18 @@ if TYPE_CHECKING:  # for type checkers and editors; the names that are there are
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "kraq_dspy._internal.backoff": ("Backoff",),
-        "kraq_dspy._internal.both_ways": (
-            "at_once",
-            "blocking",
-            "call",
-        ),
+        "kraq_dspy.models.lms.servers.retry": ("Backoff",),
+        "kraq_dspy._internal.both_ways": ("at_once", "blocking", "call"),
         "kraq_dspy._internal.clock": ("Clock", "answer_listeners"),
         "kraq_dspy._internal.step": ("FittingPredict",),
         "kraq_dspy.asset.store.catalogue": ("Catalogue",),
         "kraq_dspy.models.embedders": ("load_embedder",),
-        "kraq_dspy.models.embedders.adapted": ("as_embedder",),
+        "kraq_dspy.models.embedders.text_encoder": ("as_embedder",),
         "kraq_dspy.models.lms.kraq_lm": ("KraqLM",),
-        "kraq_dspy.models.lms.meter": (
-            "Limits",
-            "Meter",
-            "Price",
-        ),
-        "kraq_dspy.models.lms.roles": (
-            "LanguageModels",
-            "make_lm",
-        ),
+        "kraq_dspy.models.lms.meter": ("Limits", "Meter", "Price"),
+        "kraq_dspy.models.lms.roles": ("LanguageModels", "make_lm"),
         "kraq_dspy.models.lms.structured.adapter": ("KraqAdapter",),
-        "kraq_dspy.models.lms.structured.forms": ("Form",),
+        "kraq_dspy.models.lms.structured.schemas": ("Form",),
         "kraq_dspy.ports": (
             "ChunkSource",
             "Embedder",
@@ -116,13 +105,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "best_first",
             "matches",
         ),
-        "kraq_dspy.programs.shared.options": ("option",),
-        "kraq_dspy.programs.shared.spec": (
-            "NoOptions",
-            "ProgramSpec",
-            "RetrieverSpec",
-            "Space",
-        ),
+        "kraq_dspy.programs.shared.spec": ("NoOptions", "ProgramSpec", "RetrieverSpec", "Space", "option"),
         "kraq_dspy.programs.shared.state": ("SavableModule",),
         "kraq_dspy.records": (
             "Chunk",

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.records import Chunk, Hit, Question, QuestionHit
+from kraq_dspy.records import Chunk, Community, Entity, Hit, Question, QuestionHit, Relationship, Summary
 
 Vectors = NDArray[np.float32]
 Filters = Mapping[str, Any]
@@ -230,3 +230,40 @@ class SilentProgress:
 
     def finish(self, stage: str) -> None:
         return
+
+
+class NearestTexts(Protocol):
+    """Finds records by the embeddings of their texts."""
+
+    def __call__(
+        self,
+        text: str,
+        k: int,
+        *,
+        exclude: Collection[str] = (),
+        filters: Filters | None = None,
+        vector: Vectors | None = None,
+    ) -> list[tuple[str, float]]:
+        """Up to `k` (record id, cosine), best first; ties always in the same order."""
+
+
+class GraphSource(Protocol):
+    """The graph of an index, by id."""
+
+    def entities(self, ids: Sequence[str]) -> list[Entity]:
+        """In the order of `ids`. Raises UnknownRecordError."""
+
+    def links(self, entity_ids: Sequence[str]) -> list[Relationship]:
+        """Every relationship with an end among `entity_ids`, once."""
+
+    def community_of(self, entity_id: str, level: int) -> str | None:
+        """The narrowest community of the entity, at `level` or broader, that has a report; None where none has."""
+
+    def reports(self, community_ids: Sequence[str]) -> list[tuple[Community, Summary]]:
+        """In the order of `community_ids`. Raises UnknownRecordError."""
+
+    def report_ids_at(self, level: int) -> frozenset[str]:
+        """The communities of the partition at `level` (its own, and the leaves above it) that have a report."""
+
+    def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
+        """In the order of `ids`. Raises UnknownRecordError."""

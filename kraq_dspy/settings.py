@@ -34,8 +34,8 @@ from kraq_dspy._internal.options import (
     Share,
     checked,
     options_of,
+    suggestion,
 )
-from kraq_dspy._internal.validation import suggestion
 from kraq_dspy.errors import ConfigError
 
 ROLES = (

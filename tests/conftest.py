@@ -41,7 +41,7 @@ def logs_as_they_were() -> Iterator[None]:
     level = root.level
     yield
     root.setLevel(level)
-    if logs := sys.modules.get("kraq_dspy.apps.cli.shared.logs"):
+    if logs := sys.modules.get("kraq_dspy.apps.cli.logs"):
         root.removeHandler(logs._handler)
 
 

@@ -11,7 +11,7 @@ from kraq_dspy.eval.metrics.coverage import coverage, nearest_chunks
 from kraq_dspy.eval.metrics.generation import bleu
 from kraq_dspy.eval.metrics.retrieval import mrr, recall_at_k
 from kraq_dspy.ports import Embedder, Retriever, Vectors
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
+from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Question
 
 DEPTH = 10

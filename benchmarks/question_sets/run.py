@@ -55,7 +55,7 @@ from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.eval.metrics.questions import question_relevance
 from kraq_dspy.eval.statistics import bootstrap_difference, bootstrap_mean
 from kraq_dspy.eval.tables.indexes import prepare_index, prepared
-from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Chunk, Community, Entity, Summary
 from kraq_dspy.settings import Settings
 from kraq_dspy.workspace import Workspace

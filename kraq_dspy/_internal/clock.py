@@ -10,7 +10,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 from dspy.streaming import StatusMessage, StreamListener
 
 from kraq_dspy._internal.both_ways import is_blocking
-from kraq_dspy._internal.nearest_demos import NearestDemos
+from kraq_dspy._internal.step import NearestDemos
 
 
 class Clock:

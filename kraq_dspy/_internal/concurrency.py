@@ -1,6 +1,7 @@
 """Works on many items at once, in threads or as tasks, each with the surrounding `dspy.context`; runs coroutines.
 
-A function that must not be called twice for the same thing, as one that loads a model, is `called_once`.
+A function that must not be called twice for the same thing, as one that loads a model, is `called_once`; what copies of
+a program share is `SharedByCopies`.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from itertools import islice
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -112,3 +113,14 @@ def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
             loop, task = begun.result()
             loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+class SharedByCopies:
+    """A store, a model, a connection or a count: a copied program holds the same one.
+
+    DSPy's optimizers copy programs deeply; a copied index would be a second process on the same files, a copied model a
+    second one in memory.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self

@@ -1,12 +1,18 @@
-"""Shows predictions, records and lists of them as small tables: in a notebook as HTML, in a terminal with rich."""
+"""Shows predictions, records and lists of them as small tables, in a notebook as HTML, in a terminal with rich; in a
+notebook also how a long run goes."""
 
 import dataclasses
 import html
 import importlib
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
+
+from kraq_dspy.ports import Progress, SilentProgress
 
 ITEMS = 5  # of a long list
 CHARACTERS = 300  # of a long text
@@ -128,3 +134,70 @@ def whole_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+EVERY_S = 0.2  # between two pictures: each is a message to the browser
+CARD = "font-family:monospace;border-spacing:.6em 0"
+
+
+def default_progress() -> Progress:
+    """Bars in a notebook, nothing elsewhere: a library prints only where it is asked to."""
+    if not in_notebook():
+        return SilentProgress()
+    return NotebookProgress(importlib.import_module("IPython.display").display)
+
+
+@dataclass
+class _Stage:
+    total: int | None
+    done: int = 0
+    ended: bool = False
+
+
+class NotebookProgress:
+    """`ports.Progress` as one table of bars that is drawn anew. `display` is IPython's. Safe for threads."""
+
+    def __init__(self, display: Any) -> None:
+        self._display = display
+        self._handle: Any = None
+        self._stages: dict[str, _Stage] = {}
+        self._drawn_at = 0.0
+        self._lock = threading.Lock()
+
+    def start(self, stage: str, total: int | None) -> None:
+        with self._lock:
+            self._stages.setdefault(stage, _Stage(total))
+            self._draw()
+
+    def advance(self, stage: str, done: int = 1, *, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
+        with self._lock:
+            self._stages.setdefault(stage, _Stage(None)).done += done
+            if time.monotonic() - self._drawn_at >= EVERY_S:
+                self._draw()
+
+    def finish(self, stage: str) -> None:
+        with self._lock:
+            if stage in self._stages:
+                self._stages[stage].ended = True
+                self._draw()
+
+    def html(self) -> str:
+        rows = []
+        for name, stage in self._stages.items():
+            total = stage.done if stage.ended else stage.total
+            bar = (
+                "<progress></progress>"
+                if total is None
+                else f"<progress value={stage.done} max={total or 1}></progress>"
+            )
+            count = f"{stage.done}" if total is None else f"{stage.done} of {total}"
+            rows.append(f"<tr><td>{html.escape(name)}</td><td>{bar}</td><td>{count}</td></tr>")
+        return f"<table style='{CARD}'>{''.join(rows)}</table>"
+
+    def _draw(self) -> None:
+        self._drawn_at = time.monotonic()
+        picture = {"text/html": self.html(), "text/plain": ", ".join(f"{n} {s.done}" for n, s in self._stages.items())}
+        if self._handle is None:
+            self._handle = self._display(picture, raw=True, display_id=True)
+        else:
+            self._handle.update(picture, raw=True)

@@ -1,4 +1,4 @@
-"""Declares options in dataclasses, each once, and checks values against them: settings, and options of programs.
+"""Declares options in dataclasses, each once, and checks values against them: settings, options of programs, arguments.
 
 Settings are classes with `@checked`; their bounds stand in the annotations:
 
@@ -19,12 +19,17 @@ Options of programs and retrievers are fields made by `option`, which also hold 
 """
 
 import dataclasses
+import difflib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
-from kraq_dspy._internal.validation import suggestion
+from pydantic import TypeAdapter
+
 from kraq_dspy.errors import ConfigError
 
 T = TypeVar("T")
@@ -265,3 +270,47 @@ def _checked(section: str, options: Mapping[str, Option], given: Mapping[str, An
         if not option.in_range(read):
             raise ConfigError(f"{name} is {value!r}; it must be {option.bounds}.")
         yield key, read
+
+
+@cache
+def type_adapter(kind: Any) -> TypeAdapter[Any]:
+    """What checks, reads and writes values of a type; to make one costs more than to use it."""
+    return TypeAdapter(kind)
+
+
+def require_counts(of: str = "", **counts: int) -> None:
+    """Raises TypeError for a count that is no whole number, ValueError for one below 1; both name it."""
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool):
+            raise TypeError(
+                f"{name} is {count!r:.80} ({type(count).__name__}); expected a whole number{of and ' of '}{of}."
+            )
+        if count < 1:
+            raise ValueError(f"{name} is {count}; expected 1 or more{of and ' '}{of}.")
+
+
+def require_numbers(**numbers: float) -> None:
+    """Raises TypeError for what is no number; the message names it."""
+    for name, number in numbers.items():
+        if not isinstance(number, Real) or isinstance(number, bool):  # NumPy's too
+            raise TypeError(f"{name} is {number!r:.80} ({type(number).__name__}); expected a number.")
+
+
+def require_between(least: float, most: float, expected: str, /, **numbers: float) -> None:
+    """Raises TypeError for what is no number, ValueError for one out of the range; both name it."""
+    require_numbers(**numbers)
+    for name, number in numbers.items():
+        if not least <= number <= most:
+            raise ValueError(f"{name} is {number}; expected {expected}.")
+
+
+def require_share(of: str, /, **shares: float) -> None:
+    """As `require_between`, for a number above 0 and at most 1."""
+    require_between(math.ulp(0.0), 1, f"{of}, above 0 and at most 1", **shares)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: "did you mean 'tokens'?", or all that are known."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}."

@@ -1,17 +1,20 @@
 """Says in lines what a program's prediction rests on, besides its answer and its passages."""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-import dspy
 from rich.text import Text
 
 from kraq_dspy._internal.display import brief
-from kraq_dspy.apps.text import short
 from kraq_dspy.errors import counted
-from kraq_dspy.workspace.choices import ProgramChoice
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.workspace.choices import ProgramChoice
 
 
-def prediction_lines(choice: ProgramChoice, prediction: dspy.Prediction) -> Iterator[Text]:
+def prediction_lines(choice: "ProgramChoice", prediction: "dspy.Prediction") -> Iterator[Text]:
     """What is shown of the prediction; of a program of another package, the keys that its declaration names."""
     show = LINES.get(choice.spec.name)
     if show is not None:
@@ -24,20 +27,20 @@ def prediction_lines(choice: ProgramChoice, prediction: dspy.Prediction) -> Iter
         yield from prediction_lines(choice.inner, prediction)
 
 
-def explanation(answer: dspy.Prediction) -> Iterator[Text]:
+def explanation(answer: "dspy.Prediction") -> Iterator[Text]:
     """What supports the answer, where that was asked for."""
     if "explanation" in answer:
         yield Text("because ", style="bold") + short(answer.explanation, 600)
 
 
-def auxiliary_questions(answer: dspy.Prediction) -> Iterator[Text]:
+def auxiliary_questions(answer: "dspy.Prediction") -> Iterator[Text]:
     """The explanation, if any; the stored questions that evidence was found with, and how similar to the user's."""
     yield from explanation(answer)
     for auxiliary in answer.auxiliary_questions:
         yield Text(f"  + {auxiliary.similarity:.2f} ", style="cyan") + short(auxiliary.question.text, 160)
 
 
-def speculation(answer: dspy.Prediction) -> Iterator[Text]:
+def speculation(answer: "dspy.Prediction") -> Iterator[Text]:
     """The rationale, the drafts and the times; for the efficient program the question that stood in."""
     yield Text("because ", style="bold") + short(answer.rationale, 600)
     for draft in answer.drafts:
@@ -58,7 +61,7 @@ def speculation(answer: dspy.Prediction) -> Iterator[Text]:
     yield Text(f"ms: {parts}; wall {1000 * times.wall:.1f}; papers' model {1000 * times.parallel_model:.1f}")
 
 
-def _proxy(answer: dspy.Prediction) -> Text:
+def _proxy(answer: "dspy.Prediction") -> Text:
     if answer.proxy is None:
         return Text("no stored question; passages embedded online")
     similarity = f"{answer.proxy_similarity:.2f}"
@@ -68,7 +71,7 @@ def _proxy(answer: dspy.Prediction) -> Text:
     return Text(f"seen from ({similarity}, {counts}): ") + short(answer.proxy.question.text, 120)
 
 
-def global_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
+def global_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
     """The best `count` points, and how many reports they come from."""
     batches = f"{answer.n_batches} batch{'' if answer.n_batches == 1 else 'es'}"
     yield Text(f"{counted(len(answer.points), 'point')} from {counted(len(answer.hits), 'report')} in {batches}")
@@ -76,7 +79,7 @@ def global_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
         yield Text(f"  {point.importance:3} ", style="cyan") + short(point.point, 160)
 
 
-def local_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
+def local_search(answer: "dspy.Prediction", count: int = 5) -> Iterator[Text]:
     """The names of the entities, and the titles of `count` of their reports."""
     names = ", ".join(entity.name for entity in answer.entities)
     links = len(answer.relationships)
@@ -86,7 +89,7 @@ def local_search(answer: dspy.Prediction, count: int = 5) -> Iterator[Text]:
         yield Text(f"  {hit.score:.2f} ", style="cyan") + short(hit.chunk.title, 160)
 
 
-def plug_ins(answer: dspy.Prediction) -> Iterator[Text]:
+def plug_ins(answer: "dspy.Prediction") -> Iterator[Text]:
     """The parts of the question, how many pairs there were and where they came from, and the validator's verdict.
 
     Nothing for the variant without plug-ins.
@@ -102,7 +105,7 @@ def plug_ins(answer: dspy.Prediction) -> Iterator[Text]:
         yield Text("judged wrong: ", style="yellow") + short(answer.response, 300)
 
 
-def sub_answers(answer: dspy.Prediction) -> Iterator[Text]:
+def sub_answers(answer: "dspy.Prediction") -> Iterator[Text]:
     """The graph's account, and each sub-question with its answer."""
     yield Text("the graph: ", style="bold") + short(answer.account_summary or "nothing", 400)
     for each in answer.sub_answers:
@@ -113,7 +116,7 @@ def sub_answers(answer: dspy.Prediction) -> Iterator[Text]:
         yield Text(f"{failed} failed; see --log-json for the reasons.", style="yellow")
 
 
-def catalogue_search(answer: dspy.Prediction) -> Iterator[Text]:
+def catalogue_search(answer: "dspy.Prediction") -> Iterator[Text]:
     """The entry that answered and what it rests on; what was looked at and did not pass; whether it was noted."""
     search, entry = answer.search, answer.entry
     if entry is not None:
@@ -135,7 +138,7 @@ def catalogue_search(answer: dspy.Prediction) -> Iterator[Text]:
         yield Text("noted for review: kraq catalogue review DIR")
 
 
-LINES: dict[str, Callable[[dspy.Prediction], Iterator[Text]]] = {
+LINES: dict[str, Callable[["dspy.Prediction"], Iterator[Text]]] = {
     "traditional": explanation,
     "combined": auxiliary_questions,
     "speculative": speculation,
@@ -146,3 +149,14 @@ LINES: dict[str, Callable[[dspy.Prediction], Iterator[Text]]] = {
     "k2rag": sub_answers,
     "qa-search": catalogue_search,
 }
+
+
+def short(text: str, length: int) -> Text:
+    """One line of at most `length` characters. Never read as markup, and without control characters."""
+    line = " ".join(printable(text).split())
+    return Text(line if len(line) <= length else line[: length - 1] + "…")
+
+
+def printable(text: str) -> str:
+    """Text of documents and models for the terminal: a control character could move the cursor or change colours."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)

@@ -22,9 +22,8 @@ from kraq_dspy.eval.latency import TOTAL, Timings
 from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables.made_with import memory_mb
 from kraq_dspy.eval.tables.scoring import RowScorer
-from kraq_dspy.models.lms.defaults import own_adapter
-from kraq_dspy.models.lms.journal import Answer, TappedJournal, working_on
-from kraq_dspy.models.lms.meter import Price
+from kraq_dspy.models.lms.meter import Answer, Price, TappedJournal, working_on
+from kraq_dspy.models.lms.roles import own_adapter
 from kraq_dspy.ports import Retriever
 from kraq_dspy.records import Hit, Usage
 from kraq_dspy.workspace import Workspace

@@ -11,7 +11,7 @@ from pathlib import Path
 from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.metrics.normalise import normalise_answer
-from kraq_dspy.models.lms.adapter_name import adapter_folder
+from kraq_dspy.models.lms.local_models import adapter_folder
 from kraq_dspy.records import content_id
 
 LEARNED_FILE = "learned.json"

@@ -3,7 +3,7 @@
 import re
 from difflib import SequenceMatcher
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 
 SHARED_RUN = 6
 """So many words in a row that the question has too are a quotation; names are rarely as long."""

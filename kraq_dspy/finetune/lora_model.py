@@ -10,7 +10,7 @@ from typing import Any
 from kraq_dspy.errors import MissingExtraError, ModelError, TrainingError, needs
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
-from kraq_dspy.models.lms.engines.transformers_files import checked_weights
+from kraq_dspy.models.lms.engines.generation import checked_weights
 
 GB = 1e9
 

@@ -16,8 +16,8 @@ from dspy import Provider, TrainingJob
 from kraq_dspy.errors import ConfigError, TrainingError
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.training import train_adapter
-from kraq_dspy.models.lms.adapter_name import TRANSFORMERS
 from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.local_models import TRANSFORMERS
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Progress
 from kraq_dspy.settings import RoleSettings

@@ -23,11 +23,11 @@ from kraq_dspy.finetune.pairs import Pair
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Embedder, Progress, SilentProgress
-from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Summary
 from kraq_dspy.signatures.learning import SummarizeEvidence
 from kraq_dspy.signatures.speculative import ExplainResponse
-from kraq_dspy.steps.bounded import bounded_map
+from kraq_dspy.steps.direct import bounded_map
 
 STAGE = "pairs"
 TRIES = 2

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kraq_dspy.errors import TrainingError
 from kraq_dspy.finetune.settings import TrainSettings
-from kraq_dspy.models.lms.engines.transformers_files import prompt_ids
+from kraq_dspy.models.lms.engines.generation import prompt_ids
 
 logger = logging.getLogger(__name__)
 

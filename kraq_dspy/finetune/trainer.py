@@ -10,7 +10,7 @@ from typing import Any
 from kraq_dspy.finetune.lora_model import TrainPackages
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import IGNORED, HeldOut, TokenRow
-from kraq_dspy.models.embedders.device import multiplies_in_bf16
+from kraq_dspy.models.machine import multiplies_in_bf16
 from kraq_dspy.ports import Progress
 
 logger = logging.getLogger(__name__)

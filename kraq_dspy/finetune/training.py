@@ -22,8 +22,7 @@ from kraq_dspy.finetune.lora_model import (
 from kraq_dspy.finetune.settings import TrainSettings
 from kraq_dspy.finetune.token_rows import Chat, digest_of, fitting_rows, hold_out, token_row
 from kraq_dspy.finetune.trainer import STAGE, make_trainer
-from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.local_models import local_file
+from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, adapter_folder, local_file, weights_hash
 from kraq_dspy.ports import Progress, SilentProgress
 
 logger = logging.getLogger(__name__)

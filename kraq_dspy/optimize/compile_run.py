@@ -11,11 +11,10 @@ from dspy.utils.exceptions import AdapterParseError
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy._internal.nearest_demos import held
+from kraq_dspy._internal.step import held
 from kraq_dspy.errors import ConfigError, KraqError, ModelError
 from kraq_dspy.eval.metrics.for_dspy import Metric
-from kraq_dspy.models.lms.defaults import lm_in_program
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.optimize.kept_answers import KeptAnswers, Spending, kept_model
 from kraq_dspy.optimize.learned import keeping_models, optimizer_scores, take_over

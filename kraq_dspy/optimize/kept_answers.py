@@ -18,12 +18,12 @@ import dspy
 import orjson
 from dspy.lm15 import Request, Response
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import request_to_dict, response_from_dict, response_to_dict
 from kraq_dspy._internal.files import append_line, drop_torn_line, try_lock
 from kraq_dspy.errors import IndexLockedError, KraqError
-from kraq_dspy.models.lms.adopted import adopted
 from kraq_dspy.models.lms.engines.engine import Engine
+from kraq_dspy.models.lms.kraq_lm import adopted
 from kraq_dspy.models.lms.meter import Call, Limits, Meter
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.dspy_internals import thawed
-from kraq_dspy._internal.nearest_demos import NearestDemos, held, put
+from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.programs.shared.state import NAMELESS, ProgramState
 
 

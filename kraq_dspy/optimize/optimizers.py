@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import dspy
 
 from kraq_dspy._internal.dspy_internals import thaw
-from kraq_dspy._internal.nearest_demos import NearestDemos, put
 from kraq_dspy._internal.options import Bounds, Positive, checked
+from kraq_dspy._internal.step import NearestDemos, put
 from kraq_dspy.errors import ConfigError, MissingExtraError
 from kraq_dspy.eval.metrics.for_dspy import Metric
 from kraq_dspy.optimize.kept_answers import Spending

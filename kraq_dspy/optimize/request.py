@@ -8,7 +8,7 @@ from typing import Any
 
 from kraq_dspy.eval.metrics.bertscore import BertScorer
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.optimize.optimizers import Sizes
 from kraq_dspy.optimize.rows import Row, Split, read_rows, split_rows

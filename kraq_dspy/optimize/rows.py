@@ -11,7 +11,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.files import json_objects
-from kraq_dspy._internal.validation import suggestion
+from kraq_dspy._internal.options import suggestion
 from kraq_dspy.errors import EvaluationError
 
 MIN_ROWS = 4

@@ -17,9 +17,8 @@ from kraq_dspy.eval.metrics.references import check_references
 from kraq_dspy.optimize import step_metrics
 from kraq_dspy.optimize.rows import Row, RowKind
 from kraq_dspy.programs.kraq.by_size import extractor
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.programs.qa_search.program import NO_MATCH, numbered
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Relationship, Summary

@@ -7,14 +7,12 @@ import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.validation import require_counts
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy.ports import Retriever, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import EXPLAIN, make_reader
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction
+from kraq_dspy.programs.shared.steps import EXPLAIN, SignatureLike, check_steps, make_reader, prediction
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,16 @@ import pyarrow as pa
 from kraq_dspy import errors
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.errors import ConfigError, KraqError, needs
-from kraq_dspy.models.lms.adapter_name import with_adapter
-from kraq_dspy.models.lms.journal import Answer, TappedJournal
 from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.local_models import with_adapter
+from kraq_dspy.models.lms.meter import Answer, TappedJournal
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import Progress
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Done, Item, Items, model_of, when_ended
-from kraq_dspy.steps.kept import StageFailures, reason_of, run_program
-from kraq_dspy.steps.stored import StageResults, StoredSteps, encoded
+from kraq_dspy.steps.direct import Done, Item, Items, bounded_map, model_of, when_ended
+from kraq_dspy.steps.kept import StageFailures, StageResults, StoredSteps, encoded, reason_of, run_program
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ import dspy
 
 from kraq_dspy.build.prepare.preparations import PREPARATIONS, Preparation
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.shared.options import Word, options_of, read_options
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
+from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, Word, options_of, read_options
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 
 DEFAULT_PROGRAM = "combined"

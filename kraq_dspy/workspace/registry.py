@@ -11,23 +11,20 @@ from kraq_dspy.programs.graph.graph_global_search import GRAPH_GLOBAL
 from kraq_dspy.programs.graph.graph_local_search import GRAPH_LOCAL
 from kraq_dspy.programs.k2rag.baselines import NAIVE_GRAPH, NAIVE_HYBRID, NAIVE_KEYWORD, NAIVE_SEMANTIC
 from kraq_dspy.programs.k2rag.program import K2RAG_SPEC
-from kraq_dspy.programs.qa_rag.program import QA_RAG
+from kraq_dspy.programs.qa_rag import QA_RAG
 from kraq_dspy.programs.qa_search.program import QA_SEARCH
 from kraq_dspy.programs.retrievers import (
     adaptive,
-    bm25,
     combined,
     community_bridge,
-    dense,
-    hybrid,
     metadata_filter,
-    mmr,
     pagerank,
     raptor,
     reports,
     rerank,
     rewritten,
     sentence_window,
+    words_and_meaning,
 )
 from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT
@@ -116,7 +113,8 @@ RETRIEVERS = Registry(
     "retriever",
     "kraq_dspy.retrievers",
     [
-        dense.DENSE, bm25.BM25, hybrid.HYBRID, hybrid.FUSION, mmr.MMR, combined.COMBINED, community_bridge.BRIDGE,
+        words_and_meaning.DENSE, words_and_meaning.BM25, words_and_meaning.HYBRID, words_and_meaning.FUSION, rerank.MMR,
+        combined.COMBINED, community_bridge.BRIDGE,
         pagerank.PAGERANK, adaptive.ADAPTIVE, sentence_window.SENTENCE_WINDOW, metadata_filter.METADATA_FILTER,
         rerank.RERANKED, rerank.CROSS_ENCODER, rewritten.QR_FUSION, rewritten.RAG_FUSION, rewritten.DMQR,
         raptor.RAPTOR, raptor.RAPTOR_TRAVERSAL, reports.GRAPH_LOCAL, reports.GRAPH_GLOBAL,

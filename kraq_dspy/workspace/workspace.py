@@ -20,7 +20,7 @@ from kraq_dspy.asset.store.graph_files import open_passage_graph
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import InstructedStore
 from kraq_dspy.asset.store.served_answers import ServedAnswers
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.catalogue.sources import present_sources
 from kraq_dspy.build.prepare.calibrate import proxy_threshold
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors, sentence_vectors
@@ -30,14 +30,13 @@ from kraq_dspy.build.prepare.qa_pairs import StoredPairs
 from kraq_dspy.build.prepare.raptor import open_tree
 from kraq_dspy.errors import ConfigError, KraqError
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
 from kraq_dspy.models.embedders.cross_encoder import CrossEncoderReranker
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
-from kraq_dspy.models.lms import spans
-from kraq_dspy.models.lms.defaults import answerer_for, fill_in, own_adapter
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.envelope import Flaw, flaws_heard, with_flaws
-from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
-from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
+from kraq_dspy.models.lms.meter import within_span
+from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, answerer_for, as_models, fill_in, own_adapter
+from kraq_dspy.models.lms.servers.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Embedder, InstructedEmbedder, PromptScorer, Retriever
 from kraq_dspy.programs.k2rag import Shorten
 from kraq_dspy.programs.retrievers import KnownMetadata, NearestQuestions, QuestionCommunities, SummaryTree
@@ -370,7 +369,7 @@ class Workspace:
     @contextmanager
     def _asking(self, program: dspy.Module) -> Iterator[list[Flaw]]:
         """Gives the flaws of the replies behind the answer."""
-        named = spans.within("ask", kraq__program=type(program).__name__)
+        named = within_span("ask", kraq__program=type(program).__name__)
         with named, own_adapter(), answerer_for(program, self.models), flaws_heard() as heard:
             yield heard
 

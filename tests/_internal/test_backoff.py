@@ -1,6 +1,6 @@
 """Waits between attempts."""
 
-from kraq_dspy._internal.backoff import Backoff
+from kraq_dspy.models.lms.servers.retry import Backoff
 
 
 def longest() -> float:

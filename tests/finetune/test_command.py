@@ -9,7 +9,7 @@ import pytest
 from kraq_dspy.apps.cli import main
 from kraq_dspy.eval.learned import fingerprint_of, learned_by
 from kraq_dspy.finetune.pairs import Pair
-from kraq_dspy.models.lms.adapter_name import weights_hash
+from kraq_dspy.models.lms.local_models import weights_hash
 
 
 def kraq(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ from kraq_dspy.finetune.leaks import leak
 from kraq_dspy.finetune.pairs import Pair, chats_of, read_pairs
 from kraq_dspy.finetune.teacher import PairWriter, pairs_from_dataset, pairs_from_index, teaching_step
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.programs.kraq.describe_community import shown_summary
+from kraq_dspy.programs.kraq.describe import shown_summary
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 

@@ -28,23 +28,24 @@ from kraq_dspy.optimize.targets import SingleStep
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.combined import CombinedRetrieveRAG
 from kraq_dspy.programs.graph.graph_global_search import GraphGlobalSearch
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.graph.local_context import LocalContext
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, LocalContext
 from kraq_dspy.programs.k2rag import K2RAG, NaiveGraphRAG, Shorten
 from kraq_dspy.programs.kraq import KRAQ
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity
-from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.kraq.extract_names import ExtractNames
-from kraq_dspy.programs.qa_rag import QARAG
-from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
-from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, WriteSyntheticPair
+from kraq_dspy.programs.kraq.describe import (
+    AskQuestion,
+    AskRandomQuestion,
+    ConfirmSame,
+    DescribeCommunity,
+    DescribeEntity,
+)
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
+from kraq_dspy.programs.qa_rag import QARAG, WritePairs
+from kraq_dspy.programs.qa_search.critics import RateSyntheticPair, RereadSyntheticPair, WriteSyntheticPair
 from kraq_dspy.programs.qa_search.program import QASearch
-from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
 from kraq_dspy.programs.retrievers import AdaptedRetriever, DenseRetriever, NearestQuestions, RewrittenRetriever
 from kraq_dspy.programs.retrievers.hits import RetrievingModule
-from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
-from kraq_dspy.programs.retrievers.summarize_cluster import SummarizeCluster
+from kraq_dspy.programs.retrievers.raptor import SummarizeCluster
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
 from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EfficientSpeculativeRAG

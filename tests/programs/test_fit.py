@@ -17,8 +17,7 @@ from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, DescribeCommunity
-from kraq_dspy.programs.kraq.describe_entity import DescribeEntity
+from kraq_dspy.programs.kraq.describe import AskQuestion, DescribeCommunity, DescribeEntity
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.speculative.scoring import VoteScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG

@@ -1,8 +1,7 @@
 import dspy
 import pytest
 
-from kraq_dspy._internal.nearest_demos import NearestDemos, held
-from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy._internal.step import FittingPredict, NearestDemos, held
 from kraq_dspy.signatures import GenerateQuestion
 from tests.conftest import KeywordEmbedder
 

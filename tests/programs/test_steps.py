@@ -41,7 +41,7 @@ from kraq_dspy.programs import (
     WritePairs,
     WriteSyntheticPair,
 )
-from kraq_dspy.programs.graph.local_context import LocalContext
+from kraq_dspy.programs.graph.graph_local_search import LocalContext
 from kraq_dspy.programs.shared.steps import check_steps, signature_for
 from kraq_dspy.records import CatalogueEntry
 from kraq_dspy.signatures import AnswerQuestion

@@ -7,10 +7,9 @@ import pytest
 
 import kraq_dspy as kraq
 from kraq_dspy.programs.retrievers.combined import CombinedRetriever
-from kraq_dspy.programs.retrievers.hybrid import FusionRetriever
-from kraq_dspy.programs.retrievers.mmr import MMRRetriever
-from kraq_dspy.programs.retrievers.rewriting import Vary
-from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever
+from kraq_dspy.programs.retrievers.rerank import MMRRetriever
+from kraq_dspy.programs.retrievers.rewritten import RewrittenRetriever, Vary
+from kraq_dspy.programs.retrievers.words_and_meaning import FusionRetriever
 
 
 def retrieve(question: str) -> list[str]:

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from kraq_dspy.steps.bounded import bounded_map
-from kraq_dspy.steps.direct import Item, OrderedItems
+from kraq_dspy.steps.direct import Item, OrderedItems, bounded_map
 
 TREE = {"left leaf": (), "right leaf": (), "left": ("left leaf",), "right": ("right leaf",), "top": ("left", "right")}
 

@@ -24,7 +24,7 @@ from kraq_dspy.models.lms.meter import Limits, Meter
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.models.lms.structured.adapter import possible_forms
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary
 from kraq_dspy.settings import (
@@ -324,7 +324,7 @@ from ray.cluster_utils import Cluster
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import SilentProgress
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.steps.direct import Item
 from kraq_dspy.steps.ray import RaySteps
 from kraq_dspy.asset.store.index import Index

@@ -10,10 +10,10 @@ import pytest
 
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import Done, Item, LateInputs
-from kraq_dspy.steps.stored import StageResults
+from kraq_dspy.steps.kept import StageResults
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from kraq_dspy.models.lms.adapter_name import served_name
+from kraq_dspy.models.lms.local_models import served_name
 from tests.conftest import TinyModels
 
 ENVIRONMENT = Path(os.environ.get("KRAQ_VLLM_ENV", Path.home() / ".cache" / "kraq-dspy" / "vllm"))

@@ -10,7 +10,7 @@ import pytest
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.combined import CombinedOptions, CombinedRetrieveRAG
 from kraq_dspy.programs.retrievers import AdaptiveRetriever, MMRRetriever, PageRankRetriever
-from kraq_dspy.programs.shared.options import option, options_of, read_options, words_of
+from kraq_dspy.programs.shared.spec import option, options_of, read_options, words_of
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.workspace.choices import ProgramChoice, by_flags, choose_program, choose_retriever
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
@@ -18,7 +18,7 @@ from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
 PLUGIN = """
 from dataclasses import dataclass
 import dspy
-from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import option
 from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
 
 

@@ -18,7 +18,7 @@ def ask(job: dict[str, Any]) -> None:
 
     from kraq_dspy.models.lms.roles import make_lm
     from kraq_dspy.models.lms.structured.adapter import KraqAdapter
-    from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion
+    from kraq_dspy.programs.kraq.describe import AskQuestion, AskRandomQuestion
     from kraq_dspy.settings import RoleSettings
 
     role = dict(job["options"])

@@ -1,10 +1,21 @@
-"""Runs the program `kraq`: one file a command, in the folders of its help; heavy imports wait until a command runs."""
+"""Runs the program `kraq`, and makes Ctrl-C speak: a word at once, an orderly end where work is kept, and a second one
+that ends at once.
 
+A file a command; heavy imports wait until a command runs.
+"""
+
+import json
+import os
+import signal
 import sys
-
-from kraq_dspy.apps.cli.shared.interrupt import INTERRUPTED, last_word, on_interrupt
+import threading
+import time
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
+_spoken = threading.Event()
+_APART_S = 0.3  # processes forked from this one write to the same pipe: one key press, several signals
 
 
 def main() -> None:
@@ -21,3 +32,50 @@ def main() -> None:
         if ended.code == INTERRUPTED:  # typer's own way to end
             last_word()
         raise
+
+
+def on_interrupt() -> None:
+    """Listens for SIGINT in a thread, told by the system itself, so also while the main thread is deep in C code.
+
+    Python's own handling stays: KeyboardInterrupt, or the end of asyncio's tasks. What is kept is committed as it is
+    made, so an end at once loses what is in flight and no more.
+    """
+    if sys.platform == "win32":  # wants a socket there
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(reading,), name="interrupts", daemon=True).start()
+
+
+def last_word() -> None:
+    """Says that it was interrupted where nothing has been said: libraries load for seconds without letting the
+    listening thread run."""
+    if not _spoken.is_set():
+        _say("Interrupted.")
+
+
+def _listen(reading: int) -> None:
+    first = None
+    while number := os.read(reading, 1):
+        if number[0] != signal.SIGINT:
+            continue
+        if first is None:
+            first = time.monotonic()
+            _say("Stopping; Ctrl-C again ends at once.")
+        elif time.monotonic() - first > _APART_S:
+            if os.isatty(2):
+                os.write(2, b"\x1b[?25h")  # the bars hide the cursor
+            _say("Ended.")
+            os._exit(INTERRUPTED)
+
+
+def _say(message: str) -> None:
+    """By the system call: the main thread may be printing."""
+    _spoken.set()
+    terminal = sys.modules.get("kraq_dspy.apps.cli.terminal")
+    if terminal is not None and terminal.errors.quiet:  # --log-json
+        entry = {"level": "warning", "logger": __name__, "message": message}
+        os.write(2, f"{json.dumps(entry)}\n".encode())
+    else:
+        os.write(2, f"\n{message}\n".encode())

@@ -14,8 +14,8 @@ import typer
 from rich.text import Text
 
 from kraq_dspy.apps.cli.commands import add_commands
-from kraq_dspy.apps.cli.shared.logs import set_up_logs, set_up_spans
-from kraq_dspy.apps.cli.shared.terminal import errors, printable
+from kraq_dspy.apps.cli.logs import set_up_logs, set_up_spans
+from kraq_dspy.apps.cli.terminal import errors, printable
 from kraq_dspy.errors import TOO_LITTLE_MEMORY, ConfigError, KraqError, ModelError, lacks_memory
 
 logger = logging.getLogger(__name__)

@@ -1,15 +1,16 @@
 """Makes the protocol server of an index: its tools, its resources, and errors that an agent can act on."""
 
 import functools
+import hmac
 import inspect
+import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from kraq_dspy.apps.mcp.results import AskResult
-from kraq_dspy.apps.mcp.tools import AskedQuestion, Evidence, IndexTools, Program
+from kraq_dspy.apps.mcp.tools import AskedQuestion, AskResult, Evidence, IndexTools, Program
 from kraq_dspy.errors import KraqError, ModelError, UnknownRecordError, needs
 from kraq_dspy.records import Chunk, Document, Question
 
@@ -20,6 +21,13 @@ with needs("mcp", "mcp", "kraq mcp"):
     from mcp.types import ToolAnnotations
 
 logger = logging.getLogger(__name__)
+
+PATH = "/mcp"
+LARGEST_REQUEST = 1_000_000  # bytes
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+
 
 LISTED = 500
 """Lines of a resource that lists something."""
@@ -146,3 +154,31 @@ def without_places(message: str) -> str:
     """The message with paths of this machine cut down to their last part."""
     message = re.sub(r"(['\"])(?:~|\.{1,2})?/[^'\"]*?([^/'\"]+)/?\1", r"\1\2\1", message)
     return re.sub(r"(?<![\w/:.~])(?:~|\.{1,2})?/(?:[^\s/'\"]+/)*([^\s/'\",;)]+)", r"\1", message)
+
+
+def http_app(server: Any, host: str, token: str | None) -> App:
+    """The protocol's application for `serve.server.run`. No sessions are kept, so memory does not grow with clients."""
+    app: App = server.streamable_http_app(
+        streamable_http_path=PATH, stateless_http=True, max_request_body_size=LARGEST_REQUEST, host=host
+    )
+    return TokenRequired(app, token) if token else app
+
+
+class TokenRequired:
+    """An ASGI application that answers 401 to whoever does not send `Authorization: Bearer TOKEN`."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self.app = app
+        self.expected = f"Bearer {token}".encode()
+
+    async def __call__(
+        self, scope: Scope, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        sent = dict(scope.get("headers") or ()).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(sent, self.expected):
+            await self.app(scope, receive, send)
+            return
+        body = json.dumps({"error": "Send the server's token: Authorization: Bearer TOKEN"}).encode()
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": body})

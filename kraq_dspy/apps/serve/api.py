@@ -10,9 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from kraq_dspy.apps.serve import listing, openai, reviewing
+from kraq_dspy.apps.serve import listing, openai
 from kraq_dspy.apps.serve.asking import (
+    CONTENT_TYPE,
     AnswerSlots,
+    Metrics,
     ProgramCall,
     Slot,
     as_it_comes,
@@ -22,11 +24,7 @@ from kraq_dspy.apps.serve.asking import (
     while_connected,
 )
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.coverage import coverage_picture
-from kraq_dspy.apps.serve.endpoints import declared, get, post
-from kraq_dspy.apps.serve.errors import RequestError, as_request_error
-from kraq_dspy.apps.serve.metrics import CONTENT_TYPE, Metrics
-from kraq_dspy.apps.serve.requests import (
+from kraq_dspy.apps.serve.endpoints import (
     KINDS,
     AskRequest,
     CatalogueQuery,
@@ -38,13 +36,23 @@ from kraq_dspy.apps.serve.requests import (
     PageQuery,
     Query,
     QuestionsQuery,
+    RequestError,
     ReviewRequest,
     SearchQuery,
     StartersQuery,
+    as_request_error,
+    declared,
+    get,
+    not_found,
+    post,
 )
-from kraq_dspy.apps.serve.search import search
+from kraq_dspy.apps.serve.guard import ServeSettings
+from kraq_dspy.apps.serve.listing import coverage_picture, page_of, search
 from kraq_dspy.apps.serve.served import Served, ServedIndex
-from kraq_dspy.apps.serve.settings import ServeSettings
+from kraq_dspy.asset.store.catalogue import Catalogue
+from kraq_dspy.build.catalogue.review import answer, approve, evidence_for, source_states, waiting
+from kraq_dspy.errors import CatalogueConflictError, CatalogueError, UnknownRecordError
+from kraq_dspy.records import CatalogueEntry
 
 Json = dict[str, Any]
 GONE = 499
@@ -162,15 +170,15 @@ class Api:
 
     @get("/api/catalogue", "Catalogue", "Prepared answers, those that wait for review first.")
     def entries(self, query: CatalogueQuery) -> Json:
-        return reviewing.entries(self.served[query.index], query)
+        return catalogue_entries(self.served[query.index], query)
 
     @get("/api/catalogue/{number:int}", "Catalogue", "An entry with its evidence and its versions.")
     def entry(self, query: Query, number: int) -> Json:
-        return reviewing.entry(self.served[query.index], number)
+        return catalogue_entry(self.served[query.index], number)
 
     @post("/api/catalogue/{number:int}", "Catalogue", "Approve, edit or reject an entry (--edit).")
     def review(self, body: ReviewRequest, number: int) -> Json:
-        return reviewing.review(self.served[body.index], number, body)
+        return decide(self.served[body.index], number, body)
 
     # Asking
 
@@ -252,3 +260,85 @@ class Api:
 
 ENDPOINTS = declared(Api)
 """All addresses, in their order."""
+
+
+REVIEWER = "kraq explore"
+"""Who the history names; a page knows no names."""
+
+
+def catalogue_entries(served: ServedIndex, query: CatalogueQuery) -> dict[str, Any]:
+    """Some entries; what waits comes in the order in which it is worth a look."""
+    catalogue = served.catalogue
+    if catalogue is None:
+        return {"exists": False, "counts": {}, "total": 0, "offset": 0, "items": []}
+    listed = waiting(catalogue) if query.status == "waiting" else catalogue.entries(query.status)
+    return {"exists": True, "counts": catalogue.counts(), **page_of(listed, query, _brief)}
+
+
+def catalogue_entry(served: ServedIndex, number: int) -> dict[str, Any]:
+    """An entry with what its answer can be judged by, and its versions."""
+    return _whole(served, _catalogue(served), number)
+
+
+def decide(served: ServedIndex, number: int, decision: ReviewRequest) -> dict[str, Any]:
+    """The entry as it is then. Raises RequestError where the server may not edit, where somebody changed the entry
+    meanwhile, and where an answer lacks or rests on a document that is not there."""
+    if not served.edit:
+        raise RequestError(403, "read_only", "This server is read-only; start it with --edit to review.")
+    catalogue = _catalogue(served)
+    _existing(catalogue, number)
+    here: Any = {"by": REVIEWER, "version": decision.version}
+    try:
+        if decision.action == "reject":
+            catalogue.remove(number, **here)
+            return {"number": number, "status": "removed"}
+        if decision.action == "edit":
+            answer(served.index, catalogue, number, decision.answer or "", document_ids=decision.document_ids, **here)
+        else:
+            approve(served.index, catalogue, number, **here)
+    except CatalogueConflictError as error:
+        raise RequestError(409, "changed", str(error)) from None
+    except UnknownRecordError:
+        raise RequestError(422, "no_such_document", "The index has no document of one of these ids.") from None
+    return _whole(served, catalogue, number)
+
+
+def _catalogue(served: ServedIndex) -> Catalogue:
+    if served.catalogue is None:
+        raise RequestError(404, "no_catalogue", "This index has no catalogue of prepared answers yet.")
+    return served.catalogue
+
+
+def _existing(catalogue: Catalogue, number: int) -> CatalogueEntry:
+    try:
+        return catalogue.get(number)
+    except (CatalogueError, OverflowError):  # a number too large for the table is not there
+        raise not_found("entry", str(number)) from None
+
+
+def _brief(entry: CatalogueEntry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in ("number", "question", "status", "origin", "asked", "version")} | {
+        "answer": entry.answer[:300]
+    }
+
+
+def _whole(served: ServedIndex, catalogue: Catalogue, number: int) -> dict[str, Any]:
+    entry = _existing(catalogue, number)
+    titles = served.atlas.titles
+    return {
+        **asdict(entry),
+        "evidence": [asdict(each) for each in evidence_for(served.index, entry, 5)],
+        "sources": [
+            {"document_id": each, "title": titles.get(each, each), "state": state}
+            for each, state in source_states(served.index, entry).items()
+        ],
+        "history": [
+            {
+                "action": each.action,
+                "version": each.entry.version,
+                "at": each.entry.changed_at,
+                "by": each.entry.changed_by,
+            }
+            for each in catalogue.history(number)
+        ],
+    }

@@ -22,12 +22,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kraq_dspy.apps.serve.api import ENDPOINTS, GONE, Api
-from kraq_dspy.apps.serve.endpoints import Endpoint, openapi
-from kraq_dspy.apps.serve.errors import RequestError
-from kraq_dspy.apps.serve.guard import Guard, response_of
-from kraq_dspy.apps.serve.metrics import Metrics
+from kraq_dspy.apps.serve.asking import Metrics
+from kraq_dspy.apps.serve.endpoints import Endpoint, RequestError, openapi
+from kraq_dspy.apps.serve.guard import Guard, ServeSettings, response_of
 from kraq_dspy.apps.serve.served import Served
-from kraq_dspy.apps.serve.settings import ServeSettings
 
 THREADS = 16
 """For what programs do besides waiting, over the questions answered at once."""

@@ -1,13 +1,29 @@
 """Declares under which address a method of the API answers, and makes the OpenAPI document of what was declared."""
 
+import logging
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import models_json_schema
+
+from kraq_dspy.errors import (
+    BudgetExceededError,
+    CatalogueConflictError,
+    CatalogueError,
+    ConfigError,
+    EvaluationError,
+    IndexLockedError,
+    IndexStateError,
+    KraqError,
+    ModelError,
+    ServerDownError,
+    UnknownRecordError,
+)
+from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
@@ -126,3 +142,181 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
             {"name": name, "in": "query", "required": False, "description": description, "schema": value}
         )
     return operation
+
+
+KINDS = ("questions", "entities", "passages")
+"""What can be searched."""
+
+BY_WORDS = "bm25"
+
+QUESTION = 4000
+"""Characters of a question."""
+
+
+class Query(BaseModel):
+    """Of every request for data."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    index: Annotated[str | None, Field(description="Name of the index; the first one without it.")] = None
+
+
+class PageQuery(Query):
+    offset: Annotated[int, Field(ge=0, description="How many to leave out.")] = 0
+    limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = 50
+
+
+class QuestionsQuery(PageQuery):
+    level: Annotated[int | None, Field(ge=0, description="Only this level; 0 is the broadest.")] = None
+    q: Annotated[str, Field(max_length=QUESTION, description="Only those with these words.")] = ""
+
+
+class StartersQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=50, description="How many at most.")] = 12
+
+
+class CommunitiesQuery(PageQuery):
+    level: Annotated[int | None, Field(ge=0, description="Only this level; 0 is the broadest.")] = None
+    parent: Annotated[str | None, Field(description="Only those within this community.")] = None
+    telling: Annotated[bool, Field(description="Only those with a question, or with others inside.")] = False
+
+
+class EntitiesQuery(PageQuery):
+    q: Annotated[str, Field(max_length=QUESTION, description="Only those with these words.")] = ""
+    type: Annotated[str | None, Field(description="Only of this type.")] = None
+
+
+class DocumentsQuery(PageQuery):
+    q: Annotated[str, Field(max_length=QUESTION, description="Only those with these words in the title or id.")] = ""
+
+
+class GraphQuery(Query):
+    limit: Annotated[int, Field(ge=1, le=1000, description="Nodes at most.")] = 150
+
+
+class SearchQuery(Query):
+    q: Annotated[str, Field(max_length=QUESTION, description="What is searched; its last word may be unfinished.")] = ""
+    limit: Annotated[int, Field(ge=1, le=50, description="How many of each kind at most.")] = 8
+    kinds: Annotated[str, Field(description="What is searched, with commas.")] = ",".join(KINDS)
+    retriever: Annotated[str, Field(max_length=200, description="What finds the passages.")] = BY_WORDS
+
+
+class CatalogueQuery(PageQuery):
+    status: Annotated[
+        Literal["waiting", "pending", "approved", "stale"], Field(description="waiting: pending or stale.")
+    ] = "waiting"
+
+
+class AskRequest(BaseModel):
+    """A question, and what is to answer it."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"question": "Who wrote Ulysses?"}})
+
+    question: Annotated[str, Field(min_length=1, max_length=QUESTION)]
+    program: Annotated[str, Field(max_length=100, description="One of those that /api/status lists.")] = DEFAULT_PROGRAM
+    retriever: Annotated[str | None, Field(max_length=200, description="What finds the passages.")] = None
+    options: Annotated[dict[str, int | float | bool | str | None], Field(description="Of the program: {'k': 10}.")] = {}
+    index: str | None = None
+    stream: Annotated[bool, Field(description="Answer with server-sent events: stage, text, answer, error.")] = False
+
+
+class ReviewRequest(BaseModel):
+    """What somebody decided about an entry of the catalogue."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["approve", "edit", "reject"]
+    version: Annotated[int, Field(ge=1, description="That was looked at; another one is refused.")]
+    answer: Annotated[str | None, Field(max_length=100_000)] = None
+    document_ids: list[str] | None = None
+    index: str | None = None
+
+
+class ChatMessage(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """As of OpenAI's chat completions; sampling is the business of the roles' settings and is passed over here."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: Annotated[str, Field(description="A program, or INDEX/PROGRAM: see /v1/models.")]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+    n: Annotated[int | None, Field(ge=1, le=1)] = None
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class RequestError(Exception):
+    """A request that is refused. `message` is for the client."""
+
+    status: int
+    code: str
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def not_found(what: str, name: str) -> RequestError:
+    return RequestError(404, "not_found", f"There is no {what} {name[:80]!r} in this index.")
+
+
+def busy(message: str, seconds: int, *, status: int = 503) -> RequestError:
+    code = "too_many_requests" if status == 429 else "busy"
+    return RequestError(status, code, f"{message} Try again in {seconds} s.", {"Retry-After": str(seconds)})
+
+
+_OF_KINDS: tuple[tuple[type[BaseException], int, str, str], ...] = (
+    (UnknownRecordError, 404, "not_found", "The index has no such record, or no longer."),
+    (IndexLockedError, 503, "index_in_use", "Another program is changing this index. Try again later."),
+    (
+        EvaluationError, 409, "not_there", "The index has no questions, or no passages, to work this out from."
+    ),
+    (
+        IndexStateError, 503, "index_state",
+        "The index lacks what this needs, or is damaged. The server's log says what, and the command that mends it.",
+    ),
+    (BudgetExceededError, 503, "budget", "The server has spent what it may spend on models."),
+    (ServerDownError, 502, "model_unreachable", "The language model cannot be reached. The server's log says why."),
+    (ModelError, 502, "model_failed", "The language model could not do it. The server's log says why."),
+)  # fmt: skip
+
+
+def as_request_error(error: BaseException) -> RequestError:
+    """The error as a client meets it; what is wrong here goes to the log in full."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, CatalogueConflictError | CatalogueError):
+        return RequestError(409, "catalogue", str(error).partition(" See them all:")[0])
+    if type(error) is IndexStateError and not re.search(r"[/\\]", str(error)):
+        return RequestError(409, "index_state", str(error))  # it names no folder, so it is about what was asked for
+    for kind, status, code, message in _OF_KINDS:
+        if isinstance(error, kind):
+            logger.log(logging.ERROR if status >= 500 else logging.INFO, "%s: %s", code, error)
+            return RequestError(status, code, message, {"Retry-After": "5"} if status == 503 else {})
+    if type(error).__module__.startswith("dspy."):
+        logger.error("A call to the model failed: %s", error)
+        return RequestError(502, "model_failed", _OF_KINDS[-1][3])
+    logger.error("A request failed", exc_info=error)
+    shown = "a setting is wrong" if isinstance(error, ConfigError) else "an error"
+    shown = shown if isinstance(error, KraqError) else "an unexpected error"
+    return RequestError(500, "internal", f"The server met {shown}. Its log says which.")
+
+
+def body_of(error: RequestError) -> dict[str, Any]:
+    """In the shape of OpenAI's API, which suits every client."""
+    kind = "invalid_request_error" if error.status < 500 else "server_error"
+    return {"error": {"message": error.message, "type": kind, "code": error.code}}

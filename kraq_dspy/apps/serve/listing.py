@@ -1,18 +1,23 @@
 """Turns records into the JSON of the API: communities, entities, documents, passages, and the graph around one."""
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas, EntityBrief
-from kraq_dspy.apps.serve.errors import not_found
+from kraq_dspy.apps.serve.endpoints import BY_WORDS, KINDS, PageQuery, not_found
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.graph import IndexGraph
 from kraq_dspy.build.prepare.preparations import required_commands
-from kraq_dspy.errors import UnknownRecordError
-from kraq_dspy.programs.shared.options import options_of
+from kraq_dspy.errors import EvaluationError, UnknownRecordError
+from kraq_dspy.eval.metrics.coverage import choose_questions, coverage, coverage_curve, nearest_chunks
+from kraq_dspy.programs.shared.spec import options_of
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Question, Summary
 from kraq_dspy.workspace.choices import DEFAULT_PROGRAM
 from kraq_dspy.workspace.registry import PROGRAMS, RETRIEVERS
@@ -22,7 +27,6 @@ NODES = 1000
 """A picture of more has no use."""
 
 if TYPE_CHECKING:
-    from kraq_dspy.apps.serve.requests import PageQuery
     from kraq_dspy.apps.serve.served import ServedIndex
 
 T = TypeVar("T")
@@ -35,7 +39,7 @@ def with_words(items: Iterable[T], q: str, text: Callable[[T], str]) -> list[T]:
     return [each for each in items if all(word in text(each) for word in words)]
 
 
-def page_of(items: Sequence[T], query: "PageQuery", shown: Callable[[T], Json]) -> Json:
+def page_of(items: Sequence[T], query: PageQuery, shown: Callable[[T], Json]) -> Json:
     """The part of a list that the query asks for, each item as `shown`, with how many there are in all."""
     some = items[query.offset : query.offset + query.limit]
     return {"total": len(items), "offset": query.offset, "items": list(map(shown, some))}
@@ -226,13 +230,13 @@ def degree(atlas: Atlas, entity_id: str) -> int:
     return brief.degree if brief else 0
 
 
-KINDS: dict[str, Any] = {"community": Community, "entity": Entity, "document": Document}
+RECORDS: dict[str, Any] = {"community": Community, "entity": Entity, "document": Document}
 
 
 def record(index: Index, what: str, record_id: str) -> Any:
     """Raises RequestError for an id that is not there."""
     try:
-        return index.get(KINDS[what], [record_id])[0]
+        return index.get(RECORDS[what], [record_id])[0]
     except UnknownRecordError:
         raise not_found(what, record_id) from None
 
@@ -281,3 +285,98 @@ def status_json(served: "ServedIndex") -> Json:
 
 def _plain_default(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
+
+
+def search(
+    served: "ServedIndex", text: str, *, limit: int = 8, kinds: tuple[str, ...] = KINDS, retriever: str = BY_WORDS
+) -> dict[str, Any]:
+    """What each kind has for the text, best first; nothing for a text without words.
+
+    `retriever` finds the passages. With another one than by words, questions are found by meaning as well.
+    """
+    answer: dict[str, Any] = {"query": text, **{kind: [] for kind in kinds}}
+    words = re.findall(r"\w+", text.casefold())
+    if not words:
+        return answer
+    atlas = served.atlas
+    if "questions" in kinds:
+        matches = _by_words(words, [(question.text.casefold(), question) for question in atlas.questions], limit)
+        if retriever != BY_WORDS and atlas.questions:
+            near = [hit.question for hit in served.space.questions()(text, limit)]
+            matches = list({question.id: question for question in [*matches[: limit // 2], *near]}.values())[:limit]
+        answer["questions"] = [question_json(question) for question in matches]
+    if "entities" in kinds:
+        names = [(entity.folded, entity) for entity in atlas.entities.values()]
+        answer["entities"] = [entity_brief(entity) for entity in _by_words(words, names, limit)]
+    if "passages" in kinds:
+        hits = served.retriever(retriever)(text, limit)
+        if not hits and retriever == BY_WORDS and len(words) > 1:  # the last word is still being typed
+            hits = served.retriever(retriever)(" ".join(words[:-1]), limit)
+        answer["passages"] = [
+            {**passage_json(hit.chunk, atlas), "score": hit.score, "why": hit.why, "query": hit.query} for hit in hits
+        ]
+    return answer
+
+
+def _by_words(words: list[str], texts: list[tuple[str, Any]], limit: int) -> list[Any]:
+    """Those with all the words, the last one as a beginning; first those that begin so, then in their order."""
+    *whole, last = words
+    pattern = re.compile("".join(rf"(?=.*\b{re.escape(word)}\b)" for word in whole) + rf".*\b{re.escape(last)}", re.S)
+    ranked: list[tuple[bool, Any]] = []
+    for folded, thing in texts:
+        if last in folded and pattern.match(folded):
+            ranked.append((not folded.startswith(words[0]), thing))
+            if len(ranked) >= 50 * limit:
+                break
+    ranked.sort(key=lambda pair: pair[0])
+    return [thing for _, thing in ranked[:limit]]
+
+
+NEAREST = 5
+POINTS, CHOSEN, DOCUMENTS = 60, 20, 3000
+
+
+def coverage_picture(served: "ServedIndex") -> dict[str, Any]:
+    """A passage is covered by a question when it is among the five nearest to it; duplicates do not count.
+
+    `curves` are (questions, share) of the first questions, broadest first and chosen greedily; `chosen` are the first
+    of the latter. `documents` have for each passage, in reading order, how many questions cover it. Raises
+    EvaluationError without questions or passages.
+    """
+    index, questions = served.index, served.atlas.questions
+    chunk_ids = list(order := index.reading_order())
+    if not questions or not chunk_ids:
+        raise EvaluationError("There are no questions or no passages.")
+    vectors = index.question_vectors.vectors([question.id for question in questions])
+    nearest = nearest_chunks(vectors, index.chunk_vectors.vectors(chunk_ids), NEAREST)
+    counts = np.bincount(nearest.ravel(), minlength=len(chunk_ids))
+    levels = np.array([question.level for question in questions])
+    best = choose_questions(nearest, len(chunk_ids), min(len(questions), 1000))
+    by_document: defaultdict[str, list[int]] = defaultdict(list)
+    for chunk_id, count in zip(chunk_ids, counts.tolist(), strict=True):
+        by_document[order[chunk_id]].append(count)
+    return {
+        "k": nearest.shape[1],
+        "n_questions": len(questions),
+        "n_passages": len(chunk_ids),
+        "n_documents": len(by_document),
+        "share": coverage(nearest, len(chunk_ids)),
+        "levels": [
+            {"level": int(level), "share": coverage(nearest[levels == level], len(chunk_ids))}
+            for level in np.unique(levels)
+        ],
+        "curves": {
+            "broadest first": _sampled(coverage_curve(nearest, len(chunk_ids)).tolist()),
+            "chosen greedily": _sampled(list(best.coverage)),
+        },
+        "chosen": [question_json(questions[place]) for place in best.positions[:CHOSEN]],
+        "documents": [
+            {"id": each, "title": served.atlas.titles.get(each, each), "counts": of}
+            for each, of in list(by_document.items())[:DOCUMENTS]
+        ],
+    }
+
+
+def _sampled(curve: list[float]) -> list[tuple[int, float]]:
+    places = sorted({int(place) for place in np.linspace(1, len(curve), min(POINTS, len(curve)))})
+    return [(place, curve[place - 1]) for place in places]

@@ -8,8 +8,7 @@ from secrets import token_urlsafe
 from typing import Any
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.apps.serve.coverage import coverage_picture
-from kraq_dspy.apps.serve.listing import status_json
+from kraq_dspy.apps.serve.listing import coverage_picture, status_json
 from kraq_dspy.apps.serve.served import ServedIndex
 from kraq_dspy.errors import ConfigError, EvaluationError, counted
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Relationship, Summary

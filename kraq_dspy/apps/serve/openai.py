@@ -8,8 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from kraq_dspy.apps.serve.asking import ProgramCall, stream
-from kraq_dspy.apps.serve.errors import RequestError
-from kraq_dspy.apps.serve.requests import QUESTION, ChatRequest
+from kraq_dspy.apps.serve.endpoints import QUESTION, ChatRequest, RequestError
 from kraq_dspy.apps.serve.served import Served, ServedIndex
 from kraq_dspy.workspace.registry import PROGRAMS
 

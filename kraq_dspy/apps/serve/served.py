@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kraq_dspy._internal.display import shown_model
 from kraq_dspy.apps.serve.atlas import Atlas
-from kraq_dspy.apps.serve.errors import RequestError
+from kraq_dspy.apps.serve.endpoints import RequestError
 from kraq_dspy.asset.store.catalogue import Catalogue
 from kraq_dspy.build.catalogue.sources import open_catalogue
 from kraq_dspy.errors import ConfigError, IndexLockedError, IndexStateError

@@ -17,10 +17,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.asset.graph.at_scale import collector_paused, distinct
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.graph.candidates import by_preference, majority
 from kraq_dspy.asset.graph.mentions import Mentions, Numbered, Rows, comparable, majorities, read_strings, write_strings
+from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct
 from kraq_dspy.asset.graph.resolve import Resolution, entity_id_of
 from kraq_dspy.records import Claim, Entity, Merge, Relationship, content_id
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import Bools, Ints, ResolvedMentions, relationship_id_of
 from kraq_dspy.asset.graph.mentions import Rows
+from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.asset.graph.resolve import entity_id_of
 from kraq_dspy.records import Claim, Entity, Relationship
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.at_scale import collector_paused
-from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, igraph_random
+from kraq_dspy.asset.graph.numbered_graph import Ints, NumberedGraph, Part, collector_paused, igraph_random
 from kraq_dspy.records import Community, Entity, Relationship
 from kraq_dspy.settings import CommunitySettings
 

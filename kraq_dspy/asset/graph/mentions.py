@@ -11,9 +11,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.at_scale import collector_paused, distinct
 from kraq_dspy.asset.graph.candidates import NameCount
 from kraq_dspy.asset.graph.names import introduced_acronyms
+from kraq_dspy.asset.graph.numbered_graph import collector_paused, distinct
 from kraq_dspy.records import Extraction
 
 Ints = NDArray[np.int64]

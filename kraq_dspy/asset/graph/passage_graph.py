@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.graph.at_scale import distinct
+from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.errors import IndexStateError
 
 _PRECISE = 1e-8  # the residual at which a walk ends, of the one that it begins with

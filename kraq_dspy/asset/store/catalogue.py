@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.entries import EntryReader, EntryTable
 from kraq_dspy.errors import CatalogueConflictError, CatalogueError
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry, Document, content_id

@@ -1,10 +1,12 @@
-"""Keeps beside an index's database its graph of passages and entities, and what its graph was made from.
+"""Keeps beside an index's database its graph of passages and entities, what its graph was made from, and its sizes.
 
-Both are made once by the writer of a state: walks go over the first, and with the second a change is followed without
-every extraction being read.
+They are made once by the writer of a state: walks go over the first, with the second a change is followed without
+every extraction being read, and with the third a million records need not be counted.
 """
 
+import json
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kraq_dspy._internal.files import replaced
-from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import ResolvedMentions
+from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, of_edges, passage_graph
 from kraq_dspy.asset.store.own_files import damage_text
 from kraq_dspy.asset.store.states import writing_to
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.records import Chunk, Entity, Relationship
 
-GRAPH, MENTIONS = "passages.graph", "mentions.rows"
+GRAPH, MENTIONS, SIZES = "passages.graph", "mentions.rows", "sizes.json"
 _FORM = 1  # to be raised with every change of how mentions are written
 _Ints = NDArray[np.int64]
 
@@ -111,3 +113,37 @@ def _edge_keys(resolved: ResolvedMentions, vertex_of_chunk: _Ints, vertex_of_nam
     one, other = vertex_of_name[links[:, 0]], vertex_of_name[links[:, 1]]
     edges = np.minimum(one, other) * n_vertices + np.maximum(one, other)
     return np.concatenate([distinct(mentions), edges[one != other]])  # many mentions are there twice
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`counts` are those of the records by table name, `partition` the numbers of communities by level."""
+
+    counts: dict[str, int]
+    partition: dict[int, int]
+
+
+def read_sizes(path: Path | None) -> Sizes | None:
+    """None for a state without the file. Raises IndexStateError."""
+    if path is None:
+        return None
+    try:
+        fields = json.loads(path.read_text())
+        return Sizes(dict(fields["counts"]), {int(level): size for level, size in fields["partition"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexStateError(damage_text(path, str(error))) from error
+
+
+def write_sizes(home: Path, sizes: Sizes) -> None:
+    """Raises IndexStateError."""
+    with writing_to(home), replaced(home / SIZES) as draft:
+        draft.write_text(json.dumps(asdict(sizes)))
+
+
+def partition_sizes(communities: dict[tuple[int, int], int]) -> dict[int, int]:
+    """By level, from the numbers of communities by level and by whether they are leaves, which stand for their entities
+    on all deeper levels too."""
+    return {
+        level: sum(size for (its, is_leaf), size in communities.items() if its == level or (its < level and is_leaf))
+        for level in sorted({level for level, _ in communities})
+    }

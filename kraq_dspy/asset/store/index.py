@@ -20,19 +20,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.graph.networkx_view import to_networkx
 from kraq_dspy.asset.store import graph_files, states, tables
 from kraq_dspy.asset.store import manifest as manifests
 from kraq_dspy.asset.store.codec import restored, storable
 from kraq_dspy.asset.store.database import Database
+from kraq_dspy.asset.store.graph_files import SIZES, Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.graph_rows import GraphRows
 from kraq_dspy.asset.store.lock import FileLock
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.asset.store.own_files import damaged_files, require_own
 from kraq_dspy.asset.store.results import ResultStore
-from kraq_dspy.asset.store.sizes import FILE as SIZES
-from kraq_dspy.asset.store.sizes import Sizes, partition_sizes, read_sizes, write_sizes
 from kraq_dspy.asset.store.states import Lease
 from kraq_dspy.asset.store.tables import TABLES, Record, table_of
 from kraq_dspy.asset.store.vectors import LocalVectorStore, QdrantVectorStore

@@ -13,7 +13,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.codec import checksum
 from kraq_dspy.asset.store.database import Database, translated_errors

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.store.catalogue import Catalogue, NewEntry, question_key
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.ports import Embedder, VectorStore
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
 

@@ -1,6 +1,7 @@
-"""Reads and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
+"""Reads, imports and writes entries of a catalogue as files that people edit: CSV, TSV, JSON lines; one entry a row."""
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,8 +12,11 @@ from typing import Any
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
 from kraq_dspy.asset.corpus.formats.rows import BadRow, Reader, ReadSettings, Row
 from kraq_dspy.asset.corpus.formats.tables import read_csv, read_tsv
-from kraq_dspy.asset.store.catalogue import STATUSES, NewEntry, question_key
+from kraq_dspy.asset.store.catalogue import STATUSES, AddReport, Catalogue, NewEntry, question_key
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.build.catalogue.sources import document_hashes, flag_stale
 from kraq_dspy.errors import CatalogueError
+from kraq_dspy.ports import Progress, SilentProgress
 from kraq_dspy.programs.qa_search.failures import CLASSES
 from kraq_dspy.records import AnswerEvidence, AnswerSource, CatalogueEntry
 
@@ -145,3 +149,63 @@ def _listed(text: str, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"the column {what!r} holds {text[:60]!r}, which is no list")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What became of the rows; `refused` says why and where. `stale` are numbers of entries whose documents are not
+    those that the file was made with."""
+
+    entries: AddReport
+    refused: tuple[str, ...] = ()
+    stale: tuple[int, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return not self.refused and not self.entries.conflicts
+
+
+def import_answers(
+    index: Index,
+    catalogue: Catalogue,
+    path: Path,
+    *,
+    by: str,
+    replace: bool = False,
+    pending: bool = False,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """The good rows in one transaction; the others are reported and left. With `pending` nothing is approved.
+
+    A source without a hash is a document as the index has it now, which must exist. Raises CatalogueError for a file
+    that cannot be read.
+    """
+    progress = progress or SilentProgress()
+    progress.start("import", None)
+    refused: list[str] = []
+    read: list[ReadEntry] = []
+    for row in read_entries(path):
+        progress.advance("import")
+        if isinstance(row, BadRow):
+            refused.append(row.reason)
+        else:
+            read.append(row)
+    hashes = document_hashes(index, {source.document_id for row in read for source in row.entry.sources})
+    entries = []
+    for row in read:
+        unknown = [
+            one.document_id for one in row.entry.sources if not one.content_hash and one.document_id not in hashes
+        ]
+        if unknown:
+            refused.append(f"{row.where}: the index has no document {unknown[0]!r}.")
+        else:
+            entries.append(_prepared(row.entry, hashes, pending))
+    report = catalogue.add_all(entries, by=by, replace=replace)
+    stale = flag_stale(index)
+    progress.finish("import")
+    return ImportReport(report, tuple(refused), tuple(stale))
+
+
+def _prepared(entry: NewEntry, hashes: dict[str, str], pending: bool) -> NewEntry:
+    sources = tuple(AnswerSource(one.document_id, one.content_hash or hashes[one.document_id]) for one in entry.sources)
+    return dataclasses.replace(entry, sources=sources, status="pending" if pending else entry.status)

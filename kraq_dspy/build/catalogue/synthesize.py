@@ -14,12 +14,20 @@ from kraq_dspy.errors import ConfigError, IndexStateError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, Retriever, SilentProgress
 from kraq_dspy.programs.kraq.by_size import is_small
-from kraq_dspy.programs.qa_search.critics import BEST, CRITICS, RateSyntheticPair, WriteSyntheticPair
-from kraq_dspy.programs.qa_search.roundtrip import REREADING, RETRIEVAL, RereadSyntheticPair, leads_back
+from kraq_dspy.programs.qa_search.critics import (
+    BEST,
+    CRITICS,
+    REREADING,
+    RETRIEVAL,
+    RateSyntheticPair,
+    RereadSyntheticPair,
+    WriteSyntheticPair,
+    leads_back,
+)
 from kraq_dspy.records import AnswerSource, Chunk, Document, QAPair
 from kraq_dspy.settings import ChunkSettings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 WRITE, RATE = "synthetic pairs", "critics"
 AUDIENCE = "people who want to know what these documents say"

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import logging
 import shutil
 import threading
@@ -13,14 +14,16 @@ from typing import Unpack
 import dspy
 
 from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.notebook import default_progress
+from kraq_dspy._internal.display import default_progress
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.graph.communities import prepare
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.instructed import INSTRUCTED, forget_chunks
+from kraq_dspy.asset.store.states import VECTORS
 from kraq_dspy.asset.store.sync import Point, batches, chunk_point, embed_points, sync_vectors
 from kraq_dspy.build.catalogue.sources import flag_stale
 from kraq_dspy.build.index.finishing import BuildParts, Finishing, forget_finished, settle_finished, take_finished
 from kraq_dspy.build.index.following import Difference, Following
-from kraq_dspy.build.index.forgotten import forget
 from kraq_dspy.build.index.opening import (
     as_before,
     documents_of,
@@ -31,11 +34,18 @@ from kraq_dspy.build.index.opening import (
     steps_for,
     unread,
 )
-from kraq_dspy.build.index.options import BuildOptions, require_known, with_lm
-from kraq_dspy.build.index.report import BuildReport, DocumentChanges, located, usage_since
+from kraq_dspy.build.index.report import (
+    BuildOptions,
+    BuildReport,
+    DocumentChanges,
+    located,
+    require_known,
+    usage_since,
+    with_lm,
+)
 from kraq_dspy.errors import ConfigError, CorpusError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.models.lms.meter import Limits, Meter, prices_of
 from kraq_dspy.models.lms.roles import LanguageModels, ModelsLike, as_models
 from kraq_dspy.ports import Progress, VectorStore
@@ -44,11 +54,12 @@ from kraq_dspy.programs.shared.state import load_state
 from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Document, Extraction, Failure
 from kraq_dspy.settings import Settings
-from kraq_dspy.steps.bounded import abatches
+from kraq_dspy.steps.direct import abatches
 
 logger = logging.getLogger(__name__)
 
 HEAD_START = 1.0  # seconds that calls have before this process embeds: torch's import would hold them up
+TREE_STAGE, TREE_FILE = "raptor", "raptor.json"
 _BATCH = 256  # records written at once
 _NO_TEXT = "There is no text in the corpus: every document is empty or was refused."
 
@@ -390,3 +401,25 @@ class Builder:
             stale_answers=self.stale_answers,
             documents=DocumentChanges(added, self._changed, self._removed),
         )
+
+
+def forget(index: Index, document_ids: Collection[str], chunk_ids: Collection[str]) -> None:
+    """Whatever was made from these documents and chunks alone beside the records: stored answers of every stage, the
+    embeddings seen from questions, and the summaries of a tree, with the tree, which is then to be made again."""
+    index.results.forget_items({*document_ids, *chunk_ids})
+    if chunk_ids:
+        forget_chunks(index.path / INSTRUCTED, chunk_ids)
+        _forget_tree(index, chunk_ids)
+
+
+def _forget_tree(index: Index, chunk_ids: Collection[str]) -> None:
+    path, lost = index.file(TREE_FILE), set(chunk_ids)
+    kept: set[str] = set()
+    if path is not None:
+        for node in json.loads(path.read_text("utf-8"))["nodes"]:  # the lowest first
+            (kept if lost.isdisjoint(node["child_ids"]) else lost).add(node["id"])
+        if lost == set(chunk_ids):
+            return
+        path.unlink()
+        (index.home / VECTORS / TREE_STAGE).unlink(missing_ok=True)
+    index.results.prune(TREE_STAGE, kept)  # with those of a tree that was never finished

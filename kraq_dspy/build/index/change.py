@@ -14,10 +14,9 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.manifest import Manifest
 from kraq_dspy.build.index.build import Builder, abuild_index
-from kraq_dspy.build.index.import_graph import aimport_graphrag, aimport_triples
+from kraq_dspy.build.index.exchange import aimport_graphrag, aimport_triples
 from kraq_dspy.build.index.opening import documents_of, read_to_the_first
-from kraq_dspy.build.index.options import BuildOptions
-from kraq_dspy.build.index.report import BuildReport
+from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.records import Document, Failure

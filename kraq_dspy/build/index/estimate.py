@@ -12,7 +12,7 @@ from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.opening import documents_of
 from kraq_dspy.errors import CorpusError
-from kraq_dspy.models.lms.adapter_name import with_adapter
+from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.meter import Price, prices_of
 from kraq_dspy.programs.kraq.by_size import extractor
 from kraq_dspy.records import Chunk, Document, Extraction, Failure, Usage, usage_by_stage

@@ -18,12 +18,12 @@ from kraq_dspy.models.lms.engines.embedded.ask import NOTHING_NAMED, question_ab
 from kraq_dspy.models.lms.engines.embedded.headings import subject_of
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
 from kraq_dspy.programs.kraq.pipeline import KRAQ, in_reading_order
+from kraq_dspy.programs.kraq.question_text import mark_duplicates
 from kraq_dspy.records import Chunk, Claim, Community, Entity, Merge, Question, Relationship, Summary
 from kraq_dspy.settings import RunSettings, Settings
-from kraq_dspy.steps.bounded import ItemStream
-from kraq_dspy.steps.stored import Stage, StoredSteps
+from kraq_dspy.steps.direct import ItemStream
+from kraq_dspy.steps.kept import Stage, StoredSteps
 
 DRIFT = 0.02  # lost modularity from which on communities should be found anew
 LOST = "lost"  # the name under which is noted by how much the communities fit the graph less, and what changed since

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from kraq_dspy.asset.graph.at_scale import distinct
 from kraq_dspy.asset.graph.build import Graph, ResolvedMentions
 from kraq_dspy.asset.graph.change import GraphChange, keeps_order
 from kraq_dspy.asset.graph.communities import drift, find_communities
+from kraq_dspy.asset.graph.numbered_graph import distinct
 from kraq_dspy.asset.store.graph_files import keep_mentions, keep_passage_graph, open_mentions
 from kraq_dspy.build.index.finishing import DRIFT, LOST, BuildParts, Finishing
 from kraq_dspy.errors import IndexStateError, UnknownRecordError

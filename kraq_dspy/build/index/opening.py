@@ -5,17 +5,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from kraq_dspy.asset.corpus.files import CorpusFile, find_files
-from kraq_dspy.asset.corpus.load import is_repeated, load_documents
-from kraq_dspy.asset.corpus.normalise import normalised_document
-from kraq_dspy.asset.corpus.redact import redacted_document
+from kraq_dspy.asset.corpus.load import CorpusFile, find_files, is_repeated, load_documents
+from kraq_dspy.asset.corpus.normalise import normalised_document, redacted_document
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.errors import IndexStateError, RemovedDocumentsError, counted
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.records import Document, Failure, content_id
 from kraq_dspy.settings import RedactSettings, RunSettings, Settings
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 
 def open_for_build(out: Path, settings: Settings, embedder: Embedder) -> Index:

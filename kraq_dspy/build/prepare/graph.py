@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 
-from kraq_dspy._internal.copies import SharedByCopies
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Progress
 from kraq_dspy.programs.retrievers.reports import report_text

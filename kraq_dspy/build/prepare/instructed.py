@@ -16,7 +16,7 @@ from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, Instruct
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.models.embedders.instructed import load_instructed_embedder
 from kraq_dspy.ports import ChunkSource, InstructedEmbedder, Progress, ReadsAhead, SilentProgress, VectorStore
-from kraq_dspy.programs.shared.options import option
+from kraq_dspy.programs.shared.spec import option
 from kraq_dspy.records import Question
 from kraq_dspy.settings import Settings
 

@@ -12,14 +12,12 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.own_files import without_sum, write_summed
-from kraq_dspy.asset.store.sync import chunk_point, sync_vectors
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors, chunk_point, sync_vectors
 from kraq_dspy.build.index.build import abuild_index
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.errors import EncoderMismatchError, IndexStateError
@@ -32,7 +30,7 @@ from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Chunk, Document, Entity, Question, Summary, content_id
 from kraq_dspy.settings import ChunkSettings, K2RAGSettings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StoredSteps
+from kraq_dspy.steps.kept import StoredSteps
 
 STAGE = "k2rag"
 FOLDER, FILE, PASSAGES = "k2rag.kraq", "k2rag.json", "passages"

@@ -6,20 +6,19 @@ from time import perf_counter
 
 from pydantic import TypeAdapter
 
-from kraq_dspy._internal.concurrency import run_coroutine
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies, run_coroutine
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.results import ResultStore
 from kraq_dspy.build.index.estimate import Estimate, one_call_each
 from kraq_dspy.errors import IndexStateError
-from kraq_dspy.models.lms.adapter_name import with_adapter
+from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.models.lms.roles import LanguageModels
 from kraq_dspy.ports import Progress, SilentProgress
-from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.records import Chunk, Document, QAPair
 from kraq_dspy.settings import Settings
 from kraq_dspy.steps.direct import Item
-from kraq_dspy.steps.stored import StageResults, StoredSteps
+from kraq_dspy.steps.kept import StageResults, StoredSteps
 
 STAGE = "qa pairs"
 _WRITTEN = 1.5  # tokens of the pairs for each token of the passage

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import EvaluationError, ModelError, needs
 from kraq_dspy.models.embedders.model_folder import packaged_folder, quiet_transformers
 

@@ -28,7 +28,7 @@ from kraq_dspy.errors import ConfigError, EvaluationError, did_you_mean
 from kraq_dspy.eval.metrics import answers, generation, labels, retrieval
 from kraq_dspy.eval.metrics.labels import PUBHEALTH_LABELS, Labels, parse_label
 from kraq_dspy.eval.metrics.normalise import answer_words, content_words
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.records import Hit
 
 __all__ = [

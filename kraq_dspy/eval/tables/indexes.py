@@ -14,7 +14,7 @@ from kraq_dspy._internal.concurrency import run_coroutine
 from kraq_dspy._internal.files import replaced
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import abuild_index
-from kraq_dspy.build.index.import_graph import aimport_triples
+from kraq_dspy.build.index.exchange import aimport_triples
 from kraq_dspy.build.index.report import BuildReport
 from kraq_dspy.eval.datasets import Dataset, save_local
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kraq_dspy.eval.datasets import Dataset, Example
-from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS, with_adapter
+from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS, with_adapter
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings
 

@@ -15,7 +15,7 @@ from kraq_dspy.eval.rows import ResultRow
 from kraq_dspy.eval.tables import systems
 from kraq_dspy.eval.tables.run import Run
 from kraq_dspy.models.lms.meter import prices_of
-from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.programs.qa_search.critics import BEST, rating
 from kraq_dspy.settings import Settings
 from kraq_dspy.signatures import RateStandAlone

@@ -11,8 +11,8 @@ from kraq_dspy._internal.concurrency import as_done
 from kraq_dspy._internal.files import append_line, drop_torn_line, json_objects
 from kraq_dspy.errors import ConfigError, EvaluationError
 from kraq_dspy.eval.datasets import Example
-from kraq_dspy.models.lms.journal import working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Progress
 from kraq_dspy.programs.kraq.question_text import MARKS

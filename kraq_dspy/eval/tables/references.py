@@ -12,7 +12,7 @@ from kraq_dspy.errors import EvaluationError
 from kraq_dspy.eval.datasets import Example
 from kraq_dspy.eval.tables.data import ExampleSet
 from kraq_dspy.eval.tables.run import Run
-from kraq_dspy.models.lms.journal import working_on
+from kraq_dspy.models.lms.meter import working_on
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.signatures import AnswerQuestion
 

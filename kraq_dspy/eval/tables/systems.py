@@ -11,11 +11,9 @@ import dspy
 from kraq_dspy.build.prepare.preparations import Preparation
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.eval.tables.table import EvalTable, System
-from kraq_dspy.models.lms.defaults import lm_in_program
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels, lm_in_program
 from kraq_dspy.ports import Embedder, Progress
-from kraq_dspy.programs.shared.options import options_of
-from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec
+from kraq_dspy.programs.shared.spec import ProgramSpec, RetrieverSpec, options_of
 from kraq_dspy.programs.shared.state import read_state
 from kraq_dspy.records import content_id
 from kraq_dspy.settings import ROLES, Settings

@@ -5,8 +5,8 @@ import importlib.util
 
 from kraq_dspy.consent import own_key
 from kraq_dspy.errors import MissingExtraError
-from kraq_dspy.models.embedders.device import precision_of
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
+from kraq_dspy.models.machine import precision_of
 from kraq_dspy.ports import Embedder
 from kraq_dspy.settings import EncoderSettings
 

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import MissingExtraError, ModelError
-from kraq_dspy.models.embedders.device import device_named
 from kraq_dspy.models.embedders.model_folder import local_folder, quiet_transformers
+from kraq_dspy.models.machine import device_named
 from kraq_dspy.ports import Vectors
 from kraq_dspy.records import Hit
 

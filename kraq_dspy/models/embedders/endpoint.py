@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from dspy.lm15 import CollectionLimitError
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.concurrency import run_all
 from kraq_dspy._internal.dspy_internals import NetworkError
 from kraq_dspy.errors import ModelError, UnembeddableError
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
 from kraq_dspy.models.lms.servers.bounded import BoundedTransport, ReplyLimits
-from kraq_dspy.models.lms.servers.retry import CONTEXT_OVERFLOW
+from kraq_dspy.models.lms.servers.retry import CONTEXT_OVERFLOW, Backoff
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from kraq_dspy.models.embedders.bert_folder import is_plain_bert, mapped_weights
+from kraq_dspy.models.embedders.model_folder import is_plain_bert, mapped_weights
 from kraq_dspy.ports import Vectors
 
 _BLOCK = 128  # tokens: what a layer widens of them stays in the processor's cache

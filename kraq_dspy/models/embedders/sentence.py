@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from kraq_dspy.errors import ConfigError, ModelError, needs
-from kraq_dspy.models.embedders.bert_folder import Tokenize, fast_tokenizer
-from kraq_dspy.models.embedders.device import device_named, precision_of
 from kraq_dspy.models.embedders.model_folder import (
     ModelFolder,
+    Tokenize,
     clear_errors,
+    fast_tokenizer,
     local_folder,
     packaged_folder,
     read_model_folder,
 )
 from kraq_dspy.models.embedders.numpy_bert import NumpyBert
 from kraq_dspy.models.embedders.text_encoder import TextEncoder
+from kraq_dspy.models.machine import device_named, precision_of
 from kraq_dspy.ports import Vectors
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,15 @@ from torch import Tensor
 from torch.nn.functional import embedding, gelu, layer_norm, linear, normalize, scaled_dot_product_attention
 
 from kraq_dspy.errors import needs
-from kraq_dspy.models.embedders.bert_folder import WEIGHTS, Tokenize, fast_tokenizer, is_plain_bert
-from kraq_dspy.models.embedders.model_folder import ModelFolder, clear_errors, quiet_transformers
+from kraq_dspy.models.embedders.model_folder import (
+    WEIGHTS,
+    ModelFolder,
+    Tokenize,
+    clear_errors,
+    fast_tokenizer,
+    is_plain_bert,
+    quiet_transformers,
+)
 from kraq_dspy.ports import Vectors
 
 _STEP = 16  # tokens; texts are padded to a multiple of it

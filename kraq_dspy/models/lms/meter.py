@@ -1,18 +1,27 @@
-"""Counts what language models are asked, by stage and model, and stops a run before it becomes too much."""
+"""Counts what language models are asked, by stage and model, and stops a run before it becomes too much; names the item
+at work, whose journal keeps its answers so that no call is paid twice; and opens spans of OpenTelemetry.
+
+A stage sets the item before it runs a program on it; every engine below looks here. An answer is written down as it
+arrives, so an item that was interrupted between two calls starts with the first answer in hand. Spans are opened where
+OpenTelemetry's API is installed and somebody listens, in the words of its conventions for generative models; texts of
+prompts, answers and documents are never put in.
+"""
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import BudgetExceededError, ConfigError
-from kraq_dspy.models.lms.adapter_name import with_adapter
+from kraq_dspy.models.lms.local_models import with_adapter
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import Settings
 
@@ -181,3 +190,149 @@ class Meter(SharedByCopies):
 
 def _stopped(used: str, limit: str) -> str:
     return f"Stopped after {used}: the next call would exceed {limit}. What was paid for is kept; raise it to go on."
+
+
+class Journal(Protocol):
+    """Keeps the answers of unfinished items; `kraq_dspy.asset.store.results.ResultStore` is one. Safe for threads."""
+
+    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
+        """The response as JSON, or None."""
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a model, as a journal is told of it."""
+
+    stage: str
+    item_id: str
+    request_hash: str
+    response_json: str
+    model: str
+    usage: Usage
+
+
+class TappedJournal:
+    """Hands every answer that comes to `tap`; `journal` keeps and recalls answers, without one nothing does."""
+
+    def __init__(self, tap: Callable[[Answer], None], journal: Journal | None = None) -> None:
+        self._tap = tap
+        self._journal = journal
+
+    def recall(self, stage: str, item_id: str, request_hash: str) -> str | None:
+        return None if self._journal is None else self._journal.recall(stage, item_id, request_hash)
+
+    def remember(
+        self, stage: str, item_id: str, request_hash: str, response_json: str, *, model: str, usage: Usage
+    ) -> None:
+        if self._journal is not None:
+            self._journal.remember(stage, item_id, request_hash, response_json, model=model, usage=usage)
+        self._tap(Answer(stage, item_id, request_hash, response_json, model, usage))
+
+
+Place = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a stage works on. Without a journal, it still says which stage the usage belongs to.
+
+    An engine makes each call in a new `place`, and is outside of any while it waits to ask again; a stage bounds the
+    calls in flight by it.
+
+    `turn` counts equal requests within the item: the second of two equal requests (a resample, `n=2`) is another
+    answer, and a resumed item gets both back in their order.
+    """
+
+    stage: str
+    item_id: str
+    journal: Journal | None = None
+    place: Place = nullcontext
+    _turns: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    def turn(self, request_hash: str) -> int:
+        """How many times this request was made before, counting it from now on."""
+        with self._lock:
+            self._turns[request_hash] += 1
+            return self._turns[request_hash] - 1
+
+
+current_item: ContextVar[Item | None] = ContextVar("kraq_dspy_current_item", default=None)
+"""Follows the code into tasks and `asyncio.to_thread`; a raw thread pool needs `contextvars.copy_context().run`."""
+
+
+@contextmanager
+def working_on(stage: str, item_id: str, journal: Journal | None = None, place: Place | None = None) -> Iterator[Item]:
+    """Model calls inside belong to this item; without a `place`, they are made in that of the item around it."""
+    around = current_item.get()
+    item = Item(stage, item_id, journal, place or (around.place if around else nullcontext))
+    token = current_item.set(item)
+    try:
+        yield item
+    finally:
+        current_item.reset(token)
+
+
+trace: Any
+try:
+    from opentelemetry import trace
+    from opentelemetry.trace import Status, StatusCode
+except ImportError:  # the extra "otel"
+    trace = None
+
+
+class Span:
+    """A span under way, or nothing where nobody listens."""
+
+    def __init__(self, span: Any = None) -> None:
+        self._span = span
+
+    def note(self, **facts: str | int | float) -> None:
+        if self._span is not None:
+            self._span.set_attributes({name.replace("__", "."): value for name, value in facts.items()})
+
+    def note_usage(self, usage: Usage) -> None:
+        self.note(gen_ai__usage__input_tokens=usage.prompt_tokens, gen_ai__usage__output_tokens=usage.completion_tokens)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What begins in here belongs to this span; it does not end with the block."""
+        if self._span is None:
+            yield
+            return
+        with trace.use_span(self._span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+            yield
+
+    def end(self, error: BaseException | None = None) -> None:
+        if self._span is None:
+            return
+        if error is not None:
+            self._span.set_attribute("error.type", type(error).__name__)  # its message may quote a document
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+
+def begin_span(name: str, **facts: str | int | float) -> Span:
+    """A span that `end` ends; `facts` are attributes, with two underscores for a dot."""
+    if trace is None:
+        return Span()
+    span = Span(trace.get_tracer("kraq_dspy").start_span(name))
+    span.note(**facts)
+    return span
+
+
+@contextmanager
+def within_span(name: str, **facts: str | int | float) -> Iterator[Span]:
+    """A span for the length of the block."""
+    span = begin_span(name, **facts)
+    try:
+        with span.inside():
+            yield span
+    except BaseException as error:
+        span.end(error)
+        raise
+    span.end()

@@ -7,13 +7,12 @@ import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock, announce
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy._internal.validation import require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import (
     SignatureLike,

@@ -1,20 +1,31 @@
 """Answers from the graph around a question's entities: GraphRAG's local search (Edge et al., 2024)."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import TypeVar
 
 import dspy
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.concurrency import SharedByCopies
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.programs.graph.local_context import KnowledgeGraph
-from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.asset.corpus.tokens import count_tokens
+from kraq_dspy.ports import GraphSource, NearestTexts, RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.retrievers.reports import EntityReportRetriever
+from kraq_dspy.programs.retrievers.words_and_meaning import FusionRetriever
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
+from kraq_dspy.records import Chunk, Entity, Hit, Relationship
 from kraq_dspy.signatures import AnswerFromGraph
+
+T = TypeVar("T")
+REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35  # GraphRAG's; the passages get the rest, and what these leave
+LINKS_PER_ENTITY = 10
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,63 @@ class GraphContextOptions:
     n_entities: int = option(10, "Entities nearest to the question.", least=1)
     level: int = option(2, "Level of the reports, or broader; 0 is the broadest.", least=0, counts="levels")
     tokens: int = option(8000, "Of the prompt: 15 % reports, 35 % graph, the rest passages.", least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalContext:
+    """What fitted, each part most important first. `hits` are passages; `n_tokens` counts what the model is shown."""
+
+    entities: tuple[Entity, ...]
+    relationships: tuple[Relationship, ...]
+    reports: tuple[Hit, ...]
+    hits: tuple[Hit, ...]
+    shown: dict[str, list[str]]
+    n_tokens: int
+
+
+@dataclass(eq=False, repr=False)
+class KnowledgeGraph(SharedByCopies):
+    """The `n_entities` nearest to the question, their relationships, the reports of their communities at `level` or
+    broader, and their passages, at most `k`, all in `tokens` tokens: 15 % reports, 35 % graph, the rest passages.
+
+    With `themes`, which finds reports by their own meaning, the reports are both kinds, fused, and the entity with the
+    most links of each report's community is told of too: topics that no entity near the question leads to (the future
+    work of the K2RAG paper, section 6).
+    """
+
+    nearest: NearestTexts
+    graph: GraphSource
+    _: KW_ONLY
+    k: int = 10
+    n_entities: int = 10
+    level: int = 2
+    tokens: int = 8000
+    themes: RetrieverLike | None = None
+
+    def __post_init__(self) -> None:
+        require_counts(k=self.k, n_entities=self.n_entities, tokens=self.tokens)
+        own_reports = EntityReportRetriever(self.nearest, self.graph, n_entities=self.n_entities, level=self.level)
+        themes = self.themes
+        self.reports = own_reports if themes is None else FusionRetriever([own_reports, as_retriever(themes)])
+
+    def __call__(self, question: str) -> LocalContext:
+        scored = self.nearest(question, self.n_entities)
+        entities = self.graph.entities([entity_id for entity_id, _ in scored])
+        near = [(entity, cosine) for entity, (_, cosine) in zip(entities, scored, strict=True)]
+        reports = self.reports(question, self.n_entities)
+        if self.themes is not None:
+            near += self._centres(reports, {entity.id for entity in entities}, scored[-1][1] if scored else 0.0)
+        return local_context(self.graph, question, near, reports, tokens=self.tokens, k=self.k)
+
+    def _centres(self, reports: Sequence[Hit], known: set[str], score: float) -> list[tuple[Entity, float]]:
+        """Of each report's community the entity with the most links, unless it is known; each with `score`."""
+        centres: dict[str, Entity] = {}
+        for community, _ in self.graph.reports([hit.chunk.id for hit in reports]):
+            members = self.graph.entities(sorted(set(community.entity_ids) - known))
+            if members:
+                centre = max(members, key=lambda entity: entity.degree)
+                centres.setdefault(centre.id, centre)
+        return [(centre, score) for centre in centres.values()]
 
 
 class GraphLocalSearch(SavableModule):
@@ -89,3 +157,99 @@ GRAPH_LOCAL = ProgramSpec(
     keys=("reports", "entities", "relationships", "context_tokens"),
     source="GraphRAG, local (Edge et al., 2024)",
 )
+
+
+def local_context(
+    graph: GraphSource,
+    question: str,
+    near: Sequence[tuple[Entity, float]],
+    reports: Sequence[Hit],
+    *,
+    tokens: int,
+    k: int,
+) -> LocalContext:
+    """`near` are the entities near the question with their cosines, best first; `reports` those of their communities.
+
+    Links between two of the entities come before links to others, of which those that several of them share are first.
+    The passages are those of each entity in turn, first those that state the most of the chosen links; at most `k`.
+    """
+    entities = [entity for entity, _ in near]
+    links = _links(graph, entities)
+    left = tokens
+
+    kept_reports, used = _fitting(reports, [hit.chunk.passage for hit in reports], int(REPORT_SHARE * tokens))
+    left -= used
+    kept_entities, used = _fitting(entities, [_entity_line(entity) for entity in entities], int(GRAPH_SHARE * tokens))
+    left -= used
+    names = {entity.id: entity.name for entity in graph.entities(_ends(links))}
+    kept_links, used = _fitting(
+        links, [_link_line(link, names) for link in links], max(0, int(GRAPH_SHARE * tokens) - used)
+    )
+    left -= used
+    hits = _passages(graph, question, near, kept_links, k)
+    kept_hits, used = _fitting(hits, [hit.chunk.passage for hit in hits], left)
+    left -= used
+    shown = {
+        "reports": [hit.chunk.passage for hit in kept_reports],
+        "entities": [_entity_line(entity) for entity in kept_entities],
+        "relationships": [_link_line(link, names) for link in kept_links],
+        "passages": [hit.chunk.passage for hit in kept_hits],
+    }
+    return LocalContext(
+        tuple(kept_entities), tuple(kept_links), tuple(kept_reports), tuple(kept_hits), shown, tokens - left
+    )
+
+
+def _links(graph: GraphSource, entities: Sequence[Entity]) -> list[Relationship]:
+    chosen = {entity.id for entity in entities}
+    inside: list[Relationship] = []
+    outside: list[tuple[str, Relationship]] = []
+    for link in graph.links([entity.id for entity in entities]):
+        others = {link.source_id, link.target_id} - chosen
+        if others:
+            outside.append((others.pop(), link))
+        else:
+            inside.append(link)
+    shared = Counter(other for other, _ in outside)
+    inside.sort(key=lambda link: (-link.weight, link.id))
+    outside.sort(key=lambda pair: (-shared[pair[0]], -pair[1].weight, pair[1].id))
+    return inside + [link for _, link in outside[: LINKS_PER_ENTITY * len(entities)]]
+
+
+def _passages(
+    graph: GraphSource, question: str, near: Sequence[tuple[Entity, float]], links: Sequence[Relationship], k: int
+) -> list[Hit]:
+    stated = Counter(chunk_id for link in links for chunk_id in link.chunk_ids)
+    led_by: dict[str, float] = {}
+    for entity, cosine in near:
+        for chunk_id in sorted(entity.chunk_ids, key=lambda chunk_id: -stated[chunk_id]):  # stable: reading order
+            led_by.setdefault(chunk_id, cosine)
+    chosen = list(led_by)[:k]
+    chunks: list[Chunk] = graph.chunks_by_id(chosen)
+    return [Hit(chunk, led_by[chunk.id], question, "entity") for chunk in chunks]
+
+
+def _fitting(items: Sequence[T], texts: Iterable[str], budget: int) -> tuple[list[T], int]:
+    """The items whose texts together fit into `budget` tokens, in order, and their tokens; longer ones are left out."""
+    kept: list[T] = []
+    used = 0
+    for item, text in zip(items, texts, strict=True):
+        size = count_tokens(text)
+        if used + size <= budget:
+            kept.append(item)
+            used += size
+    return kept, used
+
+
+def _ends(links: Sequence[Relationship]) -> list[str]:
+    return list(dict.fromkeys(end for link in links for end in (link.source_id, link.target_id)))
+
+
+def _entity_line(entity: Entity) -> str:
+    kind = f" ({entity.type})" if entity.type else ""
+    return f"{entity.name}{kind}: {entity.description}" if entity.description else f"{entity.name}{kind}"
+
+
+def _link_line(link: Relationship, names: dict[str, str]) -> str:
+    line = f"{names[link.source_id]} | {link.predicate} | {names[link.target_id]}"
+    return f"{line}: {link.description}" if link.description else line

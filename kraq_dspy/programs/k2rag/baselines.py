@@ -9,13 +9,10 @@ import dspy
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import Clock
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions
-from kraq_dspy.programs.graph.local_context import KnowledgeGraph
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import make_reader
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.graph.graph_local_search import GraphContextOptions, KnowledgeGraph
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, make_reader, prediction
 from kraq_dspy.programs.traditional import TraditionalRAG
 from kraq_dspy.signatures import TellFromGraph
 

@@ -10,24 +10,24 @@ import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import Clock
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure
-from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy._internal.validation import require_counts
+from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, log_failure
 from kraq_dspy.errors import counted
 from kraq_dspy.ports import Retriever, RetrieverLike
-from kraq_dspy.programs.graph.local_context import KnowledgeGraph, LocalContext
+from kraq_dspy.programs.graph.graph_local_search import KnowledgeGraph, LocalContext
 from kraq_dspy.programs.k2rag.shorten import Shorten, split
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.retrievers.bm25 import BM25Retriever
-from kraq_dspy.programs.retrievers.dense import DenseRetriever
-from kraq_dspy.programs.retrievers.hybrid import FusionRetriever, HybridRetriever
-from kraq_dspy.programs.retrievers.mmr import MMRRetriever
 from kraq_dspy.programs.retrievers.reports import ReportRetriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.reading import make_reader
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.retrievers.rerank import MMRRetriever
+from kraq_dspy.programs.retrievers.words_and_meaning import (
+    BM25Retriever,
+    DenseRetriever,
+    FusionRetriever,
+    HybridRetriever,
+)
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
-from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, prediction
+from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, extra_outputs, lists_of, make_reader, prediction
 from kraq_dspy.records import Hit
 from kraq_dspy.signatures import AnswerQuestion, AskSubQuestion, TellFromGraph
 

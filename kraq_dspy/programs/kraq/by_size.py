@@ -2,8 +2,7 @@
 
 import re
 
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.settings import QUESTIONS_BASE, Settings
 
 SMALL = 2e9

@@ -19,10 +19,15 @@ from kraq_dspy.asset.graph.mentions import Mentions
 from kraq_dspy.asset.graph.resolve import Resolution, resolve_entities
 from kraq_dspy.ports import Embedder
 from kraq_dspy.programs.kraq.by_size import candidates, extractor
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion, DescribeCommunity, shown_summary
-from kraq_dspy.programs.kraq.describe_entity import ConfirmSame, DescribeEntity
-from kraq_dspy.programs.kraq.duplicate_questions import mark_duplicates
-from kraq_dspy.programs.kraq.question_text import stands_alone
+from kraq_dspy.programs.kraq.describe import (
+    AskQuestion,
+    AskRandomQuestion,
+    ConfirmSame,
+    DescribeCommunity,
+    DescribeEntity,
+    shown_summary,
+)
+from kraq_dspy.programs.kraq.question_text import mark_duplicates, stands_alone
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps
 from kraq_dspy.records import Chunk, Community, Entity, Extraction, Question, Summary, content_id

@@ -19,13 +19,11 @@ from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy._internal.both_ways import blocking, call
 from kraq_dspy._internal.clock import announce
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, log_failure, raise_if_final
-from kraq_dspy._internal.step import FittingPredict, Step
+from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure, raise_if_final
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.programs.qa_search.failures import failure_of
 from kraq_dspy.programs.qa_search.near_miss import contradiction
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import check_steps, extra_outputs, lists_of, prediction
 from kraq_dspy.records import AnswerEvidence, CatalogueEntry, Hit

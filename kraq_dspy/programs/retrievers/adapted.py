@@ -8,7 +8,7 @@ from typing import Any, cast
 import dspy
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.ports import Retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, RetrievingModule, matches

@@ -10,14 +10,13 @@ directly: the walk starts from all of them, so that it hardly changes their orde
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.asset.graph.passage_graph import PassageGraph
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, matches, ranked
 from kraq_dspy.programs.retrievers.pagerank import PageRankRetriever
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit
 
 DEPTH = 10

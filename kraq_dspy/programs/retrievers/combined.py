@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.ports import QuestionFinder, RetrieverLike
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit, QuestionHit
 
 Alpha = float | Literal["auto"]

@@ -12,12 +12,11 @@ from itertools import islice
 
 import numpy as np
 
-from kraq_dspy._internal.validation import require_counts, require_share
+from kraq_dspy._internal.options import require_counts, require_share
 from kraq_dspy.ports import ChunkSource, CommunityMap, Embedder, Retriever, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, falling, matches
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit, Question
 
 

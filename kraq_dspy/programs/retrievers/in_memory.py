@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.asset.corpus.chunk import chunk_document
 from kraq_dspy.errors import UnknownRecordError
 from kraq_dspy.models.embedders import load_embedder
-from kraq_dspy.models.embedders.adapted import EmbedderLike, as_embedder
+from kraq_dspy.models.embedders.text_encoder import EmbedderLike, as_embedder
 from kraq_dspy.ports import Embedder, Filters, QuestionFinder, Vectors
-from kraq_dspy.programs.retrievers.dense import DenseRetriever
 from kraq_dspy.programs.retrievers.hits import best_first, matches
 from kraq_dspy.programs.retrievers.questions import NearestQuestions
+from kraq_dspy.programs.retrievers.words_and_meaning import DenseRetriever
 from kraq_dspy.records import Chunk, Document, Question, content_id
 from kraq_dspy.settings import ChunkSettings, EncoderSettings
 

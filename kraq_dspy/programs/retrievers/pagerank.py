@@ -12,13 +12,12 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from kraq_dspy._internal.validation import require_between, require_numbers, require_share
+from kraq_dspy._internal.options import require_between, require_numbers, require_share
 from kraq_dspy.asset.graph.passage_graph import PassageGraph, Visits
 from kraq_dspy.ports import ChunkSource, Retriever
 from kraq_dspy.programs.retrievers.adapted import as_retriever
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, falling, matches
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Hit
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import IndexStateError
 from kraq_dspy.ports import Embedder, Filters, QuestionSource, Vectors, VectorSearch
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest

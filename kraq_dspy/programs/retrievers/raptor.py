@@ -1,17 +1,22 @@
-"""Retrieves passages and the summaries of their clusters together: RAPTOR (Sarthi et al., 2024)."""
+"""Makes summaries of clusters of passages, and retrieves both together: RAPTOR (Sarthi et al., 2024)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
+import dspy
 import numpy as np
 
-from kraq_dspy.ports import ChunkSource, Embedder, Vectors, VectorStore
-from kraq_dspy.programs.graph.sources import NearestTexts
+from kraq_dspy._internal.both_ways import blocking, call
+from kraq_dspy._internal.step import FittingPredict
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts, Vectors, VectorStore
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
 from kraq_dspy.programs.shared.spec import NoOptions, RetrieverSpec, Space
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import check_steps, prediction
 from kraq_dspy.records import Chunk, Hit
+from kraq_dspy.signatures import SummarizePassages
 
 MODES = ("collapsed", "traversal")
 
@@ -164,3 +169,27 @@ RAPTOR_TRAVERSAL = RetrieverSpec(
     prepared=("raptor",),
     source="Sarthi et al., 2024",
 )
+
+
+class SummarizeCluster(SavableModule):
+    """Raises ValueError for an empty summary: it would stand for its passages and be found by nothing."""
+
+    asks: Mapping[str, str] = {"summarize": "passages -> summary"}
+    outputs: ClassVar[dict[str, Any]] = {"summary": str}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summarize = FittingPredict(SummarizePassages, shorten="passages")
+
+    async def aforward(self, passages: Sequence[str]) -> dspy.Prediction:
+        check_steps(self)
+        reply = await call(self.summarize, passages=list(passages))
+        return prediction(dict(reply.items()), **_checked(reply.summary))
+
+    forward = blocking(aforward)
+
+
+def _checked(summary: str) -> dspy.Prediction:
+    if not summary.strip():
+        raise ValueError("The summary is empty.")
+    return dspy.Prediction(summary=summary.strip())

@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from kraq_dspy._internal.validation import require_between, require_counts
+from kraq_dspy._internal.options import require_between, require_counts
 from kraq_dspy.asset.corpus.tokens import count_tokens
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.programs.graph.sources import GraphSource, NearestTexts
+from kraq_dspy.ports import GraphSource, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving, best_first, matches
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Chunk, Community, Hit, Summary
 
 

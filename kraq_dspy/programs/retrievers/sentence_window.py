@@ -3,14 +3,12 @@
 import math
 from dataclasses import dataclass, replace
 
-from kraq_dspy._internal.validation import require_between
-from kraq_dspy.asset.corpus.sentences import sentence_spans
+from kraq_dspy._internal.options import require_between
+from kraq_dspy.asset.corpus.chunk import sentence_spans
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.ports import ChunkSource, Embedder
-from kraq_dspy.programs.graph.sources import NearestTexts
+from kraq_dspy.ports import ChunkSource, Embedder, NearestTexts
 from kraq_dspy.programs.retrievers.hits import RetrievalRequest, Retrieving
-from kraq_dspy.programs.shared.options import option
-from kraq_dspy.programs.shared.spec import RetrieverSpec, Space
+from kraq_dspy.programs.shared.spec import RetrieverSpec, Space, option
 from kraq_dspy.records import Chunk, Hit
 
 _SENTENCES_A_CHUNK = 4  # asked for at first; more where they turn out to be of the same few chunks

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from kraq_dspy import signatures
 from kraq_dspy._internal.dspy_internals import thawed
 from kraq_dspy._internal.files import replaced
-from kraq_dspy._internal.nearest_demos import NearestDemos, held, put
-from kraq_dspy._internal.validation import type_adapter
+from kraq_dspy._internal.options import type_adapter
+from kraq_dspy._internal.step import NearestDemos, held, put
 from kraq_dspy.errors import StateError
 from kraq_dspy.ports import Embedder
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import dspy
 
+from kraq_dspy._internal.step import FittingPredict
 from kraq_dspy.errors import ConfigError
+from kraq_dspy.signatures import AnswerAndExplain, AnswerQuestion
 
 SignatureLike = type[dspy.Signature] | str | None
 """A signature of one's own, instructions that replace those of the step's signature, or None for the step's own."""
@@ -135,3 +137,20 @@ def _is_signature(value: Any) -> bool:
 
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+EXPLAIN = "Also say what in the passages supports the answer."
+
+
+def make_reader(explain: bool = False, signature: SignatureLike = None) -> FittingPredict:
+    """What is asked with `question` and `passages`; where they are too long, it shortens the passages.
+
+    Raises ConfigError for a signature without `explanation` where one is to be had.
+    """
+    chosen = signature_for(AnswerAndExplain if explain else AnswerQuestion, signature)
+    if explain and "explanation" not in chosen.output_fields:
+        raise ConfigError(
+            f"explain=True needs the output 'explanation', which {chosen.__name__} does not have. Add the output "
+            "field, or leave explain out."
+        )
+    return FittingPredict(chosen, shorten="passages")

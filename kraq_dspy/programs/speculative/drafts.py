@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
+from kraq_dspy._internal.step import CALL_ERRORS, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.programs.shared.steps import extra_outputs
 

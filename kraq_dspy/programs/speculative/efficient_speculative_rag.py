@@ -9,10 +9,10 @@ from typing import Any
 from kraq_dspy.ports import InstructedEmbedder, PrecomputedVectors, QuestionFinder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.in_memory import as_question_finder
 from kraq_dspy.programs.shared.spec import ProgramSpec, Space
-from kraq_dspy.programs.speculative.presets import EfficientOptions
 from kraq_dspy.programs.speculative.scoring import make_scorer
 from kraq_dspy.programs.speculative.speculative_rag import (
     DRAFTED,
+    EfficientOptions,
     SeenPassages,
     SpeculativeRAG,
     stage_seconds,

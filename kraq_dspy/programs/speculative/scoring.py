@@ -19,8 +19,7 @@ from typing import Any
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
-from kraq_dspy._internal.failed_calls import CALL_ERRORS, in_one_line, raise_if_final
-from kraq_dspy._internal.step import Step
+from kraq_dspy._internal.step import CALL_ERRORS, Step, in_one_line, raise_if_final
 from kraq_dspy.models.lms.logprobs import field_logprobs, mean_logprob, take_logprobs
 from kraq_dspy.ports import PromptScorer
 from kraq_dspy.programs.shared.state import SavableModule

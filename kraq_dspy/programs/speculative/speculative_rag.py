@@ -4,28 +4,110 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 
 from kraq_dspy._internal.both_ways import at_once, blocking, call
 from kraq_dspy._internal.clock import announce
+from kraq_dspy._internal.options import require_counts
 from kraq_dspy._internal.step import FittingPredict
-from kraq_dspy._internal.validation import require_counts
-from kraq_dspy.errors import ModelError
+from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.ports import InstructedEmbedder, Retriever, RetrieverLike, Vectors
 from kraq_dspy.programs.retrievers.adapted import as_retriever
-from kraq_dspy.programs.shared.spec import ProgramSpec, Space
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
 from kraq_dspy.programs.shared.state import SavableModule
 from kraq_dspy.programs.shared.steps import SignatureLike, check_steps, prediction, signature_for
 from kraq_dspy.programs.speculative.drafts import Draft, DraftTask, FailedDraft, write_draft
-from kraq_dspy.programs.speculative.presets import SpeculativeOptions
 from kraq_dspy.programs.speculative.scoring import FailedScore, KraqScore, Score, Scorer, best, make_scorer
 from kraq_dspy.programs.speculative.subsets import N_INIT, cluster, draw_subsets, kmeans_class
-from kraq_dspy.programs.speculative.timings import StageSeconds
 from kraq_dspy.records import Hit
 from kraq_dspy.settings import EMBEDDED
 from kraq_dspy.signatures import DraftAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculativePreset:
+    """`n` passages retrieved, in `k` clusters, for `m` drafts: `SpeculativeRAG(..., **dataclasses.asdict(preset))`."""
+
+    n: int
+    k: int
+    m: int
+
+
+SPECULATIVE_PRESETS = {
+    "bioasq": SpeculativePreset(n=18, k=5, m=10),
+    "hotpotqa": SpeculativePreset(n=10, k=4, m=8),
+    "triviaqa": SpeculativePreset(n=10, k=2, m=5),
+    "pubhealth": SpeculativePreset(n=10, k=2, m=5),
+}
+"""As in the thesis, 5.2.6."""
+
+
+@dataclass(frozen=True)
+class SpeculativeOptions:
+    """Sizes of a data set of the papers (`preset`), each of which may be overruled; TriviaQA's without one."""
+
+    n: int | None = option(None, "Passages to cluster (the papers' N).", least=1, flag="--passages", counts="passages")
+    k: int | None = option(None, "Their clusters.", least=1, flag="--clusters")
+    m: int | None = option(None, "Drafts.", least=1, flag="--drafts")
+    preset: Literal["bioasq", "hotpotqa", "triviaqa", "pubhealth"] | None = option(None, "Sizes as in the papers.")
+    scorer: Literal["kraq", "wang2024", "drafter_only", "vote"] = option("kraq", "How a draft is chosen.")
+    seed: int = option(0, "Of the clusters and of the draw of subsets.", least=0)
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k > self.sizes.n:
+            raise ConfigError(f"{self.sizes.n} passages cannot be put into {self.k} clusters: lower the clusters.")
+
+    @property
+    def sizes(self) -> SpeculativePreset:
+        base = SPECULATIVE_PRESETS[self.preset or "triviaqa"]
+        return SpeculativePreset(
+            n=base.n if self.n is None else self.n,
+            k=base.k if self.k is None else self.k,
+            m=base.m if self.m is None else self.m,
+        )
+
+
+@dataclass(frozen=True)
+class EfficientOptions(SpeculativeOptions):
+    """As SpeculativeOptions, over what `kraq precompute` stored."""
+
+    min_similarity: float | None = option(
+        None, "From which cosine on a stored question stands in; none for what kraq calibrate found.", least=-1, most=1
+    )
+    questions: Literal["kraq", "random"] = option("kraq", "Questions that stand in: kraq, or random (a baseline).")
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """Seconds of one question. `proxy`, `lookup` belong to Efficient Speculative RAG; `embed` is the online encoder.
+
+    `draft_max` and `verify_max` are the longest single calls, as measured with the others in flight; `wall` is the
+    clock from question to answer. `parallel_model` is the papers' latency (KRAQ paper, appendix D.1): the stages one
+    after another, with max_j of drafts and verdicts. It is a model, not a measurement: compare it with its like, never
+    with `wall`.
+    """
+
+    retrieve: float
+    cluster: float
+    draft_max: float
+    verify_max: float
+    select: float
+    wall: float
+    proxy: float = 0.0
+    lookup: float = 0.0
+    embed: float = 0.0
+    parallel_model: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        total = self.retrieve + self.embed_and_cluster + self.draft_max + self.verify_max + self.select
+        object.__setattr__(self, "parallel_model", total)
+
+    @property
+    def embed_and_cluster(self) -> float:
+        """T_embed-cluster of the KRAQ thesis, 5.2.3: vectors by either way, clusters and subsets."""
+        return self.proxy + self.lookup + self.embed + self.cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +301,7 @@ def stage_seconds(prediction: dspy.Prediction) -> dict[str, float]:
 DRAFTED = (
     "rationale", "evidence", "chosen", "drafts", "scores", "failures", "clusters", "subsets", "scorer", "scores_are",
 )  # fmt: skip
+
 
 SPECULATIVE = ProgramSpec(
     "speculative",

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from kraq_dspy.apps.cli.shared import bars
-from kraq_dspy.apps.cli.shared.bars import Bars
+from kraq_dspy.apps.cli import progress as bars
+from kraq_dspy.apps.cli.progress import Bars
 
 
 def test_a_stage_that_was_finished_begins_anew_with_its_next_total(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.apps.cli.prepare.precompute import advice, rows_of
+from kraq_dspy.apps.cli.precompute import advice, rows_of
 from kraq_dspy.build.prepare.calibrate import Calibration
 
 POINTS = ((0.3, 0.2), (0.62, 0.4))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from stand_in import stand_in
 
-from kraq_dspy.apps.cli.shared.terminal import print_json
+from kraq_dspy.apps.cli.terminal import print_json
 from tests.asset.corpus.corpora import write_pdf
 from tests.conftest import WarmShell
 

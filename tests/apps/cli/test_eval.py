@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.cli.research.eval.table import TABLES
+from kraq_dspy.apps.cli.tables import TABLES
 from kraq_dspy.eval.papers.catalogue import papers_tables
 from tests.conftest import WarmShell
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.shared.logs import JsonFormatter, set_up_logs
+from kraq_dspy.apps.cli.logs import JsonFormatter, set_up_logs
 from tests.whole_program import app
 
 
@@ -64,5 +64,5 @@ def test_that_replies_were_cut_is_told_to_those_who_want_everything_and_not_in_t
 
 def test_that_one_of_several_servers_is_gone_is_told_to_everybody() -> None:
     set_up_logs(verbose=False, as_json=False)
-    assert logging.getLogger("kraq_dspy.models.lms.servers.several").isEnabledFor(logging.WARNING)
-    assert not logging.getLogger("kraq_dspy.models.lms.servers.late_answers").isEnabledFor(logging.WARNING)
+    assert logging.getLogger("kraq_dspy.models.lms.servers.transport").isEnabledFor(logging.WARNING)
+    assert not logging.getLogger("kraq_dspy.models.lms.servers.retry").isEnabledFor(logging.WARNING)

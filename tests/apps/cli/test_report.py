@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.apps.cli.shared.report import show_failures
+from kraq_dspy.apps.cli.progress import show_failures
 from kraq_dspy.records import Failure
 
 

@@ -10,9 +10,8 @@ from dspy.utils.exceptions import LMTransportError
 from rich.console import Console
 from rich.text import Text
 
-from kraq_dspy.apps.cli import program
-from kraq_dspy.apps.cli.ask import ask as asking
-from kraq_dspy.apps.cli.shared import terminal
+from kraq_dspy.apps.cli import ask as asking
+from kraq_dspy.apps.cli import program, terminal
 from kraq_dspy.errors import KraqError, MissingExtraError, ModelError, counted, needs
 from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
 from kraq_dspy.records import Chunk, Hit

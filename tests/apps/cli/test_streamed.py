@@ -9,7 +9,7 @@ import pytest
 from dspy.streaming import StatusMessage, StreamResponse
 from rich.console import Console
 
-from kraq_dspy.apps.cli.ask import ask as asking
+from kraq_dspy.apps.cli import ask as asking
 
 PREDICTION = dspy.Prediction(answer="The North Sea.")
 

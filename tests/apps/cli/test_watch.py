@@ -9,7 +9,7 @@ import pytest
 from stand_in import stand_in
 from typer.testing import CliRunner
 
-from kraq_dspy.apps.cli.start.status import look
+from kraq_dspy.apps.cli.status import look
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import IndexStateError

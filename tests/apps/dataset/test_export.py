@@ -186,7 +186,7 @@ def test_rows_that_a_critic_rates_low_are_left_out_and_nothing_is_asked_twice(
 def test_rows_whose_answer_comes_out_otherwise_when_read_again_are_left_out(
     index_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kraq_dspy.programs.qa_search.roundtrip import RereadSyntheticPair
+    from kraq_dspy.programs.qa_search.critics import RereadSyntheticPair
 
     async def reread(self: RereadSyntheticPair, question: str, answer: str, passage: str) -> dspy.Prediction:
         otherwise = "compiler" in question

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.apps.dataset.splits import SPLITS, split_by_document
+from kraq_dspy.apps.dataset.rows import SPLITS, split_by_document
 from kraq_dspy.errors import ConfigError
 
 DOCUMENTS = st.lists(st.integers(0, 30).map(str), min_size=1, max_size=6, unique=True)

@@ -10,7 +10,7 @@ pytest.importorskip("langchain_core", reason="needs the extra langchain")
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 
-from kraq_dspy.apps.integrations.langchain import LangChainRetriever
+from kraq_dspy.apps.langchain import LangChainRetriever
 from tests.apps.integrations.rivers import Rivers, RiversModule
 
 QUESTION = "Which river flows into the black sea"

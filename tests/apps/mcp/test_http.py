@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.apps.mcp.http import TokenRequired
+from kraq_dspy.apps.mcp.server import TokenRequired
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from kraq_dspy.apps.mcp.results import Passage, page, shortened
+from kraq_dspy.apps.mcp.tools import Passage, page, shortened
 from kraq_dspy.records import Chunk, Hit
 
 

@@ -328,7 +328,7 @@ def test_the_address_is_told_once_connections_are_taken(
         printed.append(capsys.readouterr().err)
 
     monkeypatch.setattr("kraq_dspy.apps.serve.server.run", run)
-    monkeypatch.setattr("kraq_dspy.apps.cli.ask.mcp.at_once_at_the_end", lambda serve: serve())
+    monkeypatch.setattr("kraq_dspy.apps.cli.mcp.at_once_at_the_end", lambda serve: serve())
     app(["mcp", str(people_elsewhere), "--http", "--port", "0"], standalone_mode=False)
     before, after = printed
     assert "http" not in before

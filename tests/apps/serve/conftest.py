@@ -15,8 +15,8 @@ from dspy import BaseLM
 from starlette.testclient import TestClient
 
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import Served, served
-from kraq_dspy.apps.serve.settings import ServeSettings
 from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue, NewEntry
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 from kraq_dspy.apps.serve import asking, listing
 from kraq_dspy.apps.serve.app import make_app
 from kraq_dspy.apps.serve.asking import AnswerSlots, Slot
-from kraq_dspy.apps.serve.errors import RequestError
+from kraq_dspy.apps.serve.endpoints import RequestError
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.served import served
-from kraq_dspy.apps.serve.settings import ServeSettings
 from kraq_dspy.errors import ConfigError, ModelError
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace

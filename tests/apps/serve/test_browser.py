@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.one_file import write_page
 from kraq_dspy.apps.serve.served import Served
 from kraq_dspy.apps.serve.server import address_of, bound, run
-from kraq_dspy.apps.serve.settings import ServeSettings
 from tests.apps.serve.conftest import MARKUP, open_all
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from kraq_dspy.apps.serve.guard import Rates
-from kraq_dspy.apps.serve.settings import ServeSettings, is_local
+from kraq_dspy.apps.serve.guard import Rates, ServeSettings, is_local
 from kraq_dspy.errors import ConfigError
 
 Clients = Callable[..., TestClient]

@@ -18,10 +18,10 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from uvicorn.config import STARTUP_FAILURE
 
-from kraq_dspy.apps.cli.ask.serving import Worker
-from kraq_dspy.apps.cli.shared.logs import Logs
-from kraq_dspy.apps.cli.shared.options import Limits, Models
-from kraq_dspy.apps.serve.settings import ServeSettings
+from kraq_dspy.apps.cli.logs import Logs
+from kraq_dspy.apps.cli.options import Limits, Models
+from kraq_dspy.apps.cli.serving import Worker
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.records import Document

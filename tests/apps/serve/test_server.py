@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.apps.serve import one_file
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.one_file import data_of, page_of, write_page
 from kraq_dspy.apps.serve.server import address_of, bound
-from kraq_dspy.apps.serve.settings import ServeSettings
 from kraq_dspy.errors import ConfigError
 from tests.apps.serve.conftest import MARKUP, open_all
 from tests.conftest import WarmShell
@@ -105,7 +105,7 @@ def test_a_page_is_written_without_the_packages_of_a_server(poets: Path, tmp_pat
     script = (
         "import sys; sys.modules.update(dict.fromkeys(['starlette', 'uvicorn', 'prometheus_client']))\n"
         "from kraq_dspy.apps.serve.one_file import page_of, write_page\n"
-        "from kraq_dspy.apps.cli.ask.serving import explore"
+        "from kraq_dspy.apps.cli.serving import explore"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -15,8 +15,8 @@ import pytest
 
 from kraq_dspy.apps.serve import asking, server
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.server import address_of, bound, run
-from kraq_dspy.apps.serve.settings import ServeSettings
 from tests.apps.serve.conftest import open_all
 
 PATIENCE_S = 30

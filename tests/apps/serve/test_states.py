@@ -13,11 +13,11 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 
 from starlette.testclient import TestClient
 
-from kraq_dspy.apps.cli.ask.serving import say_started
+from kraq_dspy.apps.cli.serving import say_started
 from kraq_dspy.apps.serve.app import make_app
+from kraq_dspy.apps.serve.guard import ServeSettings
 from kraq_dspy.apps.serve.one_file import write_page
 from kraq_dspy.apps.serve.served import served
-from kraq_dspy.apps.serve.settings import ServeSettings
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.states import current_home
 from kraq_dspy.build.index.build import build_index

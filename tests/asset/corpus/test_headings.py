@@ -5,7 +5,7 @@ from pathlib import Path
 import pypdf
 
 from kraq_dspy.asset.corpus.chunk import chunk_document
-from kraq_dspy.asset.corpus.redact import redacted_document
+from kraq_dspy.asset.corpus.normalise import redacted_document
 from kraq_dspy.records import Chunk, Document, Heading
 from kraq_dspy.settings import ChunkSettings, RedactSettings
 from tests.asset.corpus.corpora import only_document, write, write_pdf

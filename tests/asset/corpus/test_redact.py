@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kraq_dspy.asset.corpus.redact import CARD, EMAIL, PHONE, find_personal, redacted, redacted_document
+from kraq_dspy.asset.corpus.normalise import CARD, EMAIL, PHONE, find_personal, redacted, redacted_document
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RedactSettings
 

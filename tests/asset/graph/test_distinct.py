@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kraq_dspy.asset.graph.at_scale import distinct
+from kraq_dspy.asset.graph.numbered_graph import distinct
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])

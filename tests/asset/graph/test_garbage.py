@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kraq_dspy.asset.graph.at_scale import collector_paused
 from kraq_dspy.asset.graph.communities import find_communities
+from kraq_dspy.asset.graph.numbered_graph import collector_paused
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import CommunitySettings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.build.prepare.graph import embed_graph
 from kraq_dspy.errors import IndexStateError

@@ -12,7 +12,7 @@ from kraq_dspy.build.catalogue.sources import flag_stale, present_sources, sourc
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, update_index
 from kraq_dspy.build.index.check import check_index, repair_index
-from kraq_dspy.build.index.export import export_index
+from kraq_dspy.build.index.exchange import export_index
 from kraq_dspy.errors import BudgetExceededError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import AnswerSource, Document

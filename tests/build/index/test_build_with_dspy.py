@@ -12,8 +12,7 @@ from dspy.lm15 import Request, Response
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents
-from kraq_dspy.build.index.options import BuildOptions
-from kraq_dspy.build.index.report import BuildReport
+from kraq_dspy.build.index.report import BuildOptions, BuildReport
 from kraq_dspy.errors import BudgetExceededError, ConfigError
 from kraq_dspy.models.lms.engines.embedded import EmbeddedEngine
 from kraq_dspy.models.lms.meter import Limits

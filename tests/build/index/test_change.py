@@ -19,7 +19,7 @@ from kraq_dspy.asset.store.own_files import write_sums
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.build.index.change import add_documents, remove_documents, resume_index, update_index
 from kraq_dspy.build.index.check import check_index
-from kraq_dspy.build.index.import_graph import import_triples
+from kraq_dspy.build.index.exchange import import_triples
 from kraq_dspy.errors import BudgetExceededError, CorpusError, IndexStateError, UnknownRecordError
 from kraq_dspy.models.lms.meter import Limits
 from kraq_dspy.records import Chunk, Claim, Community, Document, Entity, Extraction, Question, Relationship, Summary

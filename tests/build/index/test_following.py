@@ -34,7 +34,7 @@ from kraq_dspy.records import (
 )
 from kraq_dspy.settings import CommunitySettings, ResolveSettings, Settings, SummarySettings
 from kraq_dspy.steps.direct import Done, Item
-from kraq_dspy.steps.stored import StageResults
+from kraq_dspy.steps.kept import StageResults
 from tests.conftest import KeywordEmbedder
 
 KINDS = (Document, Chunk, Extraction)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kraq_dspy.apps.cli.prepare.precompute import parse_top_n
+from kraq_dspy.apps.cli.precompute import parse_top_n
 from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedStore
 from kraq_dspy.build.prepare import instructed

@@ -13,7 +13,7 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.build.prepare.qa_pairs import STAGE, StoredPairs, make_qa_pairs
 from kraq_dspy.errors import IndexStateError, ModelError
 from kraq_dspy.models.lms.roles import LanguageModels
-from kraq_dspy.programs.qa_rag.write_pairs import WritePairs
+from kraq_dspy.programs.qa_rag import WritePairs
 from kraq_dspy.records import Chunk, QAPair, content_id
 from kraq_dspy.settings import RoleSettings, RunSettings, Settings
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kraq_dspy.build.prepare.soft_clusters import soft_clusters
+from kraq_dspy.build.prepare.raptor import soft_clusters
 
 
 def blobs(*counts: int, apart: float = 5.0, seed: int = 0) -> np.ndarray:

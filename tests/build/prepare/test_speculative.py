@@ -9,12 +9,11 @@ from kraq_dspy.asset.store.index import Index
 from kraq_dspy.asset.store.instructed import INSTRUCTED, InstructedRow, InstructedStore
 from kraq_dspy.errors import ConfigError, EncoderMismatchError, IndexStateError, ModelError
 from kraq_dspy.models.lms.roles import as_models
-from kraq_dspy.models.lms.servers.prompt_scorer import make_prompt_scorer
+from kraq_dspy.models.lms.servers.vllm_server import make_prompt_scorer
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.efficient_speculative_rag import EFFICIENT, EfficientSpeculativeRAG
-from kraq_dspy.programs.speculative.presets import EfficientOptions, SpeculativeOptions
 from kraq_dspy.programs.speculative.scoring import make_scorer
-from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE
+from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE, EfficientOptions, SpeculativeOptions
 from kraq_dspy.records import Hit, Question, QuestionHit, content_id
 from kraq_dspy.settings import InstructedSettings, RoleSettings, Settings
 from kraq_dspy.workspace import Workspace

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from kraq_dspy.errors import ConfigError
-from kraq_dspy.models.embedders import device
-from kraq_dspy.models.embedders.device import device_named, multiplies_in_bf16
+from kraq_dspy.models import machine
+from kraq_dspy.models.machine import device_named, multiplies_in_bf16
 from kraq_dspy.settings import EncoderSettings
 
 
@@ -48,7 +48,7 @@ def test_bf16_is_read_from_what_linux_knows_of_the_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, expected: bool
 ) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    monkeypatch.setattr(device, "_PROCESSORS", tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "_PROCESSORS", tmp_path / "cpuinfo")
 
     assert multiplies_in_bf16() is expected
 

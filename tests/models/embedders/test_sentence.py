@@ -9,8 +9,8 @@ import pytest
 
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.embedders import load_embedder, resolve_encoder, sentence, torch_encoder
-from kraq_dspy.models.embedders.device import precision_of
 from kraq_dspy.models.embedders.sentence import SentenceEmbedder
+from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import EncoderSettings
 from tests.models.embedders.references import library_vectors
 

@@ -9,9 +9,8 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import BudgetExceededError, ConfigError, ServerDownError
-from kraq_dspy.models.lms.adopted import adopted
-from kraq_dspy.models.lms.journal import working_on
-from kraq_dspy.models.lms.meter import Limits, Meter
+from kraq_dspy.models.lms.kraq_lm import adopted
+from kraq_dspy.models.lms.meter import Limits, Meter, working_on
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.records import Usage as Paid
 from kraq_dspy.settings import RoleSettings, Settings

@@ -10,8 +10,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy.models.lms.defaults import fill_in, lm_in_program
-from kraq_dspy.models.lms.roles import LanguageModels
+from kraq_dspy.models.lms.roles import LanguageModels, fill_in, lm_in_program
 from kraq_dspy.programs.shared.state import state_of
 from kraq_dspy.programs.speculative.scoring import KraqScore
 from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kraq_dspy.models.lms.journal import current_item, working_on
+from kraq_dspy.models.lms.meter import current_item, working_on
 
 
 def test_an_item_is_at_work_only_inside_its_block() -> None:

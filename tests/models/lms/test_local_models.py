@@ -8,8 +8,7 @@ import pytest
 
 from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms import local_models
-from kraq_dspy.models.lms.adapter_name import with_adapter
-from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file
+from kraq_dspy.models.lms.local_models import LocalModel, get_model, known_model, local_file, with_adapter
 from kraq_dspy.settings import RoleSettings
 
 WEIGHTS = b"GGUF weights"

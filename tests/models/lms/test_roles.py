@@ -10,7 +10,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.lms.adapter_name import QUESTIONS, adapter_folder, weights_hash, with_adapter
+from kraq_dspy.models.lms.local_models import QUESTIONS, adapter_folder, weights_hash, with_adapter
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.settings import ROLES, RoleSettings, Settings
 

@@ -9,7 +9,7 @@ import pytest
 
 from kraq_dspy.build.index.build import build_index
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms import spans
+from kraq_dspy.models.lms.meter import within_span
 from kraq_dspy.records import Document
 from kraq_dspy.settings import RoleSettings, Settings
 from kraq_dspy.workspace import Workspace
@@ -89,7 +89,7 @@ def test_a_call_that_fails_says_so_by_kind_and_without_the_message(finished: Fin
 def test_a_span_of_the_callers_own_is_the_parent(finished: Finished) -> None:
     from kraq_dspy.models.lms.roles import make_lm
 
-    with spans.within("mine", kraq__note="x"), dspy.context(lm=make_lm(RoleSettings())):
+    with within_span("mine", kraq__note="x"), dspy.context(lm=make_lm(RoleSettings())):
         dspy.Predict("question -> answer")(question="Who?")
     call, mine = finished()
     assert call.parent.span_id == mine.context.span_id

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.asset.store.index import Index
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.build.prepare.graph import IndexGraph, entity_vectors, report_vectors
 from kraq_dspy.records import Chunk, Community, Entity, Finding, Relationship, Summary, content_id
 from kraq_dspy.settings import Settings

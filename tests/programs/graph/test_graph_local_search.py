@@ -7,8 +7,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch
-from kraq_dspy.programs.graph.local_context import KnowledgeGraph
+from kraq_dspy.programs.graph.graph_local_search import GraphLocalSearch, KnowledgeGraph
 from kraq_dspy.programs.retrievers import ReportRetriever
 from tests.programs.graph.conftest import Town
 

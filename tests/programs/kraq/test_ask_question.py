@@ -6,11 +6,11 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy._internal.failed_calls import AGAIN
+from kraq_dspy._internal.step import AGAIN
 from kraq_dspy.models.lms.structured.adapter import UnreadableReplyError
-from kraq_dspy.programs.kraq.describe_community import AskQuestion, AskRandomQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion, AskRandomQuestion
 from kraq_dspy.signatures import GenerateQuestion
-from kraq_dspy.steps.stored import program_key
+from kraq_dspy.steps.kept import program_key
 
 SMOLLM2 = (
     "What is Gut malignancies? Provide a response in the format of a JSON object with the structure described above. "

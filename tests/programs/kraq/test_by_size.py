@@ -4,8 +4,7 @@ import dspy
 import pytest
 
 from kraq_dspy.programs.kraq.by_size import CANDIDATES, candidates, extractor, parameters
-from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
-from kraq_dspy.programs.kraq.extract_names import ExtractNames
+from kraq_dspy.programs.kraq.extract_graph import ExtractGraph, ExtractNames
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.settings import ExtractSettings, QuestionSettings, RoleSettings, Settings
 

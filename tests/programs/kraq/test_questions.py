@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from kraq_dspy._internal.failed_calls import AGAIN
+from kraq_dspy._internal.step import AGAIN
 from kraq_dspy.programs.kraq.pipeline import KRAQ
 from kraq_dspy.records import Community, Question, Summary, content_id
 from kraq_dspy.settings import EMBEDDED, QuestionSettings, Settings

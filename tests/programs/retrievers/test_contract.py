@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from kraq_dspy._internal.both_ways import call
-from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Retriever, Vectors
 from kraq_dspy.programs.retrievers import (
@@ -39,7 +39,7 @@ from kraq_dspy.programs.retrievers import (
     TreeNode,
     passage_graph,
 )
-from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id
 from kraq_dspy.records import Entity
 from kraq_dspy.settings import RoleSettings

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.programs.retrievers import RaptorRetriever, SummaryTree, TreeNode
 from kraq_dspy.records import Hit
 from tests.programs.conftest import Library

@@ -7,7 +7,7 @@ from dspy.utils import DummyLM
 
 from kraq_dspy.errors import BudgetExceededError
 from kraq_dspy.programs.retrievers import DenseRetriever, RewrittenRetriever
-from kraq_dspy.programs.retrievers.rewriting import Clarify, Diversify, Vary
+from kraq_dspy.programs.retrievers.rewritten import Clarify, Diversify, Vary
 from kraq_dspy.programs.traditional import TraditionalRAG
 from tests.programs.conftest import Library
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kraq_dspy.asset.corpus.sentences import sentence_spans
-from kraq_dspy.asset.store.text_vectors import TextVectors
+from kraq_dspy.asset.corpus.chunk import sentence_spans
+from kraq_dspy.asset.store.sync import TextVectors
 from kraq_dspy.asset.store.vectors import LocalVectorStore
 from kraq_dspy.programs.retrievers import SentenceWindowRetriever
 from kraq_dspy.programs.retrievers.sentence_window import sentence_id

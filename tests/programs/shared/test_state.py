@@ -12,11 +12,11 @@ from typing import Any
 import dspy
 import pytest
 
-from kraq_dspy._internal.nearest_demos import NearestDemos
+from kraq_dspy._internal.step import NearestDemos
 from kraq_dspy.errors import StateError
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.programs import KRAQ
-from kraq_dspy.programs.kraq.describe_community import AskQuestion
+from kraq_dspy.programs.kraq.describe import AskQuestion
 from kraq_dspy.programs.kraq.extract_graph import ExtractGraph
 from kraq_dspy.programs.shared.state import load_state, save_state, state_of
 from kraq_dspy.programs.traditional import TraditionalRAG

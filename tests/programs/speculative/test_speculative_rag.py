@@ -1,6 +1,7 @@
 """Six passages on three subjects; the drafter names the fruit, the rocket or the law that its passages are about."""
 
 import asyncio
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,8 +18,7 @@ from kraq_dspy.models.lms.roles import make_lm
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.speculative.drafts import Draft
 from kraq_dspy.programs.speculative.scoring import DrafterScore, KraqScore, Scorer, VoteScore
-from kraq_dspy.programs.speculative.speculative_rag import SpeculativeRAG
-from kraq_dspy.programs.speculative.timings import StageSeconds
+from kraq_dspy.programs.speculative.speculative_rag import SPECULATIVE_PRESETS, SpeculativeRAG, StageSeconds
 from kraq_dspy.records import Chunk, Hit
 from kraq_dspy.settings import RoleSettings
 from tests.conftest import KeywordEmbedder
@@ -302,3 +302,13 @@ def test_the_embedded_model_and_the_packaged_encoder_draft_verify_and_choose(how
 def test_settings_below_one_are_refused(wrong: dict[str, int], embedder: QuestionIgnored) -> None:
     with pytest.raises(ValueError, match="expected 1 or more"):
         SpeculativeRAG(retrieve, embedder, **wrong)  # type: ignore[arg-type]
+
+
+def test_presets_are_the_papers_settings() -> None:
+    settings = {name: dataclasses.astuple(preset) for name, preset in SPECULATIVE_PRESETS.items()}
+    assert settings == {
+        "bioasq": (18, 5, 10),
+        "hotpotqa": (10, 4, 8),
+        "triviaqa": (10, 2, 5),
+        "pubhealth": (10, 2, 5),
+    }

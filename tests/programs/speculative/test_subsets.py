@@ -3,8 +3,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from kraq_dspy.programs.speculative.starts import best_start
-from kraq_dspy.programs.speculative.subsets import cluster, draw_subsets
+from kraq_dspy.programs.speculative.subsets import best_start, cluster, draw_subsets
 
 TEXTS = ["apple pie", "apple tart", "rocket", "rocket engine", "tax law", "apple"]
 

@@ -5,11 +5,10 @@ A reader lets OSError through (the loader names the file); whatever is wrong wit
 
 from kraq_dspy.asset.corpus.formats.html import read_html
 from kraq_dspy.asset.corpus.formats.json_rows import read_json, read_json_lines
-from kraq_dspy.asset.corpus.formats.parquet import read_parquet
 from kraq_dspy.asset.corpus.formats.pdf import read_pdf
 from kraq_dspy.asset.corpus.formats.plain import read_markdown, read_plain
 from kraq_dspy.asset.corpus.formats.rows import Reader
-from kraq_dspy.asset.corpus.formats.tables import read_csv, read_tsv
+from kraq_dspy.asset.corpus.formats.tables import read_csv, read_parquet, read_tsv
 
 READERS: dict[str, Reader] = {
     ".txt": read_plain,

@@ -19,18 +19,22 @@ from typing import Any, Protocol
 
 from dspy.lm15 import LM15Error, Request, Response, StreamAssemblyError, TransportError, response_to_events
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.both_ways import each, run
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy._internal.dspy_internals import StreamAccumulator, request_to_dict, response_from_dict, response_to_dict
-from kraq_dspy.models.lms import spans
-from kraq_dspy.models.lms.adapter_name import GGUF, TRANSFORMERS
 from kraq_dspy.models.lms.engines.loops import ReadAlong, has_loop, may_be_closed, without_loops
 from kraq_dspy.models.lms.envelope import WholeCharacters, opened
-from kraq_dspy.models.lms.journal import Item, current_item
-from kraq_dspy.models.lms.meter import Call, Meter
-from kraq_dspy.models.lms.servers.late_answers import Pace, first_answer
-from kraq_dspy.models.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
+from kraq_dspy.models.lms.local_models import GGUF, TRANSFORMERS
+from kraq_dspy.models.lms.meter import Call, Item, Meter, current_item, within_span
+from kraq_dspy.models.lms.servers.retry import (
+    Backoff,
+    Pace,
+    ServerHealth,
+    clearer,
+    first_answer,
+    unreachable,
+    wait_after,
+)
 from kraq_dspy.models.lms.servers.transport import PooledAsync, route_of
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import EMBEDDED, RoleSettings
@@ -89,7 +93,7 @@ class CallLedger:
         stage, item_id = (entry.item.stage, entry.item.item_id) if entry.item else ("", "")
         facts = {"gen_ai__operation__name": "chat", "gen_ai__request__model": self.settings.model}
         with (
-            spans.within(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
+            within_span(f"chat {self.settings.model}", **facts, kraq__stage=stage, kraq__item=item_id) as span,
             self.meter.call(stage, self.settings.model, _estimated_tokens(request)) as call,
         ):
             yield call

@@ -1,9 +1,22 @@
-"""Follows a batch that transformers generates: what each row asked for, its log-probabilities, where it ends."""
+"""Gathers requests into batches that transformers generates, and follows each row: its tokens, the schema that it is
+held to, its log-probabilities, where it ends."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
 
+import numpy as np
+from dspy.lm15 import InvalidRequestError
+
+from kraq_dspy.errors import import_extra
+from kraq_dspy.models.embedders.model_folder import local_folder, weights_place
+from kraq_dspy.models.lms.engines.gguf_file import read_gguf
 from kraq_dspy.models.lms.engines.loops import TEXT_UNIT, in_loop
 
 _LOOK_EVERY = 16  # tokens between two looks for a loop: each decodes the reply
@@ -120,3 +133,220 @@ def batches_by_tokens(rows: Sequence[Any], limit: int) -> Iterator[list[Any]]:
         longest = max(longest, size)
     if batch:
         yield batch
+
+
+_PURPOSE = "A reply held to a JSON schema"
+# Free white space is where small models lose themselves; without the usual spaces they write empty lists.
+_SPACES = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
+
+def can_hold_to_schemas() -> bool:
+    """Whether llguidance, which does it, is installed."""
+    return find_spec("llguidance") is not None
+
+
+class SchemaGrammars:
+    """Turns schemas into matchers for one tokenizer; reading the vocabulary takes a second, once.
+
+    Raises MissingExtraError without llguidance.
+    """
+
+    def __init__(self, tokenizer: Any, ends: Sequence[int]) -> None:
+        self._llguidance = import_extra("llguidance", "embedded", _PURPOSE)
+        tables = import_extra("llguidance.hf", "embedded", _PURPOSE)
+        self._tokens = tables.from_tokenizer(tokenizer, eos_token=list(ends) or None)
+
+    def matcher(self, response_format: Mapping[str, Any]) -> Any:
+        """For one reply. Raises InvalidRequestError for a schema that llguidance does not know how to follow."""
+        grammars = self._llguidance.LLMatcher
+        schema = json.dumps(response_format.get("schema", {"type": "object"}))
+        grammar = grammars.grammar_from_json_schema(schema, overrides=_SPACES)
+        fault = grammars.validate_grammar(grammar, self._tokens)
+        if fault:
+            raise InvalidRequestError(f"The JSON schema cannot be followed: {fault}")
+        return grammars(self._tokens, grammar)
+
+
+class SchemaMask:
+    """A logits processor: a row with a matcher gets the tokens that its schema allows next, and its end at the end."""
+
+    def __init__(self, torch: Any, matchers: Sequence[Any | None], ends: Sequence[int], n_prompt: int) -> None:
+        self.torch = torch
+        self.matchers = list(matchers)
+        self.ends = list(ends)
+        self.n_prompt = n_prompt
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        for row, matcher in enumerate(self.matchers):
+            if matcher is None:
+                continue
+            written = input_ids.shape[1] > self.n_prompt and not matcher.is_stopped()
+            if written and not matcher.try_consume_tokens([int(input_ids[row, -1])]):
+                self.matchers[row] = None  # padding: the row was left before its schema ended
+                continue
+            allowed = self._allowed(matcher, scores.shape[1])
+            scores[row, ~self.torch.from_numpy(allowed).to(scores.device)] = -self.torch.inf
+        return scores
+
+    def _allowed(self, matcher: Any, vocabulary: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        allowed = np.zeros(vocabulary, dtype=bool)
+        if matcher.is_stopped():
+            allowed[self.ends] = True
+            return allowed
+        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+        allowed[: len(bits)] = bits[:vocabulary]  # a model may have rows for tokens that its tokenizer lacks
+        return allowed
+
+
+def end_tokens(tokenizer: Any, model: Any) -> list[int]:
+    """Chat models have several: end of text, end of turn."""
+    ends = model.generation_config.eos_token_id
+    several = ends if isinstance(ends, list) else [] if ends is None else [ends]
+    return sorted({*several, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])})
+
+
+def pad_token(tokenizer: Any) -> int:
+    """Never the end token: padding behind an answer must not look like its end. It is masked, so any other does."""
+    for token in (tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.bos_token_id):
+        if token is not None and token != tokenizer.eos_token_id:
+            return int(token)
+    return 0 if tokenizer.eos_token_id != 0 else 1
+
+
+def checked_weights(name: str) -> tuple[str, dict[str, Any]]:
+    """`weights_place`, after a look at what is there. Raises ModelError for a GGUF file that is none, and a path with
+    no folder."""
+    place = weights_place(name)
+    if place[1]:
+        read_gguf(Path(name).expanduser())
+    else:
+        local_folder(name, "model")
+    return place
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[int]:
+    """The tokens up to where the model begins its reply: the tokenizer's chat template, else the contents in order."""
+    if tokenizer.chat_template is None:
+        text = "\n\n".join(message["content"] for message in messages) + "\n\n"
+        return list(tokenizer(text)["input_ids"])
+    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+    # The template has written the special tokens already.
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+_REPLACEMENT = "\ufffd"
+
+
+def pieces_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """One string for each id; joined, they are the decoded text without special tokens.
+
+    As in vLLM, a token that ends within a character adds "", and the one that completes it adds the character; a
+    character that is never completed is left out. Some tokenisers decode a token by its neighbours, so each is decoded
+    behind the few before it.
+    """
+    pieces: list[str] = []
+    begun = shown = 0  # tokens before `begun` are settled; those from there to `shown` have been shown, as context
+    for end in range(1, len(ids) + 1):
+        before = _decode(tokenizer, ids[begun:shown])
+        text = _decode(tokenizer, ids[begun:end])
+        if text.endswith(_REPLACEMENT):
+            pieces.append("")
+            continue
+        pieces.append(text[len(before) :])
+        begun, shown = shown, end
+    return pieces
+
+
+def _decode(tokenizer: Any, ids: Sequence[int]) -> str:
+    text: str = tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return text
+
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+Waiting: TypeAlias = queue.SimpleQueue[tuple[Job, Future[Result]] | None]
+
+
+class Batches(Generic[Job, Result]):
+    """`work(jobs, cancelled)` runs in one thread of its own, on up to `size` jobs at a time.
+
+    The thread waits `gather_s` after the last job for another one, so that callers in many threads meet in one batch.
+    `cancelled[i]()` tells whether nobody waits for job i any more. An exception of `work` is raised to every caller of
+    the batch; a result that is an exception, to its own. Whoever shares it may close it at any time.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Job], Sequence[Callable[[], bool]]], Sequence[Result | Exception]],
+        *,
+        size: int,
+        gather_s: float,
+    ) -> None:
+        self._work = work
+        self._size = size
+        self._gather_s = gather_s
+        self._starting = threading.Lock()
+        self._waiting: Waiting[Job, Result] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._former: threading.Thread | None = None  # it was closed, and may still be at work
+
+    def submit(self, job: Job) -> "Future[Result]":
+        """Cancel the future, and its job is dropped before its batch begins; `work` is told if it has begun."""
+        future: Future[Result] = Future()
+        with self._starting:
+            if self._thread is None:
+                self._waiting = queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._waiting, self._former), name="kraq-batches", daemon=True
+                )
+                self._thread.start()
+            self._waiting.put((job, future))
+        return future
+
+    def close(self) -> None:
+        """End the thread once it has done what was submitted, and wait for that. The next job starts another one."""
+        with self._starting:
+            thread = self._thread
+            if thread is None:
+                return
+            self._former, self._thread = thread, None
+            self._waiting.put(None)
+        if thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self, waiting: "Waiting[Job, Result]", former: threading.Thread | None) -> None:
+        if former is not None:
+            former.join()  # `work` is for one thread
+        while batch := self._next(waiting):
+            jobs, futures = zip(*batch, strict=True)
+            try:
+                results = self._work(jobs, [future.cancelled for future in futures])
+            except Exception as error:  # noqa: BLE001 (whoever waits must hear of it, whatever it is)
+                results = [error] * len(jobs)
+            for future, result in zip(futures, results, strict=True):
+                _settle(future, result)
+
+    def _next(self, waiting: "Waiting[Job, Result]") -> list[tuple[Job, "Future[Result]"]]:
+        batch: list[tuple[Job, Future[Result]]] = []
+        while len(batch) < self._size:
+            try:
+                item = waiting.get(timeout=self._gather_s if batch else None)
+            except queue.Empty:
+                break
+            if item is None:
+                waiting.put(None)  # for the next round, which ends the thread
+                break
+            if not item[1].cancelled():
+                batch.append(item)
+        return batch
+
+
+def _settle(future: "Future[Result]", result: Result | Exception) -> None:
+    # Not set_running_or_notify_cancel before the work: a running future could not be cancelled any more.
+    if not future.set_running_or_notify_cancel():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

@@ -24,8 +24,7 @@ from typing import Any
 
 from dspy.lm15 import Request, Response, RouterConfig, Timeouts
 
-from kraq_dspy._internal.concurrency import called_once
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies, called_once
 from kraq_dspy._internal.dspy_internals import (
     AccessPolicy,
     AsyncLM15Engine,
@@ -34,12 +33,10 @@ from kraq_dspy._internal.dspy_internals import (
     ProviderDefinition,
 )
 from kraq_dspy.errors import ModelError, import_extra
-from kraq_dspy.models.lms.adapter_name import GGUF, adapter_folder
-from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, read_gguf, require_fit
-from kraq_dspy.models.lms.engines.lora_file import lora_file
-from kraq_dspy.models.lms.engines.machine import free_cores
-from kraq_dspy.models.lms.local_models import local_file
+from kraq_dspy.models.lms.engines.gguf_file import GGUFHeader, lora_file, read_gguf, require_fit
+from kraq_dspy.models.lms.local_models import GGUF, adapter_folder, local_file
 from kraq_dspy.models.lms.servers.transport import PooledAsync
+from kraq_dspy.models.machine import free_cores
 from kraq_dspy.settings import RoleSettings
 
 logger = logging.getLogger(__name__)

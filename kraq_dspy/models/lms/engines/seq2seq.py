@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies
 from kraq_dspy.errors import ModelError, import_extra
 
 _NEEDED = "embedded", "A summariser in this process"  # the extra, and what for

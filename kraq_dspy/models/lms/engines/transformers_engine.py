@@ -30,30 +30,29 @@ from dspy.lm15 import (
     response_to_events,
 )
 
-from kraq_dspy._internal.concurrency import called_once
-from kraq_dspy._internal.copies import SharedByCopies
+from kraq_dspy._internal.concurrency import SharedByCopies, called_once
 from kraq_dspy.errors import ModelError, import_extra
-from kraq_dspy.models.embedders.device import precision_of
 from kraq_dspy.models.embedders.model_folder import quiet_transformers, unpacked
-from kraq_dspy.models.lms.adapter_name import TRANSFORMERS, adapter_folder, weights_hash
-from kraq_dspy.models.lms.engines.batches import Batches
 from kraq_dspy.models.lms.engines.generation import (
+    Batches,
     GenerationJob,
     LogprobRecorder,
     RowLimits,
+    SchemaGrammars,
+    SchemaMask,
     batches_by_tokens,
-    pieces_until,
-)
-from kraq_dspy.models.lms.engines.loops import loop_unit
-from kraq_dspy.models.lms.engines.schema_mask import SchemaGrammars, SchemaMask, can_hold_to_schemas
-from kraq_dspy.models.lms.engines.transformers_files import (
+    can_hold_to_schemas,
     checked_weights,
     end_tokens,
     pad_token,
     pieces_of,
+    pieces_until,
     prompt_ids,
 )
+from kraq_dspy.models.lms.engines.loops import loop_unit
+from kraq_dspy.models.lms.local_models import TRANSFORMERS, adapter_folder, weights_hash
 from kraq_dspy.models.lms.logprobs import by_segment
+from kraq_dspy.models.machine import precision_of
 from kraq_dspy.settings import RoleSettings
 
 _NEEDED = "embedded", "A model in this process"  # the extra, and what for

@@ -35,9 +35,17 @@ from kraq_dspy.models.lms.structured.enforcement import (
     schema_refused,
     schema_tried,
 )
-from kraq_dspy.models.lms.structured.forms import JSON_OBJECT, PLAIN, SECTIONS, Form, is_typed
 from kraq_dspy.models.lms.structured.repair import ends_in_blanks, is_whole, read_reply
-from kraq_dspy.models.lms.structured.schemas import about, kind, reply_schema
+from kraq_dspy.models.lms.structured.schemas import (
+    JSON_OBJECT,
+    PLAIN,
+    SECTIONS,
+    Form,
+    about,
+    is_typed,
+    kind,
+    reply_schema,
+)
 from kraq_dspy.models.lms.structured.unmarked import repeats_itself
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ import dspy
 from dspy.utils.exceptions import LMInvalidRequestError, LMServerError, LMUnsupportedFeatureError
 
 from kraq_dspy.models.lms.envelope import QUOTED, flaws_heard
-from kraq_dspy.models.lms.journal import working_on
-from kraq_dspy.models.lms.structured.thinking import without_thinking
+from kraq_dspy.models.lms.meter import working_on
+from kraq_dspy.models.lms.structured.unmarked import without_thinking
 from kraq_dspy.settings import RoleSettings
 
 logger = logging.getLogger(__name__)

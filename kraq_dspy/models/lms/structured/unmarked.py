@@ -1,4 +1,5 @@
-"""Reads a reply that has none of the markers that were asked for: fields named in lines, or the one text alone.
+"""Reads a reply that has none of the markers that were asked for, fields named in lines or the one text alone, and
+takes a model's thinking off its front.
 
 rationale: The passage says where she was born.
 response: Rome
@@ -115,3 +116,46 @@ def _unquoted(text: str) -> str:
     except ValueError:
         return text
     return value.strip() if isinstance(value, str) else text
+
+
+_WORD = r"(?:think|thought|reason|reflect|analysis|scratch|ponder|deliberat)"
+_OPENING = re.compile(
+    rf"\s*([<\[◁〈《【(|]{{1,2}}\|?)([\w:-]{{0,30}}{_WORD}[\w:-]{{0,30}})(\|?[>\]▷〉》】)|]{{1,2}})", re.IGNORECASE
+)
+_CLOSING = re.compile(r"</(?:think|thinking|reasoning)>|\[/THINK\]|◁/think▷", re.IGNORECASE)
+"""Tags that end a thought whose beginning some chat templates write into the prompt."""
+_ANSWER = re.compile(r"\s*(?:\n|\[\[|\{|```|\Z)")
+"""What stands behind such a tag where it is none that a text is about."""
+_BEGUN = re.compile(r"\s*[\[{`]|.*?^[ \t]*\[\[ ?##", re.DOTALL | re.MULTILINE)
+"""A reply, up to such a tag, that has begun with a field or with JSON."""
+_CHANNEL = re.compile(r"\s*<\|(?:start|channel)\|>")
+_FINAL = re.compile(r".*<\|channel\|>final\b[^<]*<\|message\|>", re.DOTALL)
+_END_OF_CHANNEL = re.compile(r"<\|(?:return|end)\|>\s*\Z")
+_NO_THOUGHT = re.compile(r"\W*(?:and|or|to|und|oder|et|ou|y|o|[,/&…])\W*", re.IGNORECASE)
+"""What stands between two tags that are spoken of."""
+
+
+def without_thinking(reply: str) -> str:
+    """The reply behind the thinking that it begins with; the reply as it is where there is none, or nothing behind."""
+    if _CHANNEL.match(reply) and (final := _FINAL.match(reply)):
+        return _END_OF_CHANNEL.sub("", reply[final.end() :])
+    opening = _OPENING.match(reply)
+    if opening is not None:
+        closing = _closing_of(opening).search(reply, opening.end())
+        if closing is None or _NO_THOUGHT.fullmatch(reply, opening.end(), closing.start()):
+            return reply
+        return without_thinking(reply[closing.end() :]) if reply[closing.end() :].strip() else reply
+    closing = _CLOSING.search(reply)
+    if closing and _ANSWER.match(reply, closing.end()) and not _BEGUN.match(reply[: closing.start()]):
+        return reply[closing.end() :]
+    return reply
+
+
+def _closing_of(opening: re.Match[str]) -> re.Pattern[str]:
+    """`</name>` for `<name>`, `<|END_name|>` for `<|START_name|>`, and their like."""
+    before, name, after = opening.groups()
+    bare = re.sub(r"^(?:begin|start)(?:_of)?_", "", name, flags=re.IGNORECASE)
+    return re.compile(
+        rf"{re.escape(before)}(?:/|end_|end_of_)(?:{re.escape(name)}|{re.escape(bare)}){re.escape(after)}",
+        re.IGNORECASE,
+    )

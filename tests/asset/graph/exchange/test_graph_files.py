@@ -10,7 +10,7 @@ import pytest
 
 from kraq_dspy.asset.graph.exchange.graphrag_out import write_graphrag
 from kraq_dspy.asset.graph.networkx_view import to_networkx, write_graphml
-from kraq_dspy.build.index.export import write_jsonl
+from kraq_dspy.build.index.exchange import write_jsonl
 from kraq_dspy.records import Claim, Community, Entity, ExtractedEntity, Extraction, Relationship
 from tests.asset.graph.exchange.given import Given
 

@@ -19,16 +19,15 @@ from dspy.utils.exceptions import (
     LMTransportError,
 )
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy.errors import BudgetExceededError, ModelError, ServerDownError
-from kraq_dspy.models.lms.journal import working_on
 from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Limits, Meter
+from kraq_dspy.models.lms.meter import Limits, Meter, working_on
 from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.records import Usage
 from kraq_dspy.settings import RoleSettings
-from kraq_dspy.steps.bounded import CallSlots
+from kraq_dspy.steps.direct import CallSlots
 from tests.models.lms.conftest import MemoryJournal, Reply, ScriptedServer
 
 DOWN = "http://127.0.0.1:9/v1"  # nothing listens on the discard port

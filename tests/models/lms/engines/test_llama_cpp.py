@@ -15,7 +15,7 @@ from dspy.lm15 import Config, Message, Request, Response
 from dspy.utils.exceptions import ContextWindowExceededError
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines import lora_file
+from kraq_dspy.models.lms.engines import gguf_file
 from kraq_dspy.models.lms.engines.llama_cpp import AsyncLlamaEngine, LlamaCpp, LlamaEngine, shared_model
 from kraq_dspy.models.lms.engines.transformers_engine import TransformersEngine
 from kraq_dspy.models.lms.meter import Meter
@@ -100,7 +100,7 @@ def test_a_list_that_repeats_itself_is_left_and_what_is_behind_it_asked_for(file
 def test_an_adapter_by_name_changes_the_answers_as_it_does_in_torch(
     tiny_models: TinyModels, folder: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lora_file, "models_folder", lambda: tmp_path / "cache" / "models")
+    monkeypatch.setattr(gguf_file, "models_folder", lambda: tmp_path / "cache" / "models")
     adapter = tiny_models.adapter(folder, tmp_path / "generator", seed=1)
     plain, tuned = (make_lm(RoleSettings(model=f"gguf/{file}", adapter=name, threads=1)) for name in (None, adapter))
     engine = TransformersEngine(folder, adapters={"generator": adapter})

@@ -2,7 +2,7 @@
 
 import os
 
-from kraq_dspy.models.lms.engines.machine import free_cores, free_memory, usable_cores
+from kraq_dspy.models.machine import free_cores, free_memory, usable_cores
 
 
 def test_free_cores_are_at_least_one_and_at_most_the_usable_ones() -> None:

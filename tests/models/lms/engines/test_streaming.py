@@ -10,14 +10,12 @@ import pytest
 from dspy.lm15 import Request, Response, StreamDeltaEvent, StreamEndEvent, StreamStartEvent, TextDelta, Usage
 from dspy.streaming import StatusMessage, StreamResponse
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy._internal.both_ways import blocking
 from kraq_dspy._internal.clock import AnswerListener, answer_listeners
-from kraq_dspy.models.lms.adopted import adopted
 from kraq_dspy.models.lms.engines.engine import AsyncEngine, CallLedger, Engine
-from kraq_dspy.models.lms.journal import working_on
-from kraq_dspy.models.lms.kraq_lm import KraqLM
-from kraq_dspy.models.lms.meter import Meter
+from kraq_dspy.models.lms.kraq_lm import KraqLM, adopted
+from kraq_dspy.models.lms.meter import Meter, working_on
+from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter
 from kraq_dspy.ports import Vectors
 from kraq_dspy.programs.k2rag import K2RAG, Shorten

@@ -15,15 +15,13 @@ import pytest
 from dspy.lm15 import Config, ContextLengthError, Message, Request, Response, UnsupportedModelError
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.engines.batches import Batches
-from kraq_dspy.models.lms.engines.generation import GenerationJob
+from kraq_dspy.models.lms.engines.generation import Batches, GenerationJob, pieces_of
 from kraq_dspy.models.lms.engines.transformers_engine import (
     AsyncTransformersEngine,
     TransformersEngine,
     engine_of,
     shared_engine,
 )
-from kraq_dspy.models.lms.engines.transformers_files import pieces_of
 from kraq_dspy.models.lms.logprobs import field_logprobs, take_logprobs
 from kraq_dspy.models.lms.roles import LanguageModels, make_lm
 from kraq_dspy.settings import RoleSettings, Settings
@@ -391,7 +389,7 @@ def test_a_model_whose_user_is_done_answers_its_next_user(model: str) -> None:
 def test_a_role_computes_in_the_format_that_the_machine_is_quick_in(
     model: str, monkeypatch: pytest.MonkeyPatch, precision: str, processor_can: bool, dtype: str
 ) -> None:
-    monkeypatch.setattr("kraq_dspy.models.embedders.device.multiplies_in_bf16", lambda: processor_can)
+    monkeypatch.setattr("kraq_dspy.models.machine.multiplies_in_bf16", lambda: processor_can)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     engine = engine_of(RoleSettings(model=f"transformers/{model}", precision=precision))
     try:

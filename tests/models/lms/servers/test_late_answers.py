@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kraq_dspy.models.lms.servers.late_answers import Pace, first_answer
-from kraq_dspy.steps.bounded import CallSlots
+from kraq_dspy.models.lms.servers.retry import Pace, first_answer
+from kraq_dspy.steps.direct import CallSlots
 
 
 class Late(Pace):
@@ -83,8 +83,8 @@ def test_second_calls_are_one_in_twenty_at_most() -> None:
 
 
 def test_a_call_of_the_first_ones_is_late_once_the_others_tell_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kraq_dspy.models.lms.servers.late_answers._UNKNOWN_S", 0.01)
-    monkeypatch.setattr("kraq_dspy.models.lms.servers.late_answers._LEAST_S", 0.05)
+    monkeypatch.setattr("kraq_dspy.models.lms.servers.retry._UNKNOWN_S", 0.01)
+    monkeypatch.setattr("kraq_dspy.models.lms.servers.retry._LEAST_S", 0.05)
     pace, hanging = Pace(), Calls((60.0, "first"), (0.0, "second"))
 
     async def all_at_once() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kraq_dspy.errors import ModelError
-from kraq_dspy.models.lms.servers.prompt_scorer import VLLMPromptScorer, make_prompt_scorer
+from kraq_dspy.models.lms.servers.vllm_server import VLLMPromptScorer, make_prompt_scorer
 from kraq_dspy.settings import RoleSettings
 
 BOS = 1

@@ -3,9 +3,8 @@
 import pytest
 from dspy import lm15
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy.errors import ModelError, ServerDownError
-from kraq_dspy.models.lms.servers.retry import ServerHealth, clearer, unreachable, wait_after
+from kraq_dspy.models.lms.servers.retry import Backoff, ServerHealth, clearer, unreachable, wait_after
 
 
 @pytest.mark.parametrize(

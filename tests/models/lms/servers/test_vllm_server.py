@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kraq_dspy.errors import ConfigError, ModelError
-from kraq_dspy.models.lms.adapter_name import served_name, with_adapter
+from kraq_dspy.models.lms.local_models import served_name, with_adapter
 from kraq_dspy.models.lms.servers.vllm_server import load_adapter, servers_of, unload_adapter
 from kraq_dspy.settings import RoleSettings, Settings
 

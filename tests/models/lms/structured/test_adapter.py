@@ -10,14 +10,13 @@ from dspy.utils import DummyLM
 from dspy.utils.exceptions import AdapterParseError
 
 from kraq_dspy import signatures
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy.asset.corpus.tokens import count_tokens
-from kraq_dspy.models.lms.engines.embedded.prompt import FIELD
+from kraq_dspy.models.lms.engines.embedded.engine import FIELD
 from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter, UnreadableReplyError, harmless
-from kraq_dspy.models.lms.structured.forms import REQUEST, SECTIONS, without_marker
 from kraq_dspy.models.lms.structured.repair import read_reply
-from kraq_dspy.models.lms.structured.schemas import compact_schema, requirement
+from kraq_dspy.models.lms.structured.schemas import REQUEST, SECTIONS, compact_schema, requirement, without_marker
 from kraq_dspy.models.lms.structured.unmarked import repeats_itself
 from kraq_dspy.records import ExtractedEntity
 from kraq_dspy.settings import RoleSettings

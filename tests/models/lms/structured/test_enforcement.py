@@ -8,11 +8,11 @@ import dspy
 import pydantic
 import pytest
 
-from kraq_dspy._internal.backoff import Backoff
 from kraq_dspy.errors import ConfigError
 from kraq_dspy.models.lms.kraq_lm import KraqLM
 from kraq_dspy.models.lms.meter import Meter
 from kraq_dspy.models.lms.roles import make_lm
+from kraq_dspy.models.lms.servers.retry import Backoff
 from kraq_dspy.models.lms.structured import enforcement
 from kraq_dspy.models.lms.structured.adapter import KraqAdapter, UnreadableReplyError, possible_forms
 from kraq_dspy.models.lms.structured.enforcement import PROBE, enforces_schema, known_enforcement, reason_of

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kraq_dspy.models.lms.structured.repair import read_reply
-from kraq_dspy.models.lms.structured.thinking import without_thinking
+from kraq_dspy.models.lms.structured.unmarked import without_thinking
 
 DRAFT = '{"names": ["Wrong"], "places": []}'
 FINAL = '{"names": ["Ada"], "places": ["Rome"]}'

@@ -1,7 +1,7 @@
 """Asks the question that a text answers: what its heading announces, what it defines, or else plainly about its names.
 
 The templates are few, so that each is right wherever it is used: nothing is asked that a sentence of the text does not
-answer by its form.
+answer by its form. Questions with their answers are made of passages in the same way.
 """
 
 import re
@@ -11,13 +11,14 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
+from kraq_dspy.models.lms.engines.embedded.answer import Similar, short_answer
 from kraq_dspy.models.lms.engines.embedded.headings import (
     announced_question,
     headings_by_weight,
     subject_of,
     topic_question,
 )
-from kraq_dspy.models.lms.engines.embedded.language import language_of, plain_question
+from kraq_dspy.models.lms.engines.embedded.judge import PRONOUN
 from kraq_dspy.models.lms.engines.embedded.names import (
     PERSON,
     REFERENCE,
@@ -27,7 +28,7 @@ from kraq_dspy.models.lms.engines.embedded.names import (
     names_in,
     without_words,
 )
-from kraq_dspy.models.lms.engines.embedded.text import parted, sentences
+from kraq_dspy.models.lms.engines.embedded.text import clipped, distinct, language_of, parted, plain_question, sentences
 from kraq_dspy.models.lms.engines.embedded.vocabulary import MONTH, PEOPLE, STOP
 
 NOTHING_NAMED = "What is this about?"
@@ -92,6 +93,11 @@ LONGEST = 140  # characters of a question
 SAME = 80  # of a hundred, by letters
 OPENING = 2  # sentences of a passage that may say what it is about
 TRIED = 12  # headings of which the first that announces a question is taken
+IS = re.compile(r"(?P<verb>is|was|are|were) (?P<what>(?:an?|the|one of the) [^,;()]{3,120}?)(?:[.,;]| \()")
+DOES = re.compile(
+    r"(?P<rest>(?:wrote|directed|founded|invented|composed|painted|married|designed|played) .{3,120}?)\.$"
+)
+"""What somebody does, rather than something."""
 
 
 def question_about(summary: str, passages: Sequence[str] = (), subject: str = "") -> str:
@@ -301,3 +307,40 @@ def _partners(first: str, names: list[str], parts: list[str]) -> list[str]:
         for name in names[1:8]
         if name not in first and first not in name and any(name in part for part in together)
     ]
+
+
+def factoid_pair(passage: str, similar: Similar) -> dict[str, str]:
+    """From the first sentence that says what a named thing is or what somebody did; else about what is told most."""
+    for sentence in sentences(parted(passage)[1]):
+        name = next(iter(names_in(sentence, known=frozenset(sentence.split()[:1]))), "")
+        after = sentence.removeprefix(name).lstrip() if name else ""
+        if not name or not sentence.startswith(name):
+            continue
+        kind = defined_name(sentence)[2]
+        if kind and (stated := IS.match(after)):
+            who = "Who" if is_person(kind, sentence, name) else "What"
+            return {"question": f"{who} {stated['verb']} {name}?", "answer": stated["what"]}
+        if (done := DOES.match(after)) and names_in(done["rest"]) and not PRONOUN.search(done["rest"]):
+            return {"question": f"Who {done['rest']}?", "answer": name}
+    question = question_about(passage)
+    response, _ = short_answer(question, [passage], similar)
+    return {"question": question, "answer": response or clipped(passage, 30)}
+
+
+def question_answer_pairs(passage: str) -> list[dict[str, str]]:
+    """One pair for each sentence that names something; sentences that do not go on with the answer before them.
+
+    An answer that does not have the title in it begins with the title, so that it stands alone.
+    """
+    title, body = parted(passage)
+    pairs: list[dict[str, str]] = []
+    for sentence in distinct(sentences(body)):
+        question = question_about(sentence)
+        if question == NOTHING_NAMED:
+            if pairs:
+                pairs[-1]["answer"] += f" {sentence}"
+                continue
+            question = f"What is told of {title}?" if title else question
+        answer = f"{title}: {sentence}" if title and title not in sentence else sentence
+        pairs.append({"question": question, "answer": answer})
+    return pairs

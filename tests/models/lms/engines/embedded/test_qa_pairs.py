@@ -2,7 +2,7 @@
 
 import pytest
 
-from kraq_dspy.models.lms.engines.embedded.qa_pairs import question_answer_pairs
+from kraq_dspy.models.lms.engines.embedded.ask import question_answer_pairs
 from kraq_dspy.models.lms.engines.embedded.rewrite import sub_questions
 
 FILM = "Ed Wood (film)\nEd Wood is a film by Tim Burton. It was loved. Johnny Depp stars in it."

@@ -10,7 +10,7 @@ from kraq_dspy.models.lms.engines.embedded.headings import (
     subject_of,
     topic_question,
 )
-from kraq_dspy.models.lms.engines.embedded.language import language_of
+from kraq_dspy.models.lms.engines.embedded.text import language_of
 
 
 @pytest.mark.parametrize(

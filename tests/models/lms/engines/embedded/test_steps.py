@@ -13,9 +13,8 @@ from kraq_dspy.errors import ModelError
 from kraq_dspy.models.lms.engines.embedded import summarize
 from kraq_dspy.models.lms.engines.embedded.answer import answer, nearest
 from kraq_dspy.models.lms.engines.embedded.extract import first_reading, read, second_reading
-from kraq_dspy.models.lms.engines.embedded.judge import agreement, probability, support
+from kraq_dspy.models.lms.engines.embedded.judge import agreement, is_same_question, probability, same_thing, support
 from kraq_dspy.models.lms.engines.embedded.names import kind_of, names_in
-from kraq_dspy.models.lms.engines.embedded.same import is_same_question, same_thing
 from kraq_dspy.models.lms.engines.embedded.summarize import community_summary, merged_description
 from kraq_dspy.models.lms.engines.embedded.text import distinct, sentences
 from kraq_dspy.models.lms.roles import make_lm

@@ -1,0 +1,199 @@
+"""Answers a question, and shows the answer with what it rests on: `kraq ask`."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.text import Text
+
+from kraq_dspy.apps.cli.flags import PROGRAM_FLAGS, ChosenProgram
+from kraq_dspy.apps.cli.logs import tell_what_is_cut_off
+from kraq_dspy.apps.cli.options import IndexDir, Json, Models, opened
+from kraq_dspy.apps.cli.terminal import counted, note, output, print_json, printable, say, short
+from kraq_dspy.apps.lines import prediction_lines
+from kraq_dspy.asset.corpus.normalise import is_blank, normalised
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.programs.shared.spec import options_of
+
+if TYPE_CHECKING:
+    import dspy
+
+    from kraq_dspy.records import Chunk, Hit
+    from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import ProgramChoice
+    from kraq_dspy.workspace.suggested import SuggestedQuestion
+
+
+EVIDENCE = 3  # passages shown unless more are asked for
+
+State = Annotated[
+    Path | None,
+    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of the program or of a step."),
+]
+Evidence = Annotated[int, typer.Option("--evidence", "-e", min=0, help="Passages to show.")]
+
+Stream = Annotated[
+    bool, typer.Option("--stream/--no-stream", help="Show the answer in a terminal while the model writes it.")
+]
+
+
+def ask(
+    index_dir: IndexDir,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    chosen: ChosenProgram,
+    flags: Annotated[Any, PROGRAM_FLAGS],
+    models: Models,
+    evidence: Evidence = EVIDENCE,
+    program_state: State = None,
+    stream: Stream = True,
+    json: Json = False,
+) -> None:
+    """Answer QUESTION from the index, and show what the answer rests on."""
+    question = normalised(question)
+    if is_blank(question):
+        raise ConfigError("The question is empty.")
+    choice = chosen.choice(flags)
+    tell_what_is_cut_off()
+    with opened(index_dir, models) as space:
+        note_scarce(space, choice)
+        program = space.make_program(choice)
+        if program_state is not None:
+            space.load_state(program, program_state)
+        answer = asked(space, program, question, stream=stream and not json)
+        model = space.models[choice.role].model
+    if json:
+        print_json(answer_fields(question, choice.spec.name, model, answer))
+    else:
+        show_answer(question, choice, model, answer, evidence)
+    if flags.k is not None and choice.budget > len(answer.hits) > 0:
+        note(f"--k asks for {counted(choice.budget, 'passage')}; there were {len(answer.hits):,} to be found.")
+
+
+def note_scarce(space: "Workspace", choice: "ProgramChoice") -> None:
+    """A note for each option that somebody set to more than there is of what it counts; defaults are only limits."""
+    for name, declared in options_of(choice.spec.options).items():
+        value = getattr(choice.options, name)
+        if declared.counts and isinstance(value, int) and value != declared.default:
+            there, what = _limit(space, declared.counts)
+            if value > there:
+                note(f"{name} is {value:,}; the index has {what}.")
+
+
+def _limit(space: "Workspace", counted: str) -> tuple[int, str]:
+    from kraq_dspy.records import Chunk, Community, Summary
+
+    if counted == "levels":
+        deepest = max((community.level for community in space.index.all(Community)), default=0)
+        return deepest, f"no level below {deepest}"
+    if counted == "questions":
+        there = len(space.index.questions())
+    else:
+        there = space.index.count({"passages": Chunk, "reports": Summary}[counted])
+    return there, f"{there:,} {counted}"
+
+
+def asked(space: "Workspace", program: "dspy.Module", question: str, *, stream: bool) -> "dspy.Prediction":
+    """`space.ask(question, program)`, shown as it comes where `stream` is set and standard output is a terminal."""
+    if not stream or not output.is_terminal:
+        return space.ask(question, program)
+    from dspy.streaming import StatusMessage, StreamResponse
+
+    text, stage = "", ""
+    prediction: Any = None
+    with Live(console=output, transient=True, refresh_per_second=10) as live:
+        for value in space.stream(question, program):
+            if isinstance(value, StatusMessage):
+                stage = value.message
+            elif isinstance(value, StreamResponse):
+                text += value.chunk
+            else:
+                prediction = value
+            live.update(Panel(Text(printable(text).strip()), subtitle=f"{stage} ...", subtitle_align="left"))
+    return prediction  # type: ignore[no-any-return]
+
+
+def answer_fields(question: str, program: str, model: str, answer: "dspy.Prediction") -> dict[str, Any]:
+    """The prediction as JSON values."""
+    next_questions = [each.to_dict() for each in answer.get("next_questions") or ()]
+    fields = {"question": question, "program": program, "model": model, **answer.toDict()}
+    return fields | {"next_questions": next_questions}
+
+
+def show_answer(
+    question: str, choice: "ProgramChoice", model: str, answer: "dspy.Prediction", evidence: int = EVIDENCE
+) -> None:
+    """The answer, what the program says it rests on, and the best `evidence` passages of all queries in turn."""
+    output.print(short(question, 1000), style="bold")
+    text = Text(printable(answer.answer).strip())
+    output.print(Panel(text, subtitle=f"{choice.spec.name}, {model}", subtitle_align="left"))
+    for flaw in answer.get("flaws", ()):
+        note(flaw)
+    for line in prediction_lines(choice, answer):
+        output.print(_hanging(line))
+    shown = _in_turn(answer.hits, evidence)
+    for place, hit in enumerate(shown, start=1):
+        _show_hit(place, hit)
+    left = len(answer.hits) - len(shown)
+    if left and evidence:
+        say(f"and {left} more: --evidence {len(answer.hits)}", style="dim")
+    show_suggested(answer.get("next_questions") or (), "next:")
+
+
+def show_suggested(suggested: "Sequence[SuggestedQuestion]", title: str) -> None:
+    """Questions by number, each with the document that answers it."""
+    if suggested:
+        say(title, style="dim")
+    for place, each in enumerate(suggested, start=1):
+        name = f"  ({short(each.passage.title or each.passage.document_id, 60)})"
+        output.print(_hanging(Text.assemble((f"{place:3} ", "cyan"), short(each.text, 300), (name, "dim"))))
+
+
+def _hanging(line: Text) -> Text:
+    """The line, which goes on below its words where it is too long: not below its mark, as "  + 0.75 "."""
+    mark = re.match(r"\s+\S+ (-?[\d.]+ )?", line.plain)
+    if mark is None or len(line) <= output.width:
+        return line
+    head, rest = line.divide([mark.end()])
+    return head + Text(f"\n{' ' * mark.end()}").join(rest.wrap(output, max(20, output.width - mark.end())))
+
+
+def _show_hit(place: int, hit: "Hit") -> None:
+    """Two lines: where the passage is from, which search found it, and how it begins.
+
+    A cosine is shown; what other searches call a score is best where nothing fits, too.
+    """
+    title, document = hit.chunk.title, hit.chunk.document_id
+    name = f"{title} ({document})" if title and title != document else document
+    if page := hit.chunk.metadata.get("page"):
+        last = hit.chunk.metadata.get("last_page")
+        name += f", pages {page}-{last}" if last else f", page {page}"
+    head = Text.assemble((f"{place:3} ", "cyan"), short(name, max(20, output.width - 30)))
+    found = f"{hit.why} {hit.score:.2f}" if hit.why == "dense" else hit.why
+    output.print(head + Text(f"  {found}", style="dim"), no_wrap=True, overflow="ellipsis")
+    passage = short(without_marks(hit.chunk), 2 * output.width)
+    passage.no_wrap, passage.overflow = True, "ellipsis"
+    output.print(Padding(passage, (0, 0, 0, 4)))
+
+
+def without_marks(chunk: "Chunk") -> str:
+    """The text of a passage without the marks of Markdown for headings and stress, where it comes from such a file."""
+    if not chunk.document_id.lower().endswith((".md", ".markdown")):
+        return chunk.text
+    return re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", re.sub(r"(?m)^ {0,3}#{1,6} +", "", chunk.text))
+
+
+def _in_turn(hits: "Sequence[Hit]", count: int) -> "list[Hit]":
+    """`count` hits, the best of each query before the second of any, in the order of their places."""
+    turns: Counter[str] = Counter()
+    ranked = []
+    for place, hit in enumerate(hits, start=1):
+        turns[hit.query] += 1
+        ranked.append((turns[hit.query], place, hit))
+    shown = sorted(ranked, key=lambda entry: entry[:2])[:count]
+    return [hit for _, _, hit in sorted(shown, key=lambda entry: entry[1])]

@@ -1,1 +1,0 @@
-"""Commands that answer questions, and how each kind of answer is shown."""

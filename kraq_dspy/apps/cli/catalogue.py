@@ -1,0 +1,473 @@
+"""Keeps prepared answers by hand, from files, programs and documents: `kraq catalogue`."""
+
+import getpass
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, opened
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import (
+    command,
+    counted,
+    grid,
+    note,
+    output,
+    print_json,
+    printable,
+    say,
+    short,
+    two_columns,
+)
+from kraq_dspy.errors import CatalogueError, ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.catalogue import Catalogue
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.catalogue.ask_all import AskReport
+    from kraq_dspy.build.catalogue.files import ImportReport
+    from kraq_dspy.records import AnswerEvidence, CatalogueEntry
+    from kraq_dspy.workspace import Workspace
+
+
+By = Annotated[str | None, typer.Option("--by", help="Who does this; your user name unless given.")]
+Numbers = Annotated[list[int], typer.Argument(metavar="NUMBERS", help="Numbers of entries.")]
+Pending = Annotated[bool, typer.Option("--pending", help="Not served before somebody approves it.")]
+Approve = Annotated[bool, typer.Option("--approve", help="Serve the answers at once, without review.")]
+
+
+Status = Literal["pending", "approved", "stale"]
+
+
+Form = Literal["csv", "jsonl"]
+
+
+Critics = Literal["ratings", "roundtrip"]
+
+
+PASSAGES = 5  # shown of an entry
+STYLES = {"pending": "yellow", "approved": "green", "stale": "red"}
+
+
+def add(
+    index_dir: IndexDir,
+    question: Annotated[str, typer.Argument(help="As people ask it.")],
+    answer: Annotated[str, typer.Argument(help="What they are told.")],
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="DOCUMENT_ID", help="What the answer rests on; may be repeated.")
+    ] = None,
+    pending: Pending = False,
+    replace: Annotated[bool, typer.Option(help="Also where there is another answer already.")] = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Add a question and its answer, or answer a question that is there. When a source changes, it goes to review."""
+    from kraq_dspy.asset.store.catalogue import NewEntry
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.catalogue.sources import sources_of
+
+    with Index.open(index_dir) as index:  # before there is a catalogue, which a wrong id must not make
+        sources = sources_of(index, source or ())
+    if not answer.strip():
+        raise CatalogueError("The answer is empty. Write what people are to be told.")
+    new = NewEntry(question, answer, "pending" if pending else "approved", sources)
+    with opened_catalogue(index_dir) as (_, entries):
+        entry = entries.add(new, by=by or user(), replace=replace)
+    if json:
+        print_json(entry)
+    else:
+        say(f"Entry {entry.number}, {entry.status}: ", short(entry.question, 200))
+
+
+def list_(
+    index_dir: IndexDir,
+    status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The first N.")] = None,
+    json: Json = False,
+) -> None:
+    """The entries, by number."""
+    entries = read_entries(index_dir, status)
+    shown = entries[:limit]
+    if json:
+        print_json(shown)
+        return
+    if not entries:
+        say(f"No {status} entries." if status else "The catalogue is empty.")
+        return
+    rows = [
+        (
+            entry.number,
+            Text(entry.status, style=STYLES[entry.status]),
+            short(entry.question, 120),
+            short(entry.answer, 120),
+            len(entry.sources),
+            entry.asked or "",
+        )
+        for entry in shown
+    ]
+    headings = ("no.", "status", "question", "answer", "sources", "asked")
+    right = ("no.", "sources", "asked")
+    table = grid("", headings, rows, right=right, box=None, padding=(0, 2, 0, 0), expand=True)
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+        column.ratio = 1 if column.header in ("question", "answer") else None
+    output.print(table)
+    if len(entries) > len(shown):
+        say(f"and {len(entries) - len(shown):,} more")
+
+
+def show(
+    index_dir: IndexDir,
+    number: Annotated[int, typer.Argument(help="Of the entry; also of one that was removed.")],
+    json: Json = False,
+) -> None:
+    """One entry with all its versions, its sources, and what a program said and saw where it failed."""
+    with reading(index_dir) as entries:
+        history = entries.history(number) if entries else []
+    if not history:
+        see = command("catalogue", "list", index_dir)
+        raise CatalogueError(f"The catalogue has no entry {number}. See them all: {see}")
+    last = history[-1]
+    if json:
+        print_json({"entry": last.entry, "removed": last.action == "removed", "history": history})
+        return
+    show_entry(last.entry, removed=last.action == "removed")
+    rows = [
+        (
+            change.entry.version,
+            change.action,
+            change.entry.changed_at,
+            short(change.entry.changed_by, 40),
+            change.entry.status,
+            short(change.entry.answer, 100),
+        )
+        for change in history
+    ]
+    output.print(grid("versions", ("version", "what", "when", "by", "status", "answer"), rows))
+
+
+def approve(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = False) -> None:
+    """Serve these entries from now on, as their answers and their documents are now."""
+    from kraq_dspy.build.catalogue.review import approve as approve_entry
+
+    with opened_catalogue(index_dir, make=False) as (index, entries):
+        done = [approve_entry(index, entries, number, by=by or user()) for number in existing(entries, numbers)]
+    if json:
+        print_json(done)
+    else:
+        say(f"Approved: {', '.join(str(entry.number) for entry in done)}")
+
+
+def remove(index_dir: IndexDir, numbers: Numbers, by: By = None, json: Json = False) -> None:
+    """Take entries out. Their numbers are not given again, and `show` still knows them."""
+    with opened_catalogue(index_dir, make=False) as (_, entries):
+        removed = existing(entries, numbers)
+        for number in removed:
+            entries.remove(number, by=by or user())
+        left = entries.counts()
+    if json:
+        print_json({"removed": removed, "left": left})
+    else:
+        say(f"Removed {len(removed)}; left: {sum(left.values()):,}.")
+
+
+def import_(
+    index_dir: IndexDir,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="csv, tsv, jsonl or json with the columns question, answer, and if need be sources, status."
+        ),
+    ],
+    pending: Pending = False,
+    replace: Annotated[bool, typer.Option(help="Answers of the file go before those that are there.")] = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Add the entries of a file. Rows that are none, and answers that contradict the catalogue's, are shown and left;
+    then it ends with 1."""
+    from kraq_dspy.build.catalogue.files import import_answers
+
+    with opened_catalogue(index_dir) as (index, entries), Bars(quiet=json) as bars:
+        report = import_answers(index, entries, file, by=by or user(), replace=replace, pending=pending, progress=bars)
+    if json:
+        print_json(report)
+    else:
+        _show(report)
+    if not report.complete:
+        raise typer.Exit(1)
+
+
+def _show(report: "ImportReport") -> None:
+    done = report.entries
+    counts = {
+        "added": done.added,
+        "answered": done.answered,
+        "changed": done.replaced,
+        "as they were": done.unchanged,
+        "refused rows": report.refused,
+        "conflicts": done.conflicts,
+    }
+    output.print(two_columns("Imported", {name: len(listed) for name, listed in counts.items()}))
+    if done.conflicts:
+        rows = [
+            (conflict.number, *(short(text, 120) for text in (conflict.question, conflict.kept, conflict.refused)))
+            for conflict in done.conflicts[:50]
+        ]
+        title = "another answer is there; --replace takes the file's"
+        output.print(grid(title, ("entry", "question", "kept", "left"), rows, right=["entry"]))
+    for reason in report.refused[:20]:
+        note(short(reason, 300), label="left out: ")
+    if len(report.refused) > 20:
+        note(f"and {len(report.refused) - 20} more", label="")
+    if report.stale:
+        note(" went stale: their documents are not those of the file.", label=counted(len(report.stale), "entry"))
+
+
+def export(
+    index_dir: IndexDir,
+    file: Annotated[Path, typer.Argument(metavar="FILE|-", help="Where to: .csv or .jsonl; - is standard output.")],
+    status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
+    form: Annotated[Form | None, typer.Option("--format", "-f", help="Unless the file's ending says it.")] = None,
+    json: Json = False,
+) -> None:
+    """Write the entries to a file that `import` reads: to edit them elsewhere, or for another index."""
+    from kraq_dspy.build.catalogue.files import entries_text
+
+    ending = file.suffix.lower().removeprefix(".")
+    if form is None and ending not in ("csv", "jsonl", "ndjson") and str(file) != "-":
+        raise ConfigError(f"{str(file)!r}: name a file that ends in .csv or .jsonl, or give --format.")
+    if str(file) == "-" and json:
+        raise ConfigError("With --json, write to a file: standard output would hold both.")
+    entries = read_entries(index_dir, status)
+    text = entries_text(entries, form or ("csv" if ending == "csv" else "jsonl"))
+    if str(file) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        file.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise CatalogueError(f"{str(file)!r} cannot be written: {error.strerror}.") from error
+    if json:
+        print_json({"file": str(file), "entries": len(entries)})
+    else:
+        say(f"{counted(len(entries), 'entry')} in {file}")
+
+
+def seed(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most N new questions.")] = None,
+    approve: Approve = False,
+    program: Annotated[
+        str, typer.Option("--program", "-p", help="What answers them; see kraq ask --help.")
+    ] = "combined",
+    retriever: Annotated[str | None, typer.Option(help="What finds the passages; see kraq ask --help.")] = None,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Answer the index's representative questions, and keep the answers for review.
+
+    Run it again to go on after an interruption, or after the index has grown: what is there is not asked again.
+    """
+    from kraq_dspy.build.catalogue.ask_all import seed_answers
+    from kraq_dspy.workspace.choices import choose_program
+
+    choice = choose_program(program, retriever)
+    if choice.inner is not None:
+        raise ConfigError(
+            f"{program} answers from the catalogue; seed it with the program behind: {choice.inner.spec.name}, ..."
+        )
+    with opened_with_models(index_dir, calls, limits, json=json) as (space, entries, bars):
+        report = seed_answers(
+            space.index, entries, space.make_program(choice), space.models,
+            by=by or user(), limit=limit, approve=approve, progress=bars,
+        )  # fmt: skip
+    if json:
+        print_json(report)
+        return
+    rows = {"questions": report.questions, "there already": report.known}
+    show_answering(str(index_dir), report, rows, label="failed: ")
+    waiting = report.unanswered + (0 if approve else report.answered)
+    if waiting:
+        say(f"{waiting:,} wait for review: {command('catalogue', 'review', index_dir)}")
+
+
+def synthesize(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    audience: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Who will ask; a critic judges relevance to them.")
+    ] = None,
+    chunk_tokens: Annotated[int, typer.Option(min=1, help="Of the passages asked about.")] = 2000,
+    overlap: Annotated[int, typer.Option(min=0, help="Tokens that neighbours share.")] = 200,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N passages, spread evenly.")] = None,
+    critics: Annotated[
+        Critics | None,
+        typer.Option(
+            help="ratings: three of them rate each pair, 1 to 5. roundtrip: the question must find its passage, and "
+            "that give the answer again. Unset: roundtrip for a judge below two billion parameters.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Keep pairs that every critic rates at least this; unset: 5.")
+    ] = None,
+    approve: Approve = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Make a question and its answer from each passage of the documents, and keep those that critics let pass: is it
+    answered there, does anybody ask it, can it be understood alone?
+
+    Written by the role generator, judged by the role judge. Run it again to go on; nothing is asked twice.
+    """
+    from kraq_dspy.build.catalogue.synthesize import SyntheticPlan, make_synthetic_pairs
+    from kraq_dspy.settings import ChunkSettings
+
+    if audience is not None and not audience.strip():
+        raise ConfigError("--audience is empty; say who is to be answered.")
+    if critics == "roundtrip" and (audience is not None or keep is not None):
+        raise ConfigError("--audience and --keep are for --critics ratings; roundtrip rates nothing.")
+    plan = SyntheticPlan(audience, keep, ChunkSettings(chunk_tokens, overlap), limit, critics)
+    with opened_with_models(index_dir, calls, limits, write=True, json=json) as (space, entries, bars):
+        report = make_synthetic_pairs(
+            space.index,
+            entries,
+            space.models,
+            plan,
+            by=by or user(),
+            approve=approve,
+            retriever=space.retriever("dense"),
+            progress=bars,
+        )
+    if json:
+        print_json(report)
+        return
+    rows = {
+        "passages": report.chunks,
+        "pairs": report.pairs,
+        **{f"rejected for {name.replace('_', ' ')}": count for name, count in report.rejected.items()},
+        "added": report.added,
+        "there already": report.known,
+        "another answer is there": report.conflicts,
+        "without a pair": report.empty,
+        "failed": report.failures,
+        "calls": report.calls,
+    }
+    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    if report.added and not approve:
+        say(f"{report.added:,} wait for review: {command('catalogue', 'review', index_dir)}")
+    if report.failures:
+        note(f"what failed, and why: {command('status', index_dir)}; run it again to try once more.")
+
+
+@contextmanager
+def opened_catalogue(index_dir: Path, *, make: bool = True) -> "Iterator[tuple[Index, Catalogue]]":
+    """The index's records and its catalogue to change; a new one where there is none, unless `make` is false."""
+    from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.errors import CatalogueError
+
+    with Index.open(index_dir) as index:
+        path = index.path / CATALOGUE
+        if not make and not path.is_file():
+            begin = command("catalogue", "add", index_dir, "QUESTION", "ANSWER")
+            raise CatalogueError(f"{str(index_dir)!r} has no catalogue yet. Begin one: {begin}")
+        with Catalogue(path) as entries:
+            yield index, entries
+
+
+@contextmanager
+def opened_with_models(
+    index_dir: Path, calls: Calls, limits: Limits, *, write: bool = False, json: bool
+) -> "Iterator[tuple[Workspace, Catalogue, Bars]]":
+    """For what models answer: the index with its models, its catalogue, made where there is none, and bars."""
+    from kraq_dspy.asset.store.catalogue import CATALOGUE, Catalogue
+
+    with (
+        opened(index_dir, calls, limits, write=write) as space,
+        Catalogue(space.index.path / CATALOGUE) as entries,
+        Bars(space.models.settings, quiet=json) as bars,
+    ):
+        yield space, entries, bars
+
+
+@contextmanager
+def reading(index_dir: Path) -> "Iterator[Catalogue | None]":
+    """The catalogue to read; None where there is none."""
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.catalogue import sources
+
+    with Index.open(index_dir) as index, sources.opened_catalogue(index.path) as entries:
+        yield entries
+
+
+def read_entries(index_dir: Path, status: Status | None) -> "list[CatalogueEntry]":
+    with reading(index_dir) as entries:
+        return entries.entries(status) if entries else []
+
+
+def show_answering(title: str, report: "AskReport", rows: dict[str, Any], label: str) -> None:
+    """What became of questions that a program was asked: `rows`, what all such commands count, and what failed."""
+    counts = {
+        "answered": report.answered,
+        "not answered": report.unanswered,
+        "failed": len(report.failures),
+        "calls": report.calls,
+    }
+    output.print(two_columns(f"{title} in {report.seconds:.1f} s", rows | counts))
+    for failure in report.failures[:10]:
+        note(short(failure.reason, 240), label=label.format(failure.item_id))
+
+
+def existing(entries: "Catalogue", numbers: list[int]) -> list[int]:
+    """Each number once. Raises CatalogueError before anything is done, if one does not exist."""
+    unique = list(dict.fromkeys(numbers))
+    for number in unique:
+        entries.get(number)
+    return unique
+
+
+def user() -> str:
+    """The user's name, for the history of an entry."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container's user may have none
+        return "somebody"
+
+
+def show_entry(
+    entry: "CatalogueEntry",
+    *,
+    removed: bool = False,
+    evidence: "Sequence[AnswerEvidence] | None" = None,
+    console: Console = output,
+) -> None:
+    """Everything of an entry but its history; its own evidence unless other is given."""
+    from kraq_dspy.programs.qa_search.failures import CLASSES, class_of
+
+    rows = {
+        "question": short(entry.question, 2000),
+        "status": Text("removed", style="red") if removed else Text(entry.status, style=STYLES[entry.status]),
+        "answer": printable(entry.answer) or "none yet",
+        "sources": short(", ".join(source.document_id for source in entry.sources) or "none", 600),
+        "origin": entry.origin + (f", asked {entry.asked} times" if entry.asked else ""),
+    }
+    if name := class_of(entry):
+        rows["failed as"] = f"{name}: {CLASSES[name]}"
+    if entry.given:
+        rows["a program said"] = short(entry.given, 1000)
+    console.print(two_columns(f"entry {entry.number}", rows))
+    passages = entry.evidence if evidence is None else evidence
+    for place, one in enumerate(passages[:PASSAGES], start=1):
+        console.print(Text.assemble((f"  {place} ", "cyan"), short(one.document_id, 60), ": ", short(one.text, 400)))
+    if len(passages) > PASSAGES:
+        console.print(f"  and {len(passages) - PASSAGES} more passages")

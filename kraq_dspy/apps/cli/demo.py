@@ -1,0 +1,146 @@
+"""Goes the whole way on bundled passages, with the embedded model or another: `kraq demo`."""
+
+import dataclasses
+import json as json_lines
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+from rich.tree import Tree
+
+from kraq_dspy.apps.cli.options import Json, Models
+from kraq_dspy.apps.cli.progress import Bars, show_report
+from kraq_dspy.apps.cli.terminal import command, counted, grid, output, print_json, say, short
+from kraq_dspy.records import Community, Question
+
+if TYPE_CHECKING:
+    from kraq_dspy.workspace import Workspace
+
+PROGRAMS = ("traditional", "combined")
+BUDGET = 10  # passages for each question
+SHOWN = 3  # questions answered on the screen
+FEW = 10  # questions of --quick
+
+
+def demo(
+    models: Models,
+    quick: Annotated[
+        bool, typer.Option(help=f"A first taste: {FEW} questions and the passages shown with them.")
+    ] = False,
+    first: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only N questions and their passages: for slow models.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Where the index goes. Default: demo.kraq, demo-quick.kraq"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Index bundled passages, show their questions, answer, and measure."""
+    from kraq_dspy.apps.cli.ask import answer_fields, show_answer
+    from kraq_dspy.asset.corpus.load import bundled_example, load_documents
+    from kraq_dspy.build.index.build import build_index
+    from kraq_dspy.models.embedders import load_embedder, resolve_encoder
+    from kraq_dspy.workspace import Workspace
+    from kraq_dspy.workspace.choices import choose_program
+
+    example = bundled_example()
+    settings = models.settings()
+    settings = dataclasses.replace(settings, encoder=resolve_encoder(settings.encoder))
+    embedder = load_embedder(settings.encoder)  # a missing package is said before anything else
+    lines = (example / "questions.jsonl").read_text("utf-8").splitlines()
+    questions = [json_lines.loads(line) for line in lines[: first or (FEW if quick else None)]]
+    corpus: Any = example / "corpus.jsonl"
+    if quick or first:
+        shown_with_them = {id for question in questions for id in question["context_ids"]}
+        corpus = [document for document in load_documents(corpus) if getattr(document, "id", None) in shown_with_them]
+    out = out or Path("demo-quick.kraq" if quick else "demo.kraq")
+    if not json:
+        say(("1. Index", "bold"), f" {example.name}: HotpotQA passages from Wikipedia, CC BY-SA 4.0")
+    with Bars(settings, quiet=json) as bars:
+        report = build_index(corpus, out, settings=settings, embedder=embedder, progress=bars)
+    with Workspace.open(out, settings=settings, embedder=embedder) as space:
+        if not json:
+            show_report(report, json=False)
+            say("\n2. The broadest communities, their questions, and the questions inside them", style="bold")
+            output.print(_tree(space))
+        choices = {name: choose_program(name, options={"k": BUDGET}) for name in PROGRAMS}
+        programs = {name: space.make_program(choice) for name, choice in choices.items()}
+        model = space.models["answerer"].model
+        answers: dict[str, list[Any]] = {name: [] for name in PROGRAMS}
+        with Bars(quiet=json) as bars:
+            bars.start("answer", len(questions) * len(PROGRAMS))
+            for question in questions:
+                for name, program in programs.items():
+                    answers[name].append(space.ask(question["question"], program, next_questions=0))
+                    bars.advance("answer")
+        measured = {name: _measured(questions, predictions) for name, predictions in answers.items()}
+        if json:
+            shown = [
+                answer_fields(question["question"], name, model, answers[name][place])
+                for place, question in enumerate(questions[:SHOWN])
+                for name in PROGRAMS
+            ]
+            print_json({"report": report, "answers": shown, "measured": measured})
+            return
+        shown_questions = counted(len(questions[:SHOWN]), "question")
+        say(f"\n3. {shown_questions}, answered by both programs from {BUDGET} passages", style="bold")
+        for place, question in enumerate(questions[:SHOWN]):
+            for name in PROGRAMS:
+                show_answer(question["question"], choices[name], model, answers[name][place], evidence=2)
+            say(f"  gold answer: {', '.join(question['answers'])}\n", style="green")
+    all_of_them = counted(len(questions), "question")
+    say((f"4. All of {all_of_them}", "bold"), f", model {model}, encoder {space.embedder.name}")
+    names = list(measured[PROGRAMS[0]])
+    rows = [(program, *(f"{value:.3f}" for value in values.values())) for program, values in measured.items()]
+    output.print(grid("", ["program", *names], rows, right=names))
+    say(f"The index stays in {out}. Try: {command('ask', out, questions[: SHOWN + 1][-1]['question'])}")
+
+
+def _tree(space: "Workspace", tops: int = 5, inside: int = 3) -> Tree:
+    """The largest communities of level 0 with their questions, each with a few of the communities inside it."""
+    index = space.index
+    communities = {community.id: community for community in index.all(Community)}
+    questions = {question.community_id: question for question in index.all(Question) if question.source == "kraq"}
+
+    def label(community: Community) -> Text:
+        question = questions.get(community.id)
+        text = short(question.text, 160) if question else Text("no question")
+        return text + Text(f" ({counted(len(community.chunk_ids), 'passage')})", style="dim")
+
+    tree = Tree(f"{len(communities):,} communities")
+    broadest = [community for community in communities.values() if community.level == 0]
+    for community in _largest(broadest, tops):
+        branch = tree.add(label(community))
+        children = [communities[child_id] for child_id in community.child_ids]
+        for child in _largest(children, inside):
+            branch.add(label(child))
+        if len(children) > inside:
+            branch.add(Text(f"and {len(children) - inside} more", style="dim"))
+    return tree
+
+
+def _largest(communities: Iterable[Community], count: int) -> list[Community]:
+    return sorted(communities, key=lambda community: (-len(community.entity_ids), community.id))[:count]
+
+
+def _measured(questions: Sequence[dict[str, Any]], answers: Sequence[Any]) -> dict[str, float]:
+    """Means over the questions; the measures are those of `kraq_dspy.eval`."""
+    from kraq_dspy.eval.metrics.answers import contains
+    from kraq_dspy.eval.metrics.retrieval import all_supporting_at_k, recall_at_k
+
+    def mean(values: Iterable[float]) -> float:
+        return sum(values) / len(questions)
+
+    gold = [frozenset(question["supporting_ids"]) for question in questions]
+    ranked = [list(dict.fromkeys(hit.chunk.document_id for hit in answer.hits)) for answer in answers]
+    pairs = list(zip(gold, ranked, strict=True))
+    return {
+        f"recall@{BUDGET}": mean(recall_at_k(*pair, k=BUDGET) for pair in pairs),
+        f"all found@{BUDGET}": mean(all_supporting_at_k(*pair, k=BUDGET) for pair in pairs),
+        "gold in answer": mean(
+            contains(question["answers"], answer.answer) for question, answer in zip(questions, answers, strict=True)
+        ),
+    }

@@ -1,0 +1,261 @@
+"""Asks an index questions of your own and says how good its answers are: `kraq eval INDEX QUESTIONS`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, IndexDir, Json, Limits, Seed, opened, require_writable
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import command, counted, output, print_json, say
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.metrics.bertscore import BertScorer
+    from kraq_dspy.eval.statistics import Interval
+    from kraq_dspy.workspace import Workspace
+
+
+RunOut = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Rows and report. Default: runs/TABLE.")
+]
+Baseline = Annotated[str | None, typer.Option("--baseline", help="The system that the others are compared with.")]
+OneDataset = Annotated[str | None, typer.Option("--dataset", "-d", help="Take its questions and gold answers.")]
+
+
+@dataclass(frozen=True)
+class Data:
+    PANEL: ClassVar[str] = "Data"
+
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of data sets, or one (questions.jsonl and corpus.jsonl).")
+    ] = Path("data")
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Questions of each data set, drawn by the seed; a larger number goes on where a smaller one ended.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Of the sample, the clusters and the bootstrap.")] = 0
+
+
+@dataclass(frozen=True)
+class Bertscore:
+    bertscore: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="roberta-large (the papers'), minilm (packaged, offline), a hub name, or FOLDER:LAYER.",
+        ),
+    ] = "roberta-large"
+
+    def scorer(self) -> "BertScorer":
+        return named_scorer(self.bertscore)
+
+
+def named_scorer(name: str) -> "BertScorer":
+    from kraq_dspy.eval.metrics.bertscore import BertScorer
+
+    if name == "minilm":
+        return BertScorer.packaged()
+    folder, _, layer = name.rpartition(":")
+    if folder and layer.isdecimal():
+        return BertScorer(folder, int(layer))
+    return BertScorer(name)
+
+
+def interval(value: "Interval", sign: str = "") -> str:
+    low, high = (format(end, f"{sign}.3f") for end in (value.low, value.high))
+    return f"{value.estimate:{sign}.3f} [{low}, {high}]"
+
+
+def index(
+    index_dir: IndexDir,
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="csv, jsonl or parquet: questions, where known with answers.")
+    ],
+    calls: Calls,
+    limits: Limits,
+    program: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--program", "-p", help="By its name, as in kraq ask; may be repeated. Default: that of kraq ask."
+        ),
+    ] = None,
+    retriever: Annotated[
+        list[str] | None,
+        typer.Option("--retriever", "-r", help="Each program over each of these. Default: that of kraq ask."),
+    ] = None,
+    retrieval_only: Annotated[bool, typer.Option(help="Score what the retrievers find; nothing is answered.")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            help="token_f1, recall@10, judge, groundedness, ..., or file.py:function; may be repeated. Default: what "
+            "the questions have gold data for.",
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages that a retriever is asked for.")] = 10,
+    question_column: Annotated[str, typer.Option(help="Default: question, query, ...")] = "",
+    answer_column: Annotated[str, typer.Option(help="Default: answers, answer, ...")] = "",
+    documents_column: Annotated[
+        str,
+        typer.Option(help="Ids of the documents with the evidence. Default: supporting_ids, ..."),
+    ] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions, drawn by the seed.")] = None,
+    seed: Seed = 0,
+    program_state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What `kraq optimize` made of the program.")
+    ] = None,
+    out: RunOut = None,
+    json: Json = False,
+) -> None:
+    """Ask an index, as it is, every question of a file, and score the answers and what was found.
+
+    Without answers in the file, what needs none is scored. `kraq report A B` compares two of these runs.
+    """
+    import random
+
+    from kraq_dspy.eval.evaluation import evaluate_systems, place_of
+    from kraq_dspy.eval.learned import learned_note
+    from kraq_dspy.eval.questions import QuestionColumns, read_questions
+    from kraq_dspy.eval.tables.report import print_run
+
+    examples = read_questions(questions, QuestionColumns(question_column, answer_column, documents_column))
+    if limit is not None:
+        examples = sorted(examples, key=lambda example: example.id)
+        random.Random(seed).shuffle(examples)
+        examples = examples[:limit]
+    if retrieval_only and (program or program_state):
+        raise ConfigError("--retrieval-only asks no program.")
+    with opened(index_dir, calls, limits) as space:
+        settings = space.models.settings
+        if retrieval_only:
+            systems = [_retriever(space, name, k) for name in retriever or [space.default_retriever]]
+        else:
+            systems = [
+                _program(space, name, over, program_state)
+                for name in program or [None]  # type: ignore[list-item]
+                for over in retriever or [None]  # type: ignore[list-item]
+            ]
+        title = f"{index_dir.resolve().stem}-{questions.name.partition('.')[0]}"
+        folder = out or place_of(title, systems, metric, examples, Path("runs"))
+        require_writable(folder)
+        with Bars(settings, quiet=json) as bars:
+            result = evaluate_systems(
+                systems, examples, metric, space=space, title=title, k=k, out=folder,
+                concurrency=settings.run.concurrency, seed=seed, progress=bars,
+            )  # fmt: skip
+    files = result.write_report(folder)
+    if json:
+        print_json({**result.to_dict(), "files": [str(file) for file in files]})
+        return
+    print_run(result.summary, output, brief=True)
+    if result.left_out:
+        say(learned_note(result.left_out))
+    say(f"Report: {', '.join(map(str, files))}")
+    say(f"Beside another run: {command('report', folder, 'OTHER')}")
+
+
+def _retriever(space: "Workspace", name: str, k: int) -> "AskedSystem":
+    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.tables.systems import about_retriever
+
+    return AskedSystem(name, space.retriever(name), False, about_retriever(name, space.embedder.name, [k]))
+
+
+def _program(space: "Workspace", name: str | None, retriever: str | None, state: Path | None) -> "AskedSystem":
+    from kraq_dspy.eval.asked import AskedSystem
+    from kraq_dspy.eval.tables.systems import about_choice
+    from kraq_dspy.workspace.choices import DEFAULT_PROGRAM, choose_program
+
+    choice = choose_program(name or DEFAULT_PROGRAM, retriever, measured=True)
+    program = space.make_program(choice)
+    if state is not None:
+        space.load_state(program, state)
+    about = about_choice(choice, space.models.settings, space.embedder.name, space.default_retriever)
+    label = choice.spec.name if retriever is None else f"{choice.spec.name} over {retriever}"
+    return AskedSystem(label, program, True, {**about, **({"state": state.name} if state else {})}, choice)
+
+
+def report(
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `kraq eval` wrote.")],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="OTHER", help="Another run on the same questions, to compare it with.")
+    ] = None,
+    baseline: Baseline = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Make the report of `kraq eval` anew from its rows: terminal, report.md and report.html.
+
+    With two folders, compare the runs: what the second has more, question by question, with intervals.
+    """
+    if other is None:
+        make_report(run_dir, baseline, seed, json=json)
+        return
+    if baseline is not None:
+        raise ConfigError(
+            "--baseline is for the report of one run; of two, the first is what the second is compared with."
+        )
+    from kraq_dspy.eval.tables.beside import compare_runs
+    from kraq_dspy.eval.tables.report import print_grid
+    from kraq_dspy.eval.tables.report.grids import beside_grids
+
+    comparisons = compare_runs(run_dir, other, seed=seed)
+    if json:
+        print_json({"comparisons": comparisons})
+        return
+    for comparison in comparisons:
+        for grid in beside_grids(comparison):
+            print_grid(grid, output)
+
+
+def make_report(folder: Path, baseline: str | None, seed: int, *, json: bool) -> None:
+    from kraq_dspy.eval.tables.report import print_summary, write_report
+    from kraq_dspy.eval.tables.summary import find_runs, summarise
+
+    summary = summarise(find_runs(folder), baseline=baseline, seed=seed)
+    files = write_report(summary, folder)
+    if json:
+        print_json({"summary": summary.to_dict(), "files": [str(file) for file in files]})
+        return
+    print_summary(summary, output)
+    say(f"Report: {', '.join(map(str, files))}")
+
+
+def list_(
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder in which fetched sets lie.")] = Path("data"),
+    json: Json = False,
+) -> None:
+    """Name the data sets that can be fetched, and those that are in the folder."""
+    from kraq_dspy.eval.datasets import NAMES
+    from kraq_dspy.eval.datasets.local import is_dataset
+
+    here = (
+        sorted(path.name for path in data.iterdir() if is_dataset(path) or path.name in NAMES) if data.is_dir() else []
+    )
+    if json:
+        print_json({"can_be_fetched": list(NAMES), "here": here})
+        return
+    for name in sorted({*NAMES, *here}):
+        say(f"{name:16}", f" in {data}" if name in here else "")
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="One of `kraq data list`.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for data sets; this one gets a folder in it.")
+    ] = Path("data"),
+    file: Annotated[list[Path] | None, typer.Option(help="BioASQ's golden files; may be repeated.")] = None,
+) -> None:
+    """Download a data set from the hub, or take BioASQ's files over. What is there already is kept."""
+    from kraq_dspy.eval.datasets import fetch_dataset, load_dataset
+
+    fetch_dataset(name, out, files=file or [])
+    dataset = load_dataset(name, out)
+    say(f"{out / name}: {counted(len(dataset.examples), 'question')}, {counted(len(dataset.documents), 'document')}")

@@ -1,0 +1,202 @@
+"""Leads from a corpus to representative questions: `kraq estimate`, `index` and `questions`."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from kraq_dspy.apps.cli.options import (
+    Columns,
+    CorpusBuilds,
+    IndexDir,
+    Json,
+    Limits,
+    Models,
+    ProgramStates,
+    RandomQuestions,
+    Source,
+)
+from kraq_dspy.apps.cli.progress import label, run_build
+from kraq_dspy.apps.cli.terminal import command, compact, counted, grid, in_time, note, output, print_json, say, short
+from kraq_dspy.errors import ConfigError, RemovedDocumentsError
+
+if TYPE_CHECKING:
+    from kraq_dspy.build.index.estimate import Estimate
+    from kraq_dspy.records import Usage
+
+
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Let this corpus take the place of documents in DIR that it lacks.")
+]
+
+
+def index(
+    corpus: Annotated[Path, typer.Argument(help="A file or folder of txt, md, html, pdf, jsonl, csv or parquet.")],
+    builds: CorpusBuilds,
+    limits: Limits,
+    columns: Columns,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The index folder to write. Default: CORPUS's name + .kraq"),
+    ] = None,
+    random_questions: RandomQuestions = False,
+    program_state: ProgramStates = None,
+    replace: Replace = False,
+    json: Json = False,
+) -> None:
+    """Index CORPUS: graph, communities, summaries, and a question for each community.
+
+    Run it again to go on after an interruption, to retry what failed, or to bring the index up to date with the corpus.
+    """
+    from kraq_dspy.build.index.build import build_index
+
+    settings = columns.over(builds.settings())
+    out = out or index_beside(corpus)
+    build = partial(build_index, corpus, out, random_questions=random_questions, program_states=program_state or ())
+    try:
+        report = run_build(partial(build, replace=replace), settings, limits, json=json)
+    except RemovedDocumentsError as error:
+        if json or not sys.stdin.isatty():
+            raise
+        typer.echo(str(error), err=True)
+        if not typer.confirm("Remove them?", err=True):
+            raise typer.Exit(1) from None
+        report = run_build(partial(build, replace=True), settings, limits, json=json)
+    if not json:
+        listed = [(command("questions", out), "bold"), " or "] if report.counts.get("questions") else []
+        say("Try: ", *listed, (command("ask", out, "YOUR QUESTION"), "bold"))
+
+
+def index_beside(corpus: Path) -> Path:
+    """Where the index of a corpus goes unless --out says: into the current folder, or beside a corpus that holds it.
+
+    Raises ConfigError where the index of another corpus lies there.
+    """
+    source = corpus.resolve()
+    name = f"{source.name if source.is_dir() else source.name.split('.')[0] or source.name}.kraq"
+    out = source.parent / name if Path.cwd().is_relative_to(source) else Path(name)
+    if (out / "manifest.json").is_file():
+        from kraq_dspy.asset.store.index import Index
+
+        with Index.open(out, unfinished=True) as there:
+            origin = there.manifest.origin.get("path")
+        if origin != str(source):
+            raise ConfigError(
+                f"{str(out)!r} is the index of {origin or 'something else'!r}. Name another folder with --out."
+            )
+    return out
+
+
+def estimate(
+    corpus: Annotated[Path, typer.Argument(help="A corpus, or the folder of an index that is under way.")],
+    models: Models,
+    columns: Columns,
+    tokens_per_second: Annotated[
+        float | None, typer.Option(min=0.1, help="What the models serve: estimates the time.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Calls, tokens and money of an index, stage by stage, without asking a model."""
+    from kraq_dspy.build.index.estimate import estimate_corpus, estimate_index
+
+    if (corpus / "manifest.json").is_file():
+        result = estimate_index(corpus, models.settings_of(corpus), tokens_per_second=tokens_per_second)
+    else:
+        result = estimate_corpus(corpus, columns.over(models.settings()), tokens_per_second=tokens_per_second)
+    show_estimate(corpus, result, tokens_per_second, json=json)
+
+
+def show_estimate(name: Path, result: "Estimate", tokens_per_second: float | None = None, *, json: bool) -> None:
+    """Calls, tokens and money by stage, and what is known for certain."""
+    if json:
+        totals = {"expected": result.expected, "low": result.low, "high": result.high, "cost": result.cost}
+        print_json({"estimate": result, **totals})
+        return
+    documents, passages = counted(result.documents, "document"), counted(result.chunks, "passage")
+    say(f"{name}: {documents}, {passages}, {compact(result.corpus_tokens)} tokens")
+    rows = [
+        (label(stage.stage), short(stage.model, 30), *_cells(stage.expected, stage.cost)) for stage in result.stages
+    ]
+    numbers = ("calls", "tokens in", "tokens out", "cost")
+    table = grid("", ("stage", "model", *numbers), rows, right=numbers)
+    table.add_section()
+    table.add_row("together", "", *_cells(result.expected, result.cost), style="bold")
+    table.add_row("at least", "", *_cells(result.low, None))
+    table.add_row("at most", "", *_cells(result.high, result.cost_high))
+    output.print(table)
+    if result.seconds is not None:
+        say(f"about {in_time(result.seconds)} at {tokens_per_second:g} tokens a second")
+    exact = ", ".join(label(stage.stage) for stage in result.stages if stage.exact_calls)
+    say(f"Number of calls exact, save for retries: {exact}. The rest is a guess from other corpora.")
+    if result.cost is None:
+        say("For money, give the roles prompt_price and completion_price in kraq.toml, for a million tokens.")
+    else:
+        say("Money is what kraq.toml says, else US dollars by LiteLLM's list of prices.")
+    for problem in result.problems[:10]:
+        note(short(problem, 240), label="left out: ")
+
+
+def _cells(usage: "Usage", cost: float | None) -> tuple[str, str, str, str]:
+    money = "" if cost is None else f"{cost:,.2f}"
+    return f"{usage.calls:,}", compact(usage.prompt_tokens), compact(usage.completion_tokens), money
+
+
+def questions(
+    index_dir: IndexDir,
+    level: Annotated[int | None, typer.Option(min=0, help="Only this level; 0 is the broadest.")] = None,
+    source: Source = "kraq",
+    duplicates: Annotated[bool, typer.Option(help="Also those marked as duplicates.")] = False,
+    starters: Annotated[
+        int | None, typer.Option(min=1, help="Only N to begin with: answerable, and together about most of it.")
+    ] = None,
+    personal: Annotated[bool, typer.Option(help="Only those with e-mail addresses, phone or card numbers.")] = False,
+    json: Json = False,
+) -> None:
+    """The representative questions, broadest first."""
+    from kraq_dspy.asset.corpus.normalise import find_personal
+    from kraq_dspy.asset.store.index import Index
+
+    if starters is not None:
+        _show_starters(index_dir, starters, json=json)
+        return
+    with Index.open(index_dir) as index:
+        listed = list(index.questions(level, source=source, duplicates=duplicates))
+        deepest = max((question.level for question in index.questions(source=source)), default=None)
+    if level is not None and deepest is not None and level > deepest:
+        raise ConfigError(f"--level is {level}; the deepest level with questions here is {deepest}.")
+    if personal:
+        listed = [question for question in listed if find_personal(question.text)]
+    if json:
+        print_json(listed)
+        return
+    if not listed:
+        say("No questions here." if level is None else f"No questions on level {level}.")
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("level", "chunks", "files", "question"):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for question in listed:
+        table.add_row(
+            str(question.level),
+            str(len(question.chunk_ids)),
+            str(len(question.document_ids)),
+            short(question.text, 200),
+            style="dim" if question.duplicate_of else None,
+        )
+    output.print(table)
+
+
+def _show_starters(index_dir: Path, count: int, *, json: bool) -> None:
+    from kraq_dspy.apps.cli.ask import show_suggested
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.workspace.suggested import starters
+
+    with Index.open(index_dir) as index:
+        chosen = starters(index, count)
+    if json:
+        print_json([each.to_dict() for each in chosen])
+    else:
+        show_suggested(chosen, f"{index_dir} answers, among others:" if chosen else "No questions here.")

@@ -1,1 +1,0 @@
-"""Commands that change, check and exchange an index."""

@@ -1,0 +1,191 @@
+"""Optimizes a step or a program on a dev set, and measures it on rows that it never saw: `kraq optimize`."""
+
+import contextlib
+import io
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kraq_dspy.apps.cli.evaluate import interval, named_scorer
+from kraq_dspy.apps.cli.options import Calls, Json, missing, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import note, output, print_json, say, short, two_columns
+
+_SHOWN = 4  # demonstrations
+
+if TYPE_CHECKING:
+    from kraq_dspy.optimize import Compiled
+    from kraq_dspy.optimize.learned import Learned
+    from kraq_dspy.optimize.rows import Split
+
+
+def optimize(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="STEP|PROGRAM",
+            help="extraction, summary, question-generation, answering, drafting, verification, judging, "
+            "matching, confirmation; or a program: traditional, combined, speculative, efficient, ...",
+        ),
+    ],
+    calls: Calls,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Needed: JSON lines with inputs and what is right; see docs.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Needed: the state to write (.json), for --program-state."),
+    ] = None,
+    index: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="For programs; and for rows that name chunks or communities.")
+    ] = None,
+    optimizer: Annotated[
+        str, typer.Option(help="bootstrap, random-search, mipro, gepa, simba, copro, knn or labeled (DSPy's).")
+    ] = "bootstrap",
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="Default: the one that fits the step.")] = None,
+    train: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows to learn from. Default: a share of --dev.")
+    ] = None,
+    train_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of --dev to learn from.")] = 0.5,
+    demos: Annotated[int, typer.Option(min=1, help="Demonstrations in a prompt.")] = 4,
+    candidates: Annotated[int, typer.Option(min=2, help="Programs or instructions to try.")] = 6,
+    rounds: Annotated[int, typer.Option(min=1, help="Of mipro, simba and copro.")] = 3,
+    budget_calls: Annotated[int | None, typer.Option(min=1, help="Stop before more model calls than this.")] = None,
+    start: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Begin with this state instead of the plain program.")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Save the result even if it is worse.")] = False,
+    retriever: Annotated[str | None, typer.Option(help="What finds passages, where rows give none.")] = None,
+    bertscore: Annotated[
+        str, typer.Option(metavar="MODEL", help="For question-generation: minilm, roberta-large, FOLDER:LAYER.")
+    ] = "minilm",
+    seed: Annotated[int, typer.Option(help="Of the split, the optimizer and the bootstrap.")] = 0,
+    json: Json = False,
+) -> None:
+    """Optimize a step or a program on a dev set, with before and after on rows that were not learned from.
+
+    Interrupted? The same command goes on: what was paid for is kept in OUT.calls.jsonl; delete it when you are content.
+    """
+    if dev is None or out is None:
+        raise missing({"--dev FILE": dev, "--out FILE": out})
+    os.environ.setdefault("TQDM_DISABLE", "1")  # tqdm's own switch; there is a bar here
+    import dspy
+
+    from kraq_dspy.optimize import Budget, DevSet, Method, Resources, Sizes, compile_program
+
+    if not logging.getLogger("kraq_dspy").isEnabledFor(logging.INFO):  # with --verbose, optimizers speak
+        dspy.disable_logging()
+    settings = calls.settings() if index is None else calls.settings_of(index)
+    require_writable_file(out)
+    scorer = named_scorer(bertscore)
+
+    def announce(estimate: int, split: "Split") -> None:
+        if json:
+            return
+        for problem in split.problems:
+            note(short(problem, 300))
+        note(
+            f"{optimizer} on {target}: {len(split.train)} rows to learn from, {len(split.dev)} to measure on; "
+            f"up to {estimate:,} model calls",
+            label="",
+        )
+
+    # Optimizers print; standard output is for the report alone.
+    with contextlib.redirect_stdout(io.StringIO()), Bars(settings, quiet=json) as bars:
+        compiled = compile_program(
+            target,
+            DevSet(dev, train, train_share),
+            method=Method(
+                optimizer,
+                Sizes(demos, candidates, rounds, settings.run.concurrency),
+                seed,
+                start,
+                Budget(budget_calls, announce),
+            ),
+            metric=metric,
+            resources=Resources(index, settings, retriever=retriever, scorer=scorer),
+            out=out,
+            force=force,
+            progress=bars,
+        )
+    if json:
+        print_json(_fields(compiled))
+        return
+    _show(compiled)
+
+
+def _fields(compiled: "Compiled") -> dict[str, Any]:
+    comparison = compiled.comparison
+    return {
+        "target": compiled.target,
+        "optimizer": compiled.optimizer,
+        "metric": compiled.metric,
+        "before": comparison.baseline,
+        "after": comparison.system,
+        "difference": comparison.difference,
+        "p_value": comparison.test.p_value,
+        "test": comparison.test.method,
+        "rows": {"learned_from": compiled.n_train, "measured_on": comparison.difference.n},
+        "calls": {
+            "estimated_at_most": compiled.estimated,
+            "paid": compiled.usage.calls,
+            "from_an_earlier_run_or_repeated": compiled.replayed,
+            "prompt_tokens": compiled.usage.prompt_tokens,
+            "completion_tokens": compiled.usage.completion_tokens,
+        },
+        "cost": compiled.cost,
+        "learned": [
+            {
+                "predictor": each.predictor,
+                "instructions": {"before": each.before, "after": each.after},
+                "demos": each.demos,
+            }
+            for each in compiled.learned
+        ],
+        "candidates": compiled.candidates,
+        "seconds": round(compiled.seconds, 3),
+        "problems": compiled.problems,
+        "state": None if compiled.path is None else str(compiled.path),
+    }
+
+
+def _show(compiled: "Compiled") -> None:
+    comparison = compiled.comparison
+    rows = {
+        "before": interval(comparison.baseline),
+        "after": interval(comparison.system),
+        "difference": f"{interval(comparison.difference, sign='+')}, p = {comparison.test.p_value:.3f}",
+        "rows": f"{compiled.n_train} learned from, {comparison.difference.n} measured on",
+        "model calls": f"{compiled.usage.calls:,} paid, {compiled.replayed:,} known already "
+        f"(expected at most {compiled.estimated:,})",
+        "state": str(compiled.path),
+    }
+    if compiled.cost:
+        rows["cost"] = f"{compiled.cost:,.4f}"
+    if compiled.candidates:
+        rows["candidates"] = " ".join(f"{score:.3f}" for score in compiled.candidates)
+    output.print(two_columns(f"{compiled.target}, {compiled.optimizer}: {compiled.metric}", rows))
+    for each in compiled.learned:
+        _show_learned(each)
+    for problem in compiled.problems:
+        note(short(problem, 300))
+    if compiled.before == compiled.after:
+        note("no row's score changed.")
+    elif comparison.difference.low <= 0 <= comparison.difference.high:
+        note("the interval of the difference has 0 in it: this may be chance. More rows would tell.")
+
+
+def _show_learned(learned: "Learned") -> None:
+    """The instructions as a diff, and the beginnings of the demonstrations' inputs."""
+    say((f"learned by {learned.predictor}", "bold"))
+    for line in learned.diff:
+        say((line, "red" if line.startswith("-") else "green"))
+    if learned.demos:
+        say(f"{len(learned.demos)} demonstrations:")
+    for demo in learned.demos[:_SHOWN]:
+        say("  ", short("; ".join(f"{name}: {value}" for name, value in demo.items()), 160))
+    if len(learned.demos) > _SHOWN:
+        say(f"  and {len(learned.demos) - _SHOWN} more")

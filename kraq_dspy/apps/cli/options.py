@@ -1,0 +1,309 @@
+"""Declares the options that several commands share, opens an index with them, and checks what they name."""
+
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import typer
+
+from kraq_dspy.apps.cli.terminal import note
+from kraq_dspy.errors import ConfigError, UntrustedError
+
+if TYPE_CHECKING:
+    from kraq_dspy.consent import Named
+    from kraq_dspy.models.lms.meter import Limits as MeterLimits
+    from kraq_dspy.settings import RoleSettings, Settings
+    from kraq_dspy.workspace import Workspace
+
+
+IndexDir = Annotated[Path, typer.Argument(metavar="DIR", help="The index folder, as made by `kraq index`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the sample, the clusters and the bootstrap.")]
+RandomQuestions = Annotated[
+    bool, typer.Option("--random-questions", help="Also make the papers' baseline: questions from random chunks.")
+]
+
+
+QuestionSource = Literal["kraq", "random"]
+
+
+Source = Annotated[QuestionSource, typer.Option("--source", help="kraq, or random for the baseline's questions.")]
+ProgramStates = Annotated[
+    list[Path] | None,
+    typer.Option("--program-state", metavar="FILE", help="What `kraq optimize` made of a step; may be repeated."),
+]
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a run: a file and, in the groups below, the command line's words over it."""
+
+    PANEL: ClassVar[str] = "Models and settings"
+
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", metavar="FILE", help="Settings; kraq.toml of this folder if it is there."),
+    ] = None
+    trust: Annotated[
+        bool,
+        typer.Option(help="Use, from now on, the servers and keys that the index, or a kraq.toml here, names."),
+    ] = False
+
+    @property
+    def brings_models(self) -> bool:
+        """Whether the command line names the model of every role."""
+        return False
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        """Those of the file, or of a kraq.toml here; without either `base`. Raises ConfigError, and UntrustedError for
+        a kraq.toml here that names servers or keys which nobody agreed to."""
+        file = self.file(base)
+        if file is None:
+            return self.written() if base is None else base
+        settings = self.written(file)
+        if self.config is not None:
+            return settings
+        from kraq_dspy.consent import destinations, settings_file
+
+        settings = self._agreed(settings_file(file), settings)
+        if places := destinations(settings):
+            note("; ".join(map(str, places)), label=f"{file} of this folder: ")
+        return settings
+
+    def file(self, base: "Settings | None" = None) -> Path | None:
+        """The file that was named, else a kraq.toml here; None where there is neither, or `base` goes before it."""
+        here = Path("kraq.toml")
+        return self.config or (here if base is None and here.is_file() else None)
+
+    def written(self, file: Path | None = None) -> "Settings":
+        """What the file says, to be read and not to be acted on. Raises ConfigError."""
+        from kraq_dspy.settings import read_settings  # some hundred milliseconds, which help need not wait for
+
+        try:
+            return read_settings(file)
+        except OSError as error:
+            raise ConfigError(f"The settings file {str(file)!r} cannot be read: {error.strerror}.") from error
+
+    def settings_of(self, index_dir: Path) -> "Settings":
+        """The settings with which the index was made, and the command line's words over them. Raises UntrustedError
+        where they name servers or keys which nobody agreed to."""
+        from kraq_dspy.asset.store.index import Index
+
+        with Index.open(index_dir) as index:
+            made_by, settings = index.made_by, index.manifest.settings
+        if self.config is None:
+            settings = self._agreed(made_by, settings)
+        return self.settings(settings)
+
+    def _agreed(self, source: "Named", settings: "Settings") -> "Settings":
+        """The settings that `source` names, once the user agreed to their servers; on a terminal, we ask."""
+        from kraq_dspy.consent import open_questions, require_consent, without_models
+
+        if self.brings_models and open_questions(source, settings):
+            settings = without_models(settings)
+        try:
+            require_consent(source, settings, trust=self.trust)
+        except UntrustedError as error:
+            if self.trust or not _is_terminal():
+                raise
+            typer.echo(str(error), err=True)
+            if not typer.confirm("Agree?", err=True):
+                raise typer.Exit(1) from None
+            require_consent(source, settings, trust=True)
+        return settings
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+@dataclass(frozen=True)
+class Models(Config):
+    lm: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Model of every role: embedded, hosted_vllm/NAME, openai/NAME, ..."),
+    ] = None
+    api_base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the model is served, e.g. http://localhost:8000/v1; several servers with commas between",
+        ),
+    ] = None
+
+    @property
+    def brings_models(self) -> bool:
+        return self.lm is not None
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.lm is None:
+            if self.api_base is not None:
+                raise ConfigError("--api-base says where a model is served; name the model too, with --lm.")
+            return settings
+        if self.lm.endswith(".gguf") and (self.lm.startswith((".", "/")) or "/" not in self.lm):
+            raise ConfigError(f"--lm {self.lm} is a file of weights; to run it in this process: --lm gguf/{self.lm}")
+        from kraq_dspy.settings import RoleSettings
+
+        role = RoleSettings() if self.lm == "embedded" else self._role(settings.role("default"))
+        return dataclasses.replace(settings, roles={"default": role})
+
+    def _role(self, before: "RoleSettings") -> "RoleSettings":
+        """The role with the command line's model. The key that was named goes to the server that it was named for."""
+        model = str(self.lm)
+        is_same = (before.api_base, before.model.partition("/")[0]) == (self.api_base, model.partition("/")[0])
+        key = before.api_key_env if is_same else None
+        return dataclasses.replace(before, model=model, api_base=self.api_base, api_key_env=key)
+
+
+@dataclass(frozen=True)
+class Calls(Models):
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Model calls in flight at once.")] = None
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.concurrency is None:
+            return settings
+        return dataclasses.replace(settings, run=dataclasses.replace(settings.run, concurrency=self.concurrency))
+
+
+@dataclass(frozen=True)
+class Builds(Calls):
+    encoder: Annotated[str | None, typer.Option(help="Sentence encoder: minilm, or a model's name or path.")] = None
+    encoder_api_base: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where an OpenAI-compatible encoder is served.")
+    ] = None
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.encoder is None and self.encoder_api_base is None:
+            return settings
+        encoder = dataclasses.replace(
+            settings.encoder,
+            name=self.encoder or settings.encoder.name,
+            api_base=self.encoder_api_base or (None if self.encoder else settings.encoder.api_base),
+        )
+        return dataclasses.replace(settings, encoder=encoder)
+
+
+@dataclass(frozen=True)
+class CorpusBuilds(Builds):
+    runner: Annotated[
+        str | None, typer.Option(help="Where models are asked: local, or ray (a cluster; kraq.toml, section run).")
+    ] = None
+    redact: Annotated[
+        bool, typer.Option(help="Strike e-mail addresses, phone and card numbers out (kraq.toml, section redact).")
+    ] = False
+
+    def settings(self, base: "Settings | None" = None) -> "Settings":
+        settings = super().settings(base)
+        if self.runner is not None:
+            settings = dataclasses.replace(settings, run=dataclasses.replace(settings.run, runner=self.runner))
+        if self.redact:
+            from kraq_dspy.settings import RedactSettings
+
+            settings = dataclasses.replace(settings, redact=RedactSettings(emails=True, phones=True, cards=True))
+        return settings
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are what."""
+
+    PANEL: ClassVar[str] = "Columns of csv, jsonl and parquet"
+
+    text_column: Annotated[str | None, typer.Option(help="The text of a document. Default: text")] = None
+    title_column: Annotated[str | None, typer.Option(help="Its title. Default: title")] = None
+    id_column: Annotated[str | None, typer.Option(help="Its id. Default: id")] = None
+    encoding: Annotated[str | None, typer.Option(help="Of files that are not UTF-8, as cp1252, cp932, gb18030.")] = None
+
+    def over(self, settings: "Settings") -> "Settings":
+        """`settings` with the columns that are named here (kraq.toml, section corpus, names them too)."""
+        named = {name: column for name, column in dataclasses.asdict(self).items() if column is not None}
+        return dataclasses.replace(settings, corpus=dataclasses.replace(settings.corpus, **named))
+
+
+@dataclass(frozen=True)
+class Limits:
+    PANEL: ClassVar[str] = "Limits of this run"
+
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before models are asked more often.")] = None
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before so many tokens are exceeded.")] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="MONEY", help="The same for money; prices stand in kraq.toml, by role."),
+    ] = None
+
+    def divided(self, parts: int) -> "Limits":
+        """Those of each of several processes. Raises ConfigError where nothing would be left."""
+        each = Limits(
+            None if self.max_calls is None else self.max_calls // parts,
+            None if self.max_tokens is None else self.max_tokens // parts,
+            None if self.max_cost is None else self.max_cost / parts,
+        )
+        if (self.max_calls and not each.max_calls) or (self.max_tokens and not each.max_tokens):
+            raise ConfigError(f"The limits cannot be divided among {parts} workers: take fewer --workers.")
+        return each
+
+    def of(self, settings: "Settings") -> "MeterLimits | None":
+        """With the prices that the settings give; None where nothing is limited."""
+        from kraq_dspy.models.lms.meter import Limits as MeterLimits
+        from kraq_dspy.models.lms.meter import prices_of
+
+        if self == Limits():
+            return None
+        return MeterLimits(self.max_calls, self.max_tokens, self.max_cost, prices_of(settings))
+
+
+@contextmanager
+def opened(
+    index_dir: Path, options: Config, limits: Limits | None = None, *, write: bool = False
+) -> "Iterator[Workspace]":
+    from kraq_dspy.models.embedders import load_embedder
+    from kraq_dspy.models.lms.meter import Meter
+    from kraq_dspy.models.lms.roles import LanguageModels
+    from kraq_dspy.workspace import Workspace
+
+    settings = options.settings_of(index_dir)
+    embedder = load_embedder(settings.encoder)
+    meter = Meter(limits.of(settings) if limits else None)
+    models = LanguageModels(settings, embedder=embedder, meter=meter)
+    with Workspace.open(index_dir, settings=settings, embedder=embedder, models=models, write=write) as space:
+        yield space
+
+
+def require_writable(*folders: Path) -> None:
+    """Raises ConfigError for a folder that cannot be made or written. Leaves nothing there."""
+    for folder in folders:
+        _require_room(folder.absolute(), folder)
+
+
+def missing(options: Mapping[str, object]) -> ConfigError:
+    """An error that names all of the options that are None, so that they need not be found out one by one."""
+    return ConfigError(f"Missing: {'; '.join(name for name, value in options.items() if value is None)}.")
+
+
+def require_writable_file(file: Path) -> None:
+    """Raises ConfigError for a file that cannot be made or replaced. Leaves nothing there."""
+    if file.is_dir():
+        raise ConfigError(f"{str(file)!r} is a folder; --out names a file here.")
+    _require_room(file.absolute().parent, file)
+
+
+def _require_room(folder: Path, target: Path) -> None:
+    """A file without a name is made, since rights do not say everything: root may write to /proc, and cannot."""
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir():
+        raise ConfigError(f"{str(target)!r} cannot be written: {str(existing)!r} is a file. Choose another --out.")
+    try:
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise ConfigError(
+            f"{str(target)!r} cannot be written: nothing can be made in {str(existing)!r} ({error.strerror}). Choose "
+            "another --out."
+        ) from error

@@ -1,0 +1,248 @@
+"""Makes offline, once, what programs look up: `kraq precompute`, and `kraq calibrate` which says how near is near."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich import filesize
+
+from kraq_dspy.apps.cli.index import show_estimate
+from kraq_dspy.apps.cli.options import Calls, Config, IndexDir, Json, Limits, opened
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import errors, in_time, note, output, print_json, short, two_columns
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.build.prepare.calibrate import Calibration
+    from kraq_dspy.build.prepare.instructed import InstructedOptions, PrecomputeEstimate
+
+
+Questions = Literal["kraq", "random", "all"]
+
+
+def precompute(
+    index_dir: IndexDir,
+    calls: Calls,
+    limits: Limits,
+    top_n: Annotated[
+        str | None, typer.Option(help="Passages for each question: a number, or all.", show_default="100")
+    ] = None,
+    int8: Annotated[bool, typer.Option(help="Half the size of float16, a little less exact.")] = False,
+    source: Annotated[
+        Questions | None,
+        typer.Option(help="Questions to do it for: kraq, random (the papers' baseline) or all.", show_default="kraq"),
+    ] = None,
+    budget_minutes: Annotated[
+        float | None, typer.Option(min=0, metavar="X", help="Stop then; questions about most passages go first.")
+    ] = None,
+    estimate: Annotated[bool, typer.Option(help="Say what it will take, and stop.")] = False,
+    qa_pairs: Annotated[
+        bool, typer.Option(help="Instead: every passage as question-answer pairs, for qa-rag.")
+    ] = False,
+    graph: Annotated[
+        bool, typer.Option(help="Instead: embeddings of entities and reports, for GraphRAG's searches.")
+    ] = False,
+    raptor: Annotated[
+        bool, typer.Option(help="Instead: a tree of summaries, for the retrievers raptor and raptor-traversal.")
+    ] = False,
+    k2rag: Annotated[
+        bool, typer.Option(help="Instead: every document summarised, and indexed so, for the program k2rag.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Embed passages as seen from the stored questions, so that `kraq ask --program efficient` looks them up.
+
+    Run it again to go on after an interruption, or when passages or questions have been added.
+    """
+    chosen = {"qa-pairs": qa_pairs, "graph": graph, "raptor": raptor, "k2rag": k2rag}
+    if kinds := [name for name, is_chosen in chosen.items() if is_chosen]:
+        of_embeddings = {"top-n": top_n, "int8": int8, "source": source, "budget-minutes": budget_minutes}
+        _refuse(of_embeddings, f"goes with the embeddings, not with --{kinds[0]}")
+        if estimate:
+            _estimate(index_dir, kinds, calls, json=json)
+        else:
+            _make(index_dir, kinds, calls, limits, json=json)
+        return
+    of_models = {**dataclasses.asdict(calls), **dataclasses.asdict(limits), "config": None}
+    _refuse(of_models, "goes with --qa-pairs, --raptor or --k2rag: embeddings ask no language model")
+    questions: Any = source or "kraq"
+    from kraq_dspy.build.prepare.instructed import InstructedOptions
+
+    how = InstructedOptions(parse_top_n(top_n or "100"), int8, questions)
+    _embed(index_dir, calls, how, budget_minutes, estimate=estimate, json=json)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise ConfigError(f"--{name.replace('_', '-')} {why}.")
+
+
+def parse_top_n(text: str) -> int | None:
+    """The value of `--top-n`: a number, or "all" (None). Raises ConfigError."""
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--top-n is {text!r}; it must be a number from 1, or all.")
+    return int(text)
+
+
+def _embed(
+    index_dir: Path, calls: Calls, how: "InstructedOptions", budget_minutes: float | None, *, estimate: bool, json: bool
+) -> None:
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.prepare.instructed import precomputation
+
+    kept = "What was embedded is kept; the same command goes on from there."
+    settings = calls.settings_of(index_dir)
+    with (
+        Index.open(index_dir, write=True) as index,
+        precomputation(index, settings, how) as job,
+        Bars(quiet=json, kept=kept) as bars,
+    ):
+        expected = job.estimate()
+        if estimate:
+            print_json(expected) if json else output.print(_in_words(expected))
+            return
+        errors.print(_in_words(expected))
+        report = job.run(bars, budget_s=None if budget_minutes is None else 60 * budget_minutes)
+    if json:
+        print_json(report)
+        return
+    rows: dict[str, Any] = {
+        "questions": report.questions,
+        "pairs embedded": report.pairs_embedded,
+        "pairs kept": report.pairs_kept,
+        "questions removed": report.questions_removed,
+        "size": filesize.decimal(report.n_bytes),
+        "failed": len(report.failures),
+        **({"left for another run": report.questions_left} if report.questions_left else {}),
+    }
+    output.print(two_columns(f"{index_dir} in {report.seconds:.1f} s", rows))
+    for question_id, reason in report.failures[:10]:
+        note(short(reason, 300), label=f"{question_id}: ")
+
+
+def _in_words(expected: "PrecomputeEstimate") -> str:
+    return (
+        f"{expected.pairs:,} passes of the encoder for {expected.questions:,} questions "
+        f"({expected.pairs_stored:,} are stored already): about {in_time(expected.seconds)}, "
+        f"{filesize.decimal(expected.n_bytes)}"
+    )
+
+
+def _estimate(index_dir: Path, kinds: Sequence[str], calls: Calls, *, json: bool) -> None:
+    """What the one of `kinds` will take; no model is asked."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
+    known = {preparation.name: preparation.estimate for preparation in PREPARATIONS.values() if preparation.estimate}
+    if unknown := [kind for kind in kinds if kind not in known] or kinds[1:]:
+        raise ConfigError(
+            f"--estimate says what the embeddings will take, or --{', --'.join(known)}, one at a time; leave "
+            f"--{unknown[0]} out. To bound what it may take: --max-calls, --max-tokens, --max-cost."
+        )
+    with opened(index_dir, calls) as space, Bars(quiet=json) as bars:
+        result = known[kinds[0]](space, bars)
+    show_estimate(index_dir, result, json=json)
+
+
+def _make(index_dir: Path, kinds: Sequence[str], calls: Calls, limits: Limits, *, json: bool) -> None:
+    """Each of `kinds`, names of PREPARATIONS, and what was done."""
+    from kraq_dspy.build.prepare.preparations import PREPARATIONS
+
+    reports: dict[str, dict[str, Any]] = {}
+    with opened(index_dir, calls, limits, write=True) as space, Bars(space.models.settings, quiet=json) as bars:
+        for preparation in PREPARATIONS.values():
+            if preparation.name in kinds:
+                report = preparation.make(space, preparation.options(), bars)
+                reports[preparation.name] = dataclasses.asdict(report)
+    if json:
+        print_json(reports)
+        return
+    for name, report in reports.items():
+        seconds = report.pop("seconds")
+        rows = {field.replace("_", " "): value for field, value in report.items()}
+        output.print(two_columns(f"{name}: {seconds:.1f} s", rows))
+
+
+FAR = 0.5
+"""A cosine below which two questions of the packaged encoder ask about different things."""
+
+
+def calibrate(
+    index_dir: IndexDir,
+    config: Config,
+    agreement: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Adjusted Rand index that the clusters must reach.")
+    ] = 0.5,
+    passages: Annotated[int, typer.Option(min=2, help="Passages to cluster (the papers' N).")] = 10,
+    clusters: Annotated[int, typer.Option(min=2, help="Clusters (the papers' k).")] = 2,
+    sample: Annotated[int, typer.Option(min=1, help="Questions to try.")] = 50,
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Real questions, one a line; else stored ones.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find how near a stored question must be to stand in for the user's, and keep that in the index's manifest."""
+    from kraq_dspy.build.prepare.calibrate import CalibrationPlan, calibrate_index
+
+    if clusters > passages:
+        raise ConfigError(f"{passages} passages cannot be put into {clusters} clusters: lower --clusters.")
+    real = None if questions is None else _lines(questions)
+    with opened(index_dir, config, write=True) as space, Bars(quiet=json) as bars:
+        result = calibrate_index(
+            space.index,
+            space.retriever("dense"),
+            space.questions(),
+            space.models.settings,
+            CalibrationPlan(n=passages, k=clusters, wanted=agreement, n_questions=sample),
+            user_questions=real,
+            progress=bars,
+        )
+    if json:
+        print_json(result.to_dict())
+        return
+    output.print(two_columns(f"{index_dir}: proxy questions", rows_of(result)))
+    if text := advice(result):
+        note(text)
+
+
+def rows_of(result: "Calibration") -> dict[str, str]:
+    """What the table shows; agreements are shown only for cosines that were tried."""
+    nearest = max(cosine for cosine, _ in result.points)
+    shown = [x for x in (0.5, 0.6, 0.7, 0.8, 0.9) if x < nearest] + [nearest]
+    return {
+        "threshold": f"cosine {result.threshold:.3f}, for an agreement of {result.wanted:.2f}",
+        "noise floor": f"{result.noise_floor:.2f} (two seeds of KMeans on the same vectors)",
+        "expected agreement": ", ".join(f"{result.agreement_at(x):.2f} at {x:.2g}" for x in shown),
+        "pairs tried": f"{len(result.points)}, of cosines up to {nearest:.2f}",
+        "encoder": result.encoder_name,
+    }
+
+
+def advice(result: "Calibration") -> str:
+    """What to do about a threshold that lets everything or nothing pass; "" for one between."""
+    if result.threshold >= 1:
+        return (
+            f"of the pairs tried none agrees by {result.wanted:.2f}, so only the same question would be looked up. "
+            "A larger corpus has nearer questions; or ask for a lower --agreement."
+        )
+    if result.threshold < FAR:
+        return (
+            f"a question with a cosine of {result.threshold:.2f} has little to do with yours, and would stand in for "
+            "it. Here the clusters are alike whatever question the passages are seen from. Guard with "
+            f"-P min_similarity={FAR:g} (kraq ask), or ask for a higher --agreement."
+        )
+    return ""
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Cannot read questions from {str(file)!r}: {error}") from error
+    if not lines:
+        raise ConfigError(f"{str(file)!r} has no questions; write one a line.")
+    return lines

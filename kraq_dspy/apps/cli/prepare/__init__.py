@@ -1,1 +1,0 @@
-"""Commands that make offline what programs look up."""

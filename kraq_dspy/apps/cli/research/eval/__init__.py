@@ -1,1 +1,0 @@
-"""Holds the commands that measure and show the papers' tables: `kraq eval`."""

@@ -1,0 +1,206 @@
+"""Tells what is in an index, at once and without loading any model: `kraq status`, and `--watch` again and again."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from kraq_dspy.apps.cli.options import IndexDir, Json
+from kraq_dspy.apps.cli.progress import has_tokens, label, models_in_words, show_failures, usage_cells, usage_headings
+from kraq_dspy.apps.cli.terminal import (
+    command,
+    compact,
+    counted,
+    grid,
+    note,
+    output,
+    print_json,
+    print_line,
+    two_columns,
+)
+from kraq_dspy.records import Usage, usage_by_stage
+
+if TYPE_CHECKING:
+    from kraq_dspy.asset.store.index import Index
+
+
+def status(
+    index_dir: IndexDir,
+    watched: Annotated[bool, typer.Option("--watch", help="Look again and again until the build is complete.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How often.")] = 2.0,
+    scored: Annotated[
+        bool, typer.Option("--communities", help="Also how good each level's partition is (extra communities).")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """What the index holds, what made it, what it took, and what failed."""
+    if watched:
+        watch(index_dir, every_s=every, as_json=json)
+        return
+    from kraq_dspy.asset.corpus.normalise import find_personal
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.build.catalogue.sources import count_answers
+    from kraq_dspy.build.index.report import located
+    from kraq_dspy.records import Merge, Question
+
+    with Index.open(index_dir) as index:
+        manifest, counts, failures = index.manifest, index.counts(), located(index, index.results.failures())
+        usage = index.results.usage()
+        merges = Counter(merge.method for merge in index.all(Merge))
+        levels = index.partition_sizes()
+        scores = _scores(index, levels) if scored else {}
+        questions, personal = Counter[int](), {}
+        for question in index.all(Question):
+            questions[question.level] += question.source == "kraq" and question.duplicate_of is None
+            if kinds := find_personal(question.text):
+                personal[question.id] = kinds
+    answers = count_answers(index_dir)
+    change = _change(index_dir)
+    if json:
+        print_json(
+            {
+                "path": str(index_dir),
+                "complete": manifest.complete,
+                "change": change,
+                "manifest": manifest,
+                "counts": counts,
+                "merges_by_method": merges,
+                "partition_sizes": levels,
+                "questions_by_level": questions,
+                **({"partition_scores": {level: _known(each) for level, each in scores.items()}} if scored else {}),
+                "usage": [{"stage": stage, "model": model, "usage": used} for (stage, model), used in usage.items()],
+                "personal_questions": {id: sorted({one.kind for one in kinds}) for id, kinds in personal.items()},
+                "answers": answers,
+                "failures": failures,
+            }
+        )
+        return
+    complete = Text("complete", style="green")
+    rows = {
+        "state": complete if manifest.complete else f"unfinished; go on: {command('resume', index_dir)}",
+        **({"change": change} if change else {}),
+        "encoder": f"{manifest.encoder_name}, {manifest.encoder_dimension} dimensions",
+        "models": models_in_words(manifest.models),
+        "updated": manifest.updated_at,
+        **counts,
+    }
+    if merges:
+        rows["merged as"] = ", ".join(f"{count:,} {method}" for method, count in merges.most_common())
+    if answers:
+        rows["catalogue"] = ", ".join(f"{count:,} {name}" for name, count in answers.items())
+    output.print(two_columns(str(index_dir), rows))
+    if levels:
+        sizes = [(level, size, questions.get(level, 0)) for level, size in levels.items()]
+        names = ["level", "communities", "new questions"]
+        output.print(grid("levels", names, sizes, right=names))
+    if scores:
+        names = ["level", *next(iter(scores.values()))]
+        shown = [(level, *(f"{each[name]:.3f}" for name in names[1:])) for level, each in scores.items()]
+        output.print(grid("partitions", names, shown, right=names))
+    if usage:
+        with_tokens = has_tokens(model for _, model in usage)
+        spent = [(label(stage), model, *usage_cells(used, with_tokens)) for (stage, model), used in usage.items()]
+        names = list(usage_headings(with_tokens))
+        output.print(grid("asked of models so far", ["stage", "model", *names], spent, right=names))
+    if personal:
+        note(
+            f" hold e-mail addresses, phone or card numbers: {command('questions', index_dir, '--personal')}. To keep "
+            "them out: kraq index --redact",
+            label=counted(len(personal), "question"),
+        )
+    show_failures(failures, command("status", index_dir, "--json"))
+
+
+def _scores(index: "Index", levels: Iterable[int]) -> dict[int, dict[str, float]]:
+    from kraq_dspy.asset.graph.other_algorithms import score_partition
+    from kraq_dspy.records import Entity, Relationship
+
+    elements = list(index.all(Entity)), list(index.all(Relationship))
+    return {level: score_partition(*elements, index.communities_at(level)) for level in levels}
+
+
+def _known(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """Without what is not defined, which JSON has no word for."""
+    return {name: None if math.isnan(score) else score for name, score in scores.items()}
+
+
+def _change(index_dir: Path) -> str | None:
+    """What is under way beside the last complete state, in words."""
+    from kraq_dspy.asset.store.lock import holder
+    from kraq_dspy.asset.store.states import has_draft
+
+    if who := holder(index_dir / "lock"):
+        return f"under way, by {who}"
+    return f"begun, not finished; go on: {command('resume', index_dir)}" if has_draft(index_dir) else None
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """An index at one moment."""
+
+    time: str
+    complete: bool
+    counts: dict[str, int]
+    usage: dict[str, Usage]
+    failures: int
+
+
+def watch(index_dir: Path, *, every_s: float, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Shows the index every `every_s` seconds; ends when it is complete, or when no process works on it any more.
+
+    As JSON, one object a line.
+    """
+    before, then = look(index_dir), time.monotonic()
+    if as_json:
+        print_line(before)
+        while not before.complete and under_way(index_dir):
+            sleep(every_s)
+            before = look(index_dir)
+            print_line(before)
+        return
+    with Live(_shown(index_dir, before, before, 0), console=output) as live:
+        now = before
+        while not now.complete and under_way(index_dir):
+            sleep(every_s)
+            now = look(index_dir)
+            live.update(_shown(index_dir, before, now, time.monotonic() - then))
+            before, then = now, time.monotonic()
+
+
+def under_way(index_dir: Path) -> bool:
+    """Whether a process is changing the index."""
+    from kraq_dspy.asset.store.lock import holder
+
+    return holder(index_dir / "lock") is not None
+
+
+def look(index_dir: Path) -> BuildProgress:
+    """Raises IndexStateError where there is no index."""
+    from kraq_dspy.asset.store.index import Index
+
+    with Index.open(index_dir, unfinished=True) as index:
+        usage = usage_by_stage(index.results.usage())
+        failures = len(index.results.failures())
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        return BuildProgress(moment, index.manifest.complete, index.counts(), usage, failures)
+
+
+def _shown(index_dir: Path, before: BuildProgress, now: BuildProgress, seconds: float) -> Group:
+    state = Text("complete", style="green") if now.complete else Text("under way, or interrupted")
+    rows = []
+    for stage, used in now.usage.items():
+        new = used.calls - before.usage.get(stage, Usage()).calls
+        rate = f"{new / seconds:.1f}" if seconds and new else ""
+        rows.append((label(stage), used.calls, rate, compact(used.prompt_tokens), compact(used.completion_tokens)))
+    numbers = ("calls", "a second", "tokens in", "tokens out")
+    table = grid("asked of models so far", ("stage", *numbers), rows, right=numbers)
+    return Group(two_columns(str(index_dir), {"state": state, "at": now.time, **now.counts}), table)

@@ -1,0 +1,230 @@
+"""Runs a table over data sets: one of the papers, of this library, or of your own: `kraq eval TABLE`."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from kraq_dspy.apps.cli.evaluate import Baseline, Bertscore, Data, OneDataset, RunOut, interval, make_report
+from kraq_dspy.apps.cli.options import Builds, Calls, Json, require_writable
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import output, print_json, say, two_columns
+from kraq_dspy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kraq_dspy.eval.tables.table import EvalTable
+    from kraq_dspy.settings import Settings
+
+DEFINITIONS = Path(__file__).resolve().parents[2] / "eval" / "tables" / "definitions"
+TABLES = tuple(sorted(file.stem for file in DEFINITIONS.glob("*.toml")))
+JUDGES = ("none", "binary", "rubric")
+
+
+def table(
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help="An id of `kraq eval list`, a comparison, a TOML file.")
+    ],
+    data: Data,
+    builds: Builds,
+    bertscore: Bertscore,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option("--dataset", "-d", help="Only this data set; may be repeated. Default: the table's."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="The papers' sample: questions until their evidence has so many tokens.")
+    ] = None,
+    paper: Annotated[bool, typer.Option(help="The paper's own settings, options and numbers of questions.")] = False,
+    judge: Annotated[
+        str | None, typer.Option(help="Who judges answers: none, binary, or rubric (4 and 5 of 5 are right).")
+    ] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="A column more; may be repeated.")] = None,
+    out: RunOut = None,
+    indexes: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where indexes of data sets are kept and found again.")
+    ] = Path("runs/indexes"),
+    baseline: Baseline = None,
+    ablations: Annotated[bool, typer.Option(help="Also the systems with one setting varied.")] = True,
+    program_state: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="(SYSTEM=)FILE",
+            help="What `kraq optimize` made, into the program of a system, or of all; may be repeated.",
+        ),
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option(help="Ask again where a row failed.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a table over data sets: index them, ask every system every question, write rows and a report."""
+    from kraq_dspy.eval.tables.data import dataset_names
+    from kraq_dspy.eval.tables.run import RunOptions
+    from kraq_dspy.eval.tables.run_table import run_table
+
+    definition = read(table)
+    if baseline is not None:
+        definition = definition.against(baseline)
+    for state in program_state or ():
+        definition = definition.with_state(state)
+    if builds.concurrency is not None:
+        definition = dataclasses.replace(definition, concurrency=builds.concurrency)
+    definition = with_metrics(definition, judge, metric or ())
+    settings = builds.settings()
+    names = dataset_names(data.data, dataset or (), definition.datasets)
+    samples: dict[str, int | None] = {}
+    if paper:
+        definition, settings, tokens = definition.as_in_paper(), _with(settings, definition), definition.paper.tokens
+        samples = {name: definition.paper.sample(name) for name in names}
+    options = RunOptions(
+        data=data.data,
+        out=out or Path("runs") / (table if "/" not in table and not table.endswith(".toml") else definition.name),
+        indexes=indexes,
+        limit=data.limit,
+        samples=samples,
+        tokens=tokens,
+        seed=data.seed,
+        ablations=ablations,
+        retry_failed=retry_failed,
+        bertscore=bertscore.scorer,
+    )
+    require_writable(options.out, indexes)
+    with Bars(settings, quiet=json) as bars:
+        run_table(definition, names, settings, options, bars)
+    make_report(options.out, None, data.seed, json=json)
+
+
+def read(name: str) -> "EvalTable":
+    """The table of a file, a comparison of this library, or what a paper's table needs of one.
+
+    Raises ConfigError for a name that there is not, and for a figure that another command makes.
+    """
+    from kraq_dspy.eval.papers.catalogue import paper_table
+    from kraq_dspy.eval.tables.table import read_table
+
+    if name.endswith(".toml"):
+        return read_table(Path(name))
+    if name in TABLES:
+        return read_table(DEFINITIONS / f"{name}.toml")
+    figure = paper_table(name)
+    if not figure.definition:
+        raise ConfigError(f"{figure.paper}, {figure.number} comes of another command: {figure.command}.")
+    whole = read_table(DEFINITIONS / f"{figure.definition}.toml")
+    needed = whole.for_paper(figure.id, figure.systems, figure.metrics, figure.datasets)
+    return needed.with_paper_settings(figure.settings)
+
+
+def with_metrics(table: "EvalTable", judge: str | None, more: list[str] | tuple[str, ...]) -> "EvalTable":
+    """With another judge, or none, in place of the table's, and with more columns. Raises ConfigError."""
+    metrics = list(table.metrics)
+    if judge is not None:
+        if judge not in JUDGES:
+            raise ConfigError(f"There is no judge {judge!r}; there are: {', '.join(JUDGES)}.")
+        if table.kind != "answers":
+            raise ConfigError(f"A judge judges answers; {table.name!r} is a table of {table.kind}.")
+        metrics = [metric for metric in metrics if metric not in ("judge", "rubric")]
+        metrics += {"none": [], "binary": ["judge"], "rubric": ["rubric"]}[judge]
+    return dataclasses.replace(table, metrics=tuple(dict.fromkeys((*metrics, *more))))
+
+
+def _with(settings: "Settings", table: "EvalTable") -> "Settings":
+    """The settings with the sections that the paper set."""
+    sections = {
+        name: dataclasses.replace(getattr(settings, name), **values) for name, values in table.paper.settings.items()
+    }
+    return dataclasses.replace(settings, **sections)
+
+
+def judges(
+    data: Data,
+    calls: Calls,
+    labelled: Annotated[
+        Path | None,
+        typer.Argument(metavar="LABELLED.jsonl", help="Lines with id, question, answers, answer, right (true, false)."),
+    ] = None,
+    dataset: OneDataset = None,
+    judge: Annotated[str, typer.Option(help="binary, or rubric (grades 1 to 5; 4 and 5 are right).")] = "binary",
+    out: RunOut = None,
+    json: Json = False,
+) -> None:
+    """How far a judge agrees with labels: accuracy and Cohen's kappa, with intervals."""
+    from importlib.metadata import version
+
+    from kraq_dspy.eval.rows import RunHeader
+    from kraq_dspy.eval.tables.data import load
+    from kraq_dspy.eval.tables.judge_calibration import calibrate_judge, made_from, read_labelled
+    from kraq_dspy.models.lms.roles import LanguageModels
+
+    settings = calls.settings()
+    if labelled is not None and dataset is None:
+        answers, name = read_labelled(labelled)[: data.limit], labelled.stem
+    elif dataset is not None and labelled is None:
+        answers = made_from(load(data.data, dataset, limit=data.limit, seed=data.seed), seed=data.seed)
+        name = dataset
+    else:
+        raise ConfigError("Give a file of labelled answers, or --dataset NAME to make them from its gold answers.")
+    models = LanguageModels(settings)
+    header = RunHeader(
+        name="judges",
+        dataset=name,
+        settings={"judge": judge, "answers": len(answers)},
+        seeds={"seed": data.seed},
+        models={"judge": models["judge"].model},
+        library_version=version("kraq-dspy"),
+    )
+    with Bars(settings, quiet=json) as bars:
+        result = calibrate_judge(
+            answers,
+            judge,
+            models["judge"],
+            header,
+            out or Path("runs") / "judges" / name / judge,
+            concurrency=settings.run.concurrency,
+            progress=bars,
+        )
+    models.close()
+    if json:
+        confusion = [
+            {"label": gold, "judged": judged, "answers": count} for (gold, judged), count in result.confusion.items()
+        ]
+        fields = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+        print_json({**fields, "confusion": confusion})
+        return
+    rows = {
+        "judge": result.judge,
+        "accuracy": interval(result.accuracy),
+        "Cohen's kappa": interval(result.kappa),
+        **{f"label {gold}, judged {judged}": count for (gold, judged), count in result.confusion.items()},
+        "judged": f"{result.n} of {result.n + result.n_failed}",
+    }
+    output.print(two_columns(f"{name}: agreement with the labels", rows))
+
+
+def list_(
+    paper: Annotated[
+        list[str] | None, typer.Option(help="Only of this one: kraq, qa-rag, k2rag, qa-search; may be repeated.")
+    ] = None,
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where reports are looked for.")] = Path("runs"),
+    markdown: Annotated[bool, typer.Option(help="As a page, with our figures beside the printed ones.")] = False,
+    json: Json = False,
+) -> None:
+    """List the papers' tables and figures: what each shows and needs, the command that runs it, and its report."""
+    from kraq_dspy.eval.papers.listing import listed, page
+
+    tables = listed(runs, paper or ())
+    if not tables:
+        raise ConfigError(f"No paper is called {', '.join(paper or ())}; there are: kraq, qa-rag, k2rag, qa-search.")
+    if json:
+        print_json([each.to_dict() for each in tables])
+        return
+    if markdown:
+        print(page(tables), end="")
+        return
+    for each in tables:
+        table = each.table
+        report = (f"  {each.ours['report']}", "green") if each.ours else ""
+        say((f"{table.command}  ", "bold"), f"{table.paper}, {table.number}", report)
+        for line in filter(None, (table.shows, table.needs and f"needs {table.needs}")):
+            output.print(Padding(Text(line, style="dim"), (0, 0, 0, 4)), width=min(output.width, 80))
+    say(f"{sum(each.ours is not None for each in tables)} of {len(tables)} have a report under {runs}.")

@@ -1,0 +1,111 @@
+"""Prints for the commands: results on standard output, everything else on standard error."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kraq_dspy._internal.display import whole_text
+from kraq_dspy.apps.lines import printable as printable
+from kraq_dspy.apps.lines import short as short
+from kraq_dspy.errors import counted as counted
+
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """`value`, which may hold records, as JSON and nothing else on standard output."""
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone(), indent=2)))
+
+
+def print_line(value: Any) -> None:
+    """As `print_json`, on one line, at once: for results that come one after the other."""
+    print(_visible(json.dumps(value, default=_plain, ensure_ascii=_takes_ascii_alone())), flush=True)
+
+
+def _takes_ascii_alone() -> bool:
+    """Whether standard output is in an encoding without most letters, as what Windows redirects: JSON escapes them."""
+    return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
+def _visible(text: str) -> str:
+    """JSON in which what a terminal would obey (0x9b) or turn round (U+202E) stands as its escape."""
+    text = whole_text(text)
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "items"):
+        return dict(value)
+    return str(value)
+
+
+def say(*parts: Any, style: str = "") -> None:
+    """A line on standard output, never read as markup."""
+    output.print(Text.assemble(*map(_part, parts), style=style))
+
+
+def note(*parts: Any, label: str = "note: ") -> None:
+    """A line on standard error, never read as markup, behind a yellow label."""
+    errors.print(Text.assemble((label, "yellow"), *map(_part, parts)))
+
+
+def _part(part: Any) -> Any:
+    return part if isinstance(part, Text | tuple) else str(part)
+
+
+def command(*words: Any) -> str:
+    """A command line to copy: `kraq` and the words, quoted where a shell wants it."""
+    return shlex.join(["kraq", *map(str, words)])
+
+
+def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
+    """Names and values. Numbers are grouped by thousands; nothing is read as markup."""
+    table = Table(title=Text(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.min_width = min(len(title), output.width)  # a title is not wrapped at the width of its rows
+    for name, value in rows.items():
+        table.add_row(Text(name, style="bold"), _cell(value))
+    return table
+
+
+def grid(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = (), **options: Any
+) -> Table:
+    """A table whose columns of the headings `right` are aligned there. No markup in cells."""
+    table = Table(title=Text(title) if title else None, title_justify="left", **options)
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    table.min_width = min(len(title), output.width)
+    return table
+
+
+def _cell(value: Any) -> Text:
+    if isinstance(value, Text):
+        return value
+    return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
+
+
+def compact(number: int) -> str:
+    """1234567 as "1.2M"."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)
+
+
+def in_time(seconds: float) -> str:
+    """5000 as "1 h 23 min"."""
+    if seconds >= 3600:
+        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s" if seconds >= 60 else f"{seconds:.1f} s"

@@ -1,0 +1,168 @@
+"""Makes pairs that a small model can learn from, and trains it on them: `kraq pairs` and `kraq finetune`."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import typer
+
+from kraq_dspy.apps.cli.options import Calls, Json, Limits, missing, require_writable, require_writable_file
+from kraq_dspy.apps.cli.progress import Bars
+from kraq_dspy.apps.cli.terminal import grid, output, print_json, say, two_columns
+from kraq_dspy.errors import ConfigError
+
+Kind = Literal["generator", "drafter"]
+
+
+def pairs(
+    calls: Calls,
+    limits: Limits,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Needed: JSON lines to write or to go on with.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Needed: questions with evidence: musique, dolly, ...")] = None,
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of data sets.")] = Path("data"),
+    kind: Annotated[Kind, typer.Option("--for", help="Who shall learn from them.")] = "generator",
+    index: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Summaries of this index, with the data set's questions.")
+    ] = None,
+    least_similarity: Annotated[
+        float, typer.Option(min=-1, max=1, help="With --index: cosine of summary and question.")
+    ] = 0.5,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    demos: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JSON lines of worked examples that the teacher is shown.")
+    ] = None,
+    program_state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The teacher's step as a file of save: with its demos.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make (summary, question) pairs: a teacher writes the summary of a question's evidence, and must not give the
+    question away. With --index no model is asked. Interrupted? The same command goes on."""
+    from kraq_dspy._internal.files import json_objects
+    from kraq_dspy.asset.store.index import Index
+    from kraq_dspy.errors import TrainingError
+    from kraq_dspy.eval.datasets import load_dataset
+    from kraq_dspy.finetune.teacher import pairs_from_dataset, pairs_from_index, teaching_step
+    from kraq_dspy.models.embedders import load_embedder
+    from kraq_dspy.models.lms.meter import Meter
+    from kraq_dspy.models.lms.roles import LanguageModels
+    from kraq_dspy.programs.shared.state import load_state
+
+    if dataset is None or out is None:
+        raise missing({"--dataset NAME, with its folder's parent in --data": dataset, "--out FILE": out})
+    if index is not None and kind == "drafter":
+        raise ConfigError("An index has no answers to draft: leave --index out for --for drafter.")
+    require_writable_file(out)
+    questions = load_dataset(dataset, data)
+    if index is not None:
+        encoder = calls.settings_of(index).encoder
+        with Index.open(index) as opened:
+            report = pairs_from_index(
+                opened,
+                [example.question for example in questions.examples[:limit]],
+                load_embedder(encoder),
+                out,
+                source=f"{dataset} with {index.name}",
+                least_similarity=least_similarity,
+            )
+    else:
+        settings = calls.settings()
+        models = LanguageModels(settings, embedder=load_embedder(settings.encoder), meter=Meter(limits.of(settings)))
+        worked = [row for _, row in json_objects(demos, TrainingError, "the demos")] if demos else []
+        step = teaching_step(kind, worked)
+        if program_state is not None:
+            load_state(step, program_state)
+        with Bars(settings, quiet=json) as bars:
+            report = pairs_from_dataset(questions, out, models, kind=kind, step=step, limit=limit, progress=bars)
+    if json:
+        print_json(
+            {"file": str(report.path), "pairs": report.pairs, "rejected": report.rejected, "known": report.known}
+        )
+        return
+    rows = {"new pairs": report.pairs, "decided before": report.known, "file": report.path}
+    rejected = {f"left out: {reason}": count for reason, count in sorted(report.rejected.items())}
+    output.print(two_columns("Pairs", rows | rejected))
+
+
+Pairs = Annotated[Path, typer.Option("--pairs", metavar="FILE", help="What `kraq pairs` wrote.")]
+Base = Annotated[
+    str, typer.Option("--base", metavar="MODEL", help="Folder or hub name of the model to adapt, or gguf/NAME.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The adapter's folder.")]
+DropLong = Annotated[bool, typer.Option("--drop-long", help="Leave rows out that are too long.")]
+
+
+@dataclass(frozen=True)
+class Training:
+    """`kraq_dspy.finetune.settings.TrainSettings` as options."""
+
+    PANEL: ClassVar[str] = "Training"
+
+    r: Annotated[int, typer.Option("--rank", min=1, help="Of the adapter (r).")] = 64
+    alpha: Annotated[int, typer.Option(min=1, help="The adapter counts alpha / r.")] = 16
+    dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Of the adapter's input.")] = 0.05
+    target_modules: Annotated[str, typer.Option(help="Layers to adapt: names with commas, or all-linear.")] = ""
+    quantize: Annotated[str, typer.Option(help="nf4, none, or auto: nf4 on a GPU.")] = "auto"
+    learning_rate: Annotated[float, typer.Option(help="Of the optimizer, at its peak.")] = 2e-4
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows at once.")] = 2
+    accumulate: Annotated[int, typer.Option(min=1, help="Batches in one step.")] = 4
+    epochs: Annotated[int, typer.Option(min=1, help="Times through the rows.")] = 3
+    max_tokens: Annotated[int, typer.Option(min=1, help="Of a row; longer ones are refused.")] = 2048
+    held_out: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share to evaluate on.")] = 0.1
+    loss_on: Annotated[str, typer.Option(help="reply, or values: the reply without markers.")] = "reply"
+    evaluations: Annotated[int, typer.Option(min=1, help="In an epoch; each is a checkpoint.")] = 4
+    seed: Annotated[int, typer.Option(help="Of the split, the order and the weights.")] = 0
+
+
+def generator(
+    pairs: Pairs, base: Base, out: Out, training: Training, drop_long: DropLong = False, json: Json = False
+) -> None:
+    """Train the question generator on (summary, question) pairs; the defaults are the papers'. Interrupted? The same
+    command goes on from its last checkpoint."""
+    _train("generator", pairs, base, out, training, drop_long=drop_long, json=json)
+
+
+def drafter(
+    pairs: Pairs, base: Base, out: Out, training: Training, drop_long: DropLong = False, json: Json = False
+) -> None:
+    """Train the drafter of Speculative RAG on (question, passages, rationale, response) rows."""
+    _train("drafter", pairs, base, out, training, drop_long=drop_long, json=json)
+
+
+def _train(kind: Kind, pairs: Path, base: str, out: Path, training: Training, *, drop_long: bool, json: bool) -> None:
+    from kraq_dspy.finetune.card import write_card
+    from kraq_dspy.finetune.pairs import chats_of, read_pairs
+    from kraq_dspy.finetune.settings import TrainSettings
+    from kraq_dspy.finetune.training import train_adapter
+
+    settings = TrainSettings(**dataclasses.asdict(training))
+    require_writable(out)
+    chats = chats_of(read_pairs(pairs, kind), kind)
+    with Bars(quiet=json) as bars:
+        trained = train_adapter(chats, base, out, settings, drop_long=drop_long, progress=bars)
+    facts = write_card(trained, kind, pairs)
+    if json:
+        print_json({"folder": str(out), **facts})
+    else:
+        _show(facts, kind, out)
+
+
+def _show(facts: dict[str, Any], kind: Kind, out: Path) -> None:
+    losses = []
+    for point in facts["losses"]:
+        values = (point[name] for name in ("train", "held_out", "values"))
+        losses.append((point["step"], *("" if value is None else f"{value:.4f}" for value in values)))
+    output.print(grid("Losses, nats a token", ("step", "trained on", "held out", "of its values"), losses))
+    data = facts["data"]
+    rows = {
+        "rows": f"{data['trained_on']:,} trained on, {data['held_out']:,} held out",
+        "4 bits": facts["quantized"],
+        "weights": facts["weights_hash"],
+        "model": facts["model"],
+        "card, plot": f"{out / 'README.md'}, {out / 'loss.svg'}",
+    }
+    output.print(two_columns(f"{kind} in {out}", rows))
+    say(f'\n[roles.{kind}]\nmodel = "{facts["served"]}"\nadapter = "{out}"')

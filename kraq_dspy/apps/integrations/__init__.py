@@ -1,1 +1,0 @@
-"""Holds retrievers in the shape that other frameworks ask for, one framework a file."""

@@ -1,0 +1,144 @@
+"""Writes an index out for others as parquet, GraphML or JSON lines, and makes one of what others extracted."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Unpack
+
+from kraq_dspy._internal.concurrency import run_coroutine
+from kraq_dspy._internal.files import replaced
+from kraq_dspy.asset.graph.networkx_view import write_graphml
+from kraq_dspy.asset.store.index import Index
+from kraq_dspy.asset.store.tables import TABLES
+from kraq_dspy.build.catalogue.sources import open_catalogue
+from kraq_dspy.build.index.build import Builder
+from kraq_dspy.build.index.report import BuildOptions, BuildReport
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.records import CatalogueEntry, Claim, Community, Entity, Extraction, Failure, Relationship, Summary
+
+FORMATS = ("parquet", "graphml", "jsonl")
+
+
+def export_index(index_dir: str | Path, out: str | Path, format: str = "parquet") -> list[Path]:
+    """Write the index at `index_dir` to `out`, a folder (for "graphml", a file), and name the files written.
+
+    >>> [path.name for path in export_index("ada.kraq", "tables")][:3]
+    ['documents.parquet', 'text_units.parquet', 'entities.parquet']
+
+    "parquet" has the tables of GraphRAG 3 in its column names and the questions beside them; "jsonl" has every record
+    kind of this library, one file each, and the catalogue if there is one. Raises ConfigError for another format,
+    IndexStateError for no index.
+    """
+    if format not in FORMATS:
+        raise ConfigError(f"There is no format {format!r}; there are: {', '.join(FORMATS)}.")
+    with Index.open(Path(index_dir)) as index:
+        return _WRITERS[format](index, Path(out))
+
+
+def _parquet(index: Index, out: Path) -> list[Path]:
+    from kraq_dspy.asset.graph.exchange.graphrag_out import write_graphrag  # brings pyarrow
+
+    return write_graphrag(out, index)
+
+
+def _graphml(index: Index, out: Path) -> list[Path]:
+    path = out / "graph.graphml" if out.is_dir() else out
+    return [write_graphml(path, index.all(Entity), index.all(Relationship), index.all(Community), index.all(Claim))]
+
+
+def _jsonl(index: Index, out: Path) -> list[Path]:
+    written = [
+        write_jsonl(out / f"{table.name}.jsonl", kind, index.extractions() if kind is Extraction else index.all(kind))
+        for kind, table in TABLES.items()
+        if kind is not Failure
+    ]
+    if (catalogue := open_catalogue(index.path)) is not None:
+        with closing(catalogue):
+            written.append(write_jsonl(out / "catalogue.jsonl", CatalogueEntry, catalogue.entries()))
+    return written
+
+
+def write_jsonl(path: Path, kind: type[Any], records: Iterable[Any]) -> Path:
+    """The file `path`, its folder made: UTF-8, a record per line, its fields in their order; half characters (lone
+    surrogates), which UTF-8 does not have, become question marks.
+
+    Records are written as they come; the file appears, or is replaced, when all are. Raises TypeError for a record of
+    another kind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as draft, draft.open("w", encoding="utf-8", errors="replace", newline="\n") as lines:
+        for record in records:
+            if not isinstance(record, kind):
+                raise TypeError(f"{record!r} is no {kind.__name__}.")
+            json.dump(dataclasses.asdict(record), lines, ensure_ascii=False)
+            lines.write("\n")
+    return path
+
+
+_WRITERS = {"parquet": _parquet, "graphml": _graphml, "jsonl": _jsonl}
+
+
+def import_graphrag(
+    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """Make an index from the output folder of Microsoft GraphRAG: its reports become summaries, and those questions.
+
+    >>> import_graphrag("graphrag/output", "imported.kraq")  # doctest: +SKIP
+
+    `replace` and `options` are those of `build_index`. Raises ExchangeError for tables or columns that are missing.
+    """
+    return run_coroutine(aimport_graphrag(folder, out, replace=replace, **options))
+
+
+async def aimport_graphrag(
+    folder: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """`import_graphrag` for asynchronous code; takes the same arguments."""
+    from kraq_dspy.asset.graph.exchange.graphrag_in import read_graphrag  # brings pyarrow
+
+    imported = read_graphrag(Path(folder))
+    async with Builder.at(Path(out), options) as builder:
+        index = builder.index
+        builder.begin("graphrag", folder, imported.documents, replace=replace)
+        builder.problems.extend(imported.problems)
+        builder.keep_documents(imported.documents, imported.chunks)
+        index.replace(Entity, imported.entities)
+        index.replace(Relationship, imported.relationships)
+        index.replace(Claim, imported.claims)
+        index.replace(Community, imported.communities)
+        index.replace(Summary, imported.summaries)
+        await builder.embed_chunks()
+        await builder.ask()
+        return builder.report()
+
+
+def import_triples(
+    path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """Make an index from passages whose triples were extracted elsewhere; summaries and questions are made here.
+
+    >>> import_triples("triples.jsonl", "triples.kraq").counts["relationships"]
+    1
+
+    `replace` and `options` are those of `build_index`. Raises ExchangeError for columns that are missing.
+    """
+    return run_coroutine(aimport_triples(path, out, replace=replace, **options))
+
+
+async def aimport_triples(
+    path: str | Path, out: str | Path, *, replace: bool = False, **options: Unpack[BuildOptions]
+) -> BuildReport:
+    """`import_triples` for asynchronous code; takes the same arguments."""
+    from kraq_dspy.asset.graph.exchange.triples_in import read_triples  # brings pyarrow
+
+    imported = read_triples(Path(path))
+    async with Builder.at(Path(out), options) as builder:
+        builder.begin("triples", path, imported.documents, replace=replace)
+        builder.problems.extend(imported.problems)
+        builder.keep_documents(imported.documents, imported.chunks)
+        builder.index.replace(Extraction, imported.extractions)
+        await builder.embed_chunks()
+        await builder.finish()
+        return builder.report()

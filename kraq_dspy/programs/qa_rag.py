@@ -1,0 +1,251 @@
+"""Puts questions and passages into question-answer form before the answer (Roy et al., 2024)."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, Protocol
+
+import dspy
+
+from kraq_dspy._internal.both_ways import at_once, blocking, call
+from kraq_dspy._internal.clock import Clock
+from kraq_dspy._internal.options import require_counts
+from kraq_dspy._internal.step import CALL_ERRORS, FittingPredict, Step, log_failure
+from kraq_dspy.errors import ConfigError
+from kraq_dspy.ports import Retriever, RetrieverLike
+from kraq_dspy.programs.retrievers.adapted import as_retriever
+from kraq_dspy.programs.shared.spec import ProgramSpec, Space, option
+from kraq_dspy.programs.shared.state import SavableModule
+from kraq_dspy.programs.shared.steps import (
+    SignatureLike,
+    check_steps,
+    extra_outputs,
+    lists_of,
+    make_reader,
+    prediction,
+    signature_for,
+)
+from kraq_dspy.records import Hit, QAPair
+from kraq_dspy.signatures import AnswerFromPairs, CheckResponse, DecomposeQuestion, WriteQAPairs
+
+logger = logging.getLogger(__name__)
+VARIANTS = ("v", "type1", "type2")
+UNKNOWN = "I do not know"
+PLUG_INS = {
+    "decompose": "question -> sub_questions",
+    "write_pairs": "passage -> pairs",
+    "answer": "question, sub_questions, pairs -> answer",
+    "check": "question, context, response -> valid",
+}
+"""What the variants with plug-ins fill and read of their steps."""
+
+
+class QAPairSource(Protocol):
+    """Looks up the pairs that were made of chunks in advance."""
+
+    def pairs_of(self, chunk_ids: Sequence[str]) -> dict[str, tuple[QAPair, ...]]:
+        """By chunk id; a chunk whose pairs were not made is left out."""
+
+
+class WritePairs(SavableModule):
+    """The pairs of one passage, in reading order. Pairs without a question or an answer, and repeats, are dropped."""
+
+    asks: Mapping[str, str] = {"write": "passage -> pairs"}
+    outputs: ClassVar[dict[str, Any]] = {"pairs": tuple[QAPair, ...]}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = FittingPredict(WriteQAPairs, shorten="passage")
+
+    async def aforward(self, passage: str) -> dspy.Prediction:
+        check_steps(self)
+        by_question: dict[str, QAPair] = {}
+        reply = await call(self.write, passage=passage)
+        for pair in reply.pairs or ():
+            question, answer = pair.question.strip(), pair.answer.strip()
+            if question and answer:
+                by_question.setdefault(question, QAPair(question, answer))
+        return prediction(extra_outputs(reply, "pairs"), pairs=tuple(by_question.values()))
+
+    forward = blocking(aforward)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedPassages:
+    """Both plug-ins' outcome. `context` is what the model is shown, best passage first.
+
+    `n_looked_up`, `n_made` and `n_failed` count passages: pairs found ready, made now, and not to be had.
+    """
+
+    sub_questions: tuple[str, ...] = ()
+    pairs: tuple[QAPair, ...] = ()
+    context: tuple[str, ...] = ()
+    n_looked_up: int = 0
+    n_made: int = 0
+    n_failed: int = 0
+
+
+@dataclass(frozen=True)
+class QARAGOptions:
+    k: int = option(10, "Passages.", least=1, counts="passages")
+    variant: Literal["v", "type1", "type2"] = option(
+        "type2", "v (no plug-ins), type1 (both), type2 (and the answer is judged)."
+    )
+
+    @property
+    def has_plug_ins(self) -> bool:
+        return self.variant != "v"
+
+
+class QARAG(SavableModule):
+    """The plug-ins over any retriever. `variant` "v" has none of them, and is Traditional RAG; "type1" splits the
+    question and puts the passages into question-answer pairs; "type2" also lets a validator decide whether the response
+    is right for the question and the pairs, and answers "I do not know" where it is not.
+
+    `stored` holds pairs that were made in advance (`kraq precompute DIR --qa-pairs`), which the paper leaves to query
+    time. The other passages are worked on at once, one call each, together with the question; the paper asks about all
+    of them in one call, which nothing could be kept of. A passage without any pair (a call that failed, a model that
+    made none) stands for itself, so that no evidence is lost; a question that cannot be split is asked as it is.
+
+    The prediction has `answer`, `hits`, `sub_questions`, `pairs`, `n_looked_up`, `n_made`, `n_failed` (passages),
+    `response` (the answer before it was judged), `valid` (None where nothing judged it) and `timings`: seconds for
+    "retrieve", "plug_ins", "answer", "check" and "wall".
+    """
+
+    def __init__(
+        self,
+        retrieve: RetrieverLike,
+        stored: QAPairSource | None = None,
+        k: int = 10,
+        variant: str = "type2",
+        signature: SignatureLike = None,
+    ) -> None:
+        super().__init__()
+        require_counts("passages", k=k)
+        if variant not in VARIANTS:
+            raise ConfigError(f"There is no variant {variant!r} of QA-RAG; there are: {', '.join(VARIANTS)}.")
+        self.retrieve = as_retriever(retrieve)
+        self.stored = stored
+        self.k = k
+        self.variant = variant
+        if variant == "v":
+            self.asks = {"answer": "question, passages -> answer"}
+            self.answer = make_reader(signature=signature)
+            return
+        self.asks = PLUG_INS
+        self.decompose = Step(DecomposeQuestion)
+        self.write_pairs = WritePairs()
+        self.answer = FittingPredict(signature_for(AnswerFromPairs, signature), shorten="pairs")
+        if variant == "type2":
+            self.check = FittingPredict(CheckResponse, shorten="context")
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        check_steps(self)
+        clock = Clock()
+        await clock.begin("retrieve", "retrieving")
+        hits = await call(self.retrieve, question, self.k)
+        if self.variant == "v":
+            await clock.begin("answer", "answering")
+            reply = await call(self.answer, question=question, passages=[hit.chunk.passage for hit in hits])
+            return _prediction({}, reply, None, hits, PairedPassages(), clock)
+        await clock.begin("plug_ins", "pairing questions and answers")
+        ready = await call(self._ready, hits)
+        missing = [hit for hit in hits if hit.chunk.id not in ready]
+
+        async def plug_in(passage: str | None) -> dspy.Prediction | None:
+            """The passage's pairs, or, for None, the question's parts. None where the call failed."""
+            try:
+                if passage is None:
+                    return await call(self.decompose, question=question)
+                return await call(self.write_pairs, passage=passage)
+            except CALL_ERRORS as error:
+                log_failure(logger, "A plug-in failed", error)
+                return None
+
+        added = await at_once(plug_in, [None, *(hit.chunk.passage for hit in missing)])
+        paired = _paired(question, hits, ready, missing, added)
+        extras = lists_of(extra_outputs(each, "pairs") for each in added[1:] if each is not None)
+        if added[0] is not None:
+            extras.update(extra_outputs(added[0], "sub_questions"))
+        await clock.begin("answer", "answering")
+        sub_questions, pairs = list(paired.sub_questions), list(paired.context)
+        reply = await call(self.answer, question=question, sub_questions=sub_questions, pairs=pairs)
+        valid = None
+        if self.variant == "type2":
+            await clock.begin("check", "checking")
+            verdict = await call(self.check, question=question, context=pairs, response=reply.answer)
+            valid = verdict.valid == "yes"
+            extras.update(extra_outputs(verdict, "valid"))
+        return _prediction(extras, reply, valid, hits, paired, clock)
+
+    forward = blocking(aforward)
+
+    def _ready(self, hits: Sequence[Hit]) -> dict[str, tuple[QAPair, ...]]:
+        return {} if self.stored is None else self.stored.pairs_of([hit.chunk.id for hit in hits])
+
+
+def _paired(
+    question: str,
+    hits: Sequence[Hit],
+    ready: dict[str, tuple[QAPair, ...]],
+    missing: Sequence[Hit],
+    made: Sequence[dspy.Prediction | None],
+) -> PairedPassages:
+    parts, *written = made
+    pairs_of = dict(ready)
+    for hit, each in zip(missing, written, strict=True):
+        pairs_of[hit.chunk.id] = each.pairs if each is not None else ()
+    context: list[str] = []
+    for hit in hits:
+        context += [f"{pair.question}\n{pair.answer}" for pair in pairs_of[hit.chunk.id]] or [hit.chunk.passage]
+    sub_questions = [] if parts is None else [part.strip() for part in parts.sub_questions or () if part.strip()]
+    return PairedPassages(
+        sub_questions=tuple(dict.fromkeys(sub_questions)) or (question,),
+        pairs=tuple(pair for hit in hits for pair in pairs_of[hit.chunk.id]),
+        context=tuple(context),
+        n_looked_up=len(ready),
+        n_made=sum(each is not None for each in written),
+        n_failed=sum(each is None for each in written),
+    )
+
+
+def _prediction(
+    extras: Mapping[str, Any],
+    reply: dspy.Prediction,
+    valid: bool | None,
+    hits: list[Hit],
+    paired: PairedPassages,
+    clock: Clock,
+) -> dspy.Prediction:
+    return prediction(
+        extras,
+        extra_outputs(reply, "answer"),
+        answer=UNKNOWN if valid is False else reply.answer,
+        hits=hits,
+        sub_questions=list(paired.sub_questions),
+        pairs=list(paired.pairs),
+        n_looked_up=paired.n_looked_up,
+        n_made=paired.n_made,
+        n_failed=paired.n_failed,
+        response=reply.answer,
+        valid=valid,
+        timings=clock.timings(),
+    )
+
+
+def make_qa_rag(space: Space, retrieve: Retriever, options: QARAGOptions) -> QARAG:
+    return QARAG(retrieve, space.stored_pairs, k=options.k, variant=options.variant)
+
+
+QA_RAG = ProgramSpec(
+    "qa-rag",
+    "Question and passages become question-answer pairs, and the answer is judged.",
+    make_qa_rag,
+    "QARAG",
+    QARAGOptions,
+    prepared=("qa-pairs",),
+    needs_prepared=attrgetter("has_plug_ins"),
+    keys=("sub_questions", "pairs", "n_looked_up", "n_made", "n_failed", "response", "valid"),
+    source="QA-RAG paper, listings 6 to 9",
+)
